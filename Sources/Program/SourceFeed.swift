@@ -49,6 +49,8 @@ public final class SourceFeed: SourceSink {
         var frames = FrameStore()
         var live: LiveVideo
         var audio: AudioStore
+        /// How many samples of it were taken before their time.
+        var audioAhead: Int64 = 0
         /// When the newest frame of a source that can wait was delivered.
         var newest: Timestamp?
         /// The program frame that the first frame of a paced source is, as far as it never stalled; nil before it plays.
@@ -72,7 +74,7 @@ public final class SourceFeed: SourceSink {
     let leads: Bool
     /// Whether a paced source stands while it is neither seen nor heard.
     let standsUnseen: Bool
-    /// A live source's packets as they came, if they are wanted.
+    /// A live source's packets as they came, if they can be wanted.
     let shelf: PacketShelf?
 
     static let frameRoom = 4
@@ -91,12 +93,13 @@ public final class SourceFeed: SourceSink {
 
     /// An empty slot for a program of these formats. If it `leads`, the program's clock follows this source, provided that
     /// it is live, even while its frames are not shown. One that can wait may stand while it is neither seen nor heard. Of a
-    /// live one the packets may be kept, too, until the program comes to them.
+    /// live one the packets may be kept, too, while they are `wanted`, until the program comes to them.
     public init(
         pacing: Pacing, frameRate: FrameRate, audio: AudioFormat, leads: Bool = false, hasVideo: Bool = true,
-        standsUnseen: Bool = false, keepsPackets: Duration? = nil, clock: any MonotonicClock = SystemClock()
+        standsUnseen: Bool = false, keepsPackets: Duration? = nil, wanted: PacketSwitch = PacketSwitch(),
+        clock: any MonotonicClock = SystemClock()
     ) {
-        shelf = keepsPackets.map { PacketShelf(delay: $0) }
+        shelf = keepsPackets.map { PacketShelf(delay: $0, wanted: wanted) }
         self.standsUnseen = standsUnseen && pacing == .paced
         self.hasVideo = hasVideo
         self.pacing = pacing
@@ -314,7 +317,13 @@ public final class SourceFeed: SourceSink {
 
     /// The last frame once more, after the source's frames are over.
     func lastFrame(for index: FrameIndex) -> VideoFrame? {
-        guard isLive else { return state.withLock { $0.frames.choose(for: index) } }
+        guard isLive else {
+            return state.withLock { state in
+                // Before its own first frame there is none, and nothing is to be used up.
+                if let origin = state.origin, index < origin { return nil }
+                return state.frames.choose(for: index)
+            }
+        }
         guard let line = programTime.line else { return nil }
         return state.withLock { $0.live.current(for: index, on: line)?.frame }
     }

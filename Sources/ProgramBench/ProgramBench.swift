@@ -20,6 +20,7 @@ struct ProgramBench {
         print("| \(width)x\(height), ms of CPU per frame | mean | p99 | most |")
         print("|---|--:|--:|--:|")
         bench.measureLayouts()
+        bench.measureChanges()
         bench.measureOverlays()
         bench.measureTransitions()
     }
@@ -28,6 +29,7 @@ struct ProgramBench {
 /// Frames to draw with, and the clock.
 struct Bench {
     private let pool: FramePool
+    private let format: VideoFormat
     private let frames: Int
     /// More than a cache holds.
     private let sources: [VideoFrame]
@@ -36,6 +38,7 @@ struct Bench {
         self.frames = frames
         let pool = FramePool(width: width, height: height)
         self.pool = pool
+        format = VideoFormat(width: width, height: height, frameRate: FrameRate(30))
         sources = (0..<24).map { index in
             let storage = FrameBuffer(width: width, height: height) { pixels in
                 // A gradient with noise, another in each frame.
@@ -53,39 +56,69 @@ struct Bench {
     /// A source's frame; another at each frame of the program, and another for each source.
     private func source(_ number: Int, at frame: Int) -> VideoFrame { sources[(frame + number * 5) % sources.count] }
 
+    /// What is made for each frame on air, by what makes it there.
     func measureLayouts() {
-        let scaler = Scaler()
-        let border = Placement.Border(width: 0.004, color: PixelColor(y: 235, u: 128, v: 128))
-        var inset = Placement.inset
-        let plain = inset
-        (inset.cornerRadius, inset.border) = (0.02, border)
+        measureScene("single", layout(.single, 1))
+        measureScene("PiP", layout(.pip, 2))
+        var pip = layout(.pip, 2)
+        pip[1].destination = .init(x: 0.6, y: 0.6, width: 0.3, height: 0.3)
+        measureScene("PiP, 0.3 of the width", pip)
+        pip[1].destination = .init(x: 0.1, y: 0.1, width: 0.7, height: 0.7)
+        measureScene("PiP, 0.7 of the width", pip)
+        measureScene("split", layout(.splitHorizontal, 2))
+        measureScene("split, one above the other", layout(.splitVertical, 2))
+        measureScene("split, fitted, bars", layout(.splitHorizontal, 2, fit: .contain))
+        measureScene("grid 2x2", layout(.grid, 4))
+        measureScene("grid 3x3", layout(.grid, 9))
         measure("copy of a frame") { pool, frame, canvas in canvas.copy(source(0, at: frame)) }
-        measureInPlace("PiP in place, sharp corners", plain)
-        measureInPlace("PiP in place, border, round corners", inset)
-        measure("PiP with a copy, border, round corners") { pool, frame, canvas in
-            canvas.copy(source(0, at: frame))
+        let inset = layout(.pip, 2)[1]
+        let scaler = Scaler()
+        measure("inset drawn in place", isDrawn: true) { pool, frame, canvas in
             scaler.draw(source(1, at: frame), at: inset, on: &canvas)
         }
-        var odd = inset
-        odd.destination = .init(x: 0.6, y: 0.6, width: 0.3, height: 0.3)
-        measureInPlace("PiP in place, 0.3 of the width", odd)
-        odd.destination = .init(x: 0.1, y: 0.1, width: 0.7, height: 0.7)
-        measureInPlace("PiP in place, 0.7 of the width", odd)
-        measureParts("split", (0..<2).map { Placement.part($0, of: 2, horizontal: true) })
-        measureParts("split, one above the other", (0..<2).map { Placement.part($0, of: 2, horizontal: false) })
-        measureParts(
-            "split, fitted, bars", (0..<2).map { Placement.part($0, of: 2, horizontal: true, fits: true) }, bars: true)
-        measureParts("grid 2x2", (0..<4).map { Placement.cell($0, columns: 2, rows: 2) })
-        measureParts("grid 3x3", (0..<9).map { Placement.cell($0, columns: 3, rows: 3) })
     }
 
-    private func measureParts(_ name: String, _ places: [Placement], bars: Bool = false) {
-        let scalers = places.map { _ in Scaler() }
-        measure(name) { pool, frame, canvas in
-            if bars { canvas.fill(.black) }
-            for (index, place) in places.enumerated() {
-                scalers[index].draw(source(index, at: frame), at: place, on: &canvas)
-            }
+    /// Scenes that give way to others.
+    func measureChanges() {
+        let (pip, split) = (layout(.pip, 2), layout(.splitHorizontal, 2))
+        var corner = pip
+        (corner[1].destination.x, corner[1].destination.y) = (0.025, 0.025)
+        measureMove("move, full and inset to halves", pip, split)
+        measureMove("move, inset from corner to corner", pip, corner)
+        var (before, after) = (Compositor(format), Compositor(format))
+        measureComposed("fade from PiP to split") { frame in
+            let (a, b) = (before.compose(layers(pip, frame)), after.compose(layers(split, frame + 7)))
+            return before.blend(a, b, by: Transition(.fade), progress: Self.progress(frame))
+        }
+        let swapped = [pip[1], pip[0]]
+        measureComposed("move, main and inset change places") { frame in
+            let progress = Self.progress(frame)
+            let layers = layers(zip(pip, swapped).map { $0.interpolated(to: $1, fraction: progress) }, frame)
+            let (a, b) = (before.compose(layers), after.compose(layers.reversed()))
+            return before.blend(a, b, by: Transition(.fade), progress: progress)
+        }
+    }
+
+    private func layout(_ kind: SceneLayout.Kind, _ count: Int, fit: SceneLayout.Fit? = nil) -> [Placement] {
+        SceneLayout(kind, (0..<count).map { "\($0)" }, fit: fit).placements(in: .bt709)
+    }
+
+    private func layers(_ places: [Placement], _ frame: Int) -> [(frame: VideoFrame?, placement: Placement)] {
+        places.enumerated().map { (source($0, at: frame), $1) }
+    }
+
+    private static func progress(_ frame: Int) -> Double { Double(frame % 60 + 1) / 61 }
+
+    private func measureScene(_ name: String, _ places: [Placement]) {
+        var compositor = Compositor(format)
+        measureComposed(name) { compositor.compose(layers(places, $0)) }
+    }
+
+    private func measureMove(_ name: String, _ from: [Placement], _ to: [Placement]) {
+        var compositor = Compositor(format)
+        measureComposed(name) { frame in
+            let places = zip(from, to).map { $0.interpolated(to: $1, fraction: Self.progress(frame)) }
+            return compositor.compose(layers(places, frame))
         }
     }
 
@@ -94,8 +127,14 @@ struct Bench {
         let title = OverlayImage(
             rgba: (0..<width * (height / 5) * 4).map { UInt8(truncatingIfNeeded: $0 * 7) }, width: width,
             height: height / 5, color: .bt709)
-        measure("title over a fifth, in place", isDrawn: true) { pool, frame, canvas in
-            title.draw(on: &canvas, x: 0, y: height * 3 / 4)
+        var compositor = Compositor(format)
+        let scenes = [("a single source", layout(.single, 1)), ("a PiP", layout(.pip, 2))]
+        for (name, places) in scenes {
+            measureComposed("\(name) below a title over a fifth") { frame in
+                var made: VideoFrame? = compositor.compose(layers(places, frame))
+                compositor.draw(over: &made) { title.draw(on: &$0, x: 0, y: height * 3 / 4) }
+                return made
+            }
         }
         measure("stinger over all, in place", isDrawn: true) { pool, frame, canvas in
             source(2, at: frame).storage.withPlanes { planes in
@@ -118,13 +157,6 @@ struct Bench {
         print("\nMaking a renderer: \(Self.text(milliseconds)) ms")
     }
 
-    private func measureInPlace(_ name: String, _ place: Placement) {
-        let scaler = Scaler()
-        measure(name, isDrawn: true) { pool, frame, canvas in
-            scaler.draw(source(1, at: frame), at: place, on: &canvas)
-        }
-    }
-
     /// Prints a row of the table. Where the canvas `isDrawn`, it shows a frame before the clock starts.
     private func measure(_ name: String, isDrawn: Bool = false, _ draw: (FramePool, Int, inout Canvas) -> Void) {
         var times: [Int64] = []
@@ -135,7 +167,23 @@ struct Bench {
             if frame >= 0 { times.append(Self.now() - start) }
             _ = canvas.finish(pts: 0, timeBase: .milliseconds)
         }
-        times.sort()
+        show(name, times)
+    }
+
+    /// Prints a row of the table for what `make` makes.
+    private func measureComposed(_ name: String, _ make: (Int) -> VideoFrame?) {
+        var times: [Int64] = []
+        for frame in -10..<frames {
+            let start = Self.now()
+            let made = make(frame + 240)
+            if frame >= 0 { times.append(Self.now() - start) }
+            withExtendedLifetime(made) {}
+        }
+        show(name, times)
+    }
+
+    private func show(_ name: String, _ unsorted: [Int64]) {
+        let times = unsorted.sorted()
         let mean = Double(times.reduce(0, +)) / Double(times.count) / 1e6
         let (high, most) = (Double(times[times.count * 99 / 100]) / 1e6, Double(times[times.count - 1]) / 1e6)
         print("| \(name) | \(Self.text(mean)) | \(Self.text(high)) | \(Self.text(most)) |")

@@ -172,6 +172,21 @@ struct MetricsTests {
         }
     }
 
+    @Test("The levels of the program and of each of its sources are those of the loudest channel")
+    func levels() {
+        var status = status()
+        status.program.levels = [-12.5, -6]
+        status.parts = [
+            PartStatus(name: "one", isOnAir: true, selection: nil, levels: [-20, -30]),
+            PartStatus(name: "two", isOnAir: false, selection: nil, levels: []),
+        ]
+        let lines = lines([report("news", status)])
+        #expect(lines.contains("relay_program_level_decibels{channel=\"news\"} -6"))
+        #expect(lines.contains("relay_source_level_decibels{channel=\"news\",source=\"one\"} -20"))
+        #expect(!lines.contains { $0.hasPrefix("relay_source_level_decibels") && $0.contains("two") })
+        #expect(!self.lines([report()]).contains { $0.hasPrefix("relay_program_level_decibels") })
+    }
+
     @Test("Of what is not known there is no sample, and no header")
     func absent() {
         var status = status()

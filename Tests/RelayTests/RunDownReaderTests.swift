@@ -49,7 +49,7 @@ struct RunDownReaderTests {
                 in: 1.5
               - source: cam1
                 duration: 1m30s
-                transition: {type: flip, seconds: 0.5, easing: in-out}
+                transition: {type: flip, seconds: 0.5, easing: in-out, color: "#0a64ff"}
               - name: Both
                 scene: duo
                 frames: 250
@@ -68,7 +68,8 @@ struct RunDownReaderTests {
         #expect(segments[0].clip?.start == .milliseconds(1500) && segments[0].length == .end)
         #expect(segments[0].clip?.path.hasSuffix("/intro.mp4") == true && segments[0].name == "intro.mp4")
         #expect(segments[0].change == .init(.fade) && segments[0].audio == .mix)
-        #expect(segments[1].change == .init(.flipHorizontal, .milliseconds(500), easing: .inOut))
+        let blue = RGBColor(red: 10, green: 100, blue: 255)
+        #expect(segments[1].change == .init(.flipHorizontal, .milliseconds(500), easing: .inOut, color: blue))
         #expect(segments[1].length == .time(.seconds(90)) && segments[1].views[0].layout.sources == ["cam1"])
         #expect(
             segments[2].length == .frames(250) && segments[2].change == .cut && segments[2].audio == .source("cam2"))
@@ -120,6 +121,14 @@ struct RunDownReaderTests {
                 "segments[0].transition.type: It is cut, move, fade"
             ),
             ("segments:\n  - source: cam1\n    transition: {type: fade, seconds: 6}\n", "A transition lasts 0 to 5s."),
+            (
+                "segments:\n  - source: cam1\n    transition: {type: fade, color: black}\n",
+                "segments[0].transition.color: It is for dip and flip, not for fade."
+            ),
+            (
+                "segments:\n  - source: cam1\n    transition: {type: dip, color: red}\n",
+                "segments[0].transition.color: It is a color such as"
+            ),
             ("segments:\n  - source: cam1\n    audio: cam9\n", "segments[0].audio: It is follow, mix, cam1 or cam2"),
             ("segments:\n  - scene: {layout: pip, sources: [cam1]}\n", "takes 2 sources, not 1"),
             ("segments:\n  - scene: {layout: pip, sources: [cam1, cam9]}\n", "There is no source cam9."),

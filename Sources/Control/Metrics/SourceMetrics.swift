@@ -66,6 +66,13 @@ enum SourceMetrics {
         parts(
             "relay_source_dropped_frames_total", .counter, "Frames of one of several sources that were never shown."
         ) { Double($0.framesDropped) },
+        .channel(
+            "relay_source_level_decibels", .gauge,
+            "The peak of one of several sources, heard or not, of its loudest channel, against full scale.",
+            labels: ["source"]
+        ) { report, samples in
+            for part in report.status?.parts ?? [] { samples.add(part.levels.max(), part.name) }
+        },
         .each(
             "relay_source_state", .gauge, "What the source does: 1 of its state, 0 of the others.",
             labels: ["source", "state"], of: named

@@ -19,7 +19,7 @@ package struct ProgramRequest: Sendable, Decodable {
     /// The frame of the program at which it begins; the next one without it.
     package var at: Int64?
 
-    private enum Key: String, CodingKey { case scene, transition, at }
+    private enum Key: String, CodingKey, CaseIterable { case scene, transition, at }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
@@ -46,10 +46,15 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
     package var seconds: Double?
     /// The pace; linear without it.
     package var easing: Easing?
+    /// What a dip goes through, and what is behind a card that turns; black without it.
+    package var color: RGBColor?
     /// The stinger of this name.
     package var stinger: String?
 
-    private enum Key: String, CodingKey { case type, seconds, easing, name }
+    private enum Key: String, CodingKey, CaseIterable { case type, seconds, easing, color, name }
+
+    /// Its keys in a request.
+    static var keys: [String] { Key.allCases.map(\.rawValue) }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
@@ -64,11 +69,15 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
         }
         seconds = try container.decodeIfPresent(Double.self, forKey: .seconds)
         easing = try container.decodeIfPresent(Easing.self, forKey: .easing)
+        guard let text = try container.decodeIfPresent(String.self, forKey: .color) else { return }
+        guard type.hasColor else { throw ControlFailure(.unusable, "color is for dip and flip, not for \(word).") }
+        color = RGBColor(text)
+        if color == nil { throw ControlFailure(.unusable, "color is one such as #0a64ff, not \(text).") }
     }
 
     /// A transition.
-    package init(_ type: Transition.Kind, seconds: Double? = nil, easing: Easing? = nil) {
-        (self.type, self.seconds, self.easing) = (type, seconds, easing)
+    package init(_ type: Transition.Kind, seconds: Double? = nil, easing: Easing? = nil, color: RGBColor? = nil) {
+        (self.type, self.seconds, self.easing, self.color) = (type, seconds, easing, color)
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -76,6 +85,7 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
         try container.encode(stinger == nil ? type.rawValue : Self.stinger, forKey: .type)
         try container.encodeIfPresent(seconds, forKey: .seconds)
         try container.encodeIfPresent(easing, forKey: .easing)
+        try container.encodeIfPresent(color, forKey: .color)
         try container.encodeIfPresent(stinger, forKey: .name)
     }
 
@@ -89,8 +99,8 @@ package struct SourceRequest: Sendable, Decodable {
     package var gain: Double?
     /// Whether nothing of it is heard.
     package var muted: Bool?
-    /// How much later its audio is heard than it comes, in seconds.
-    package var delay: Double?
+    /// How much later its audio is heard than it comes, in seconds; earlier if negative.
+    package var audioOffset: Double?
     /// Where a file goes on, in seconds from its beginning.
     package var seek: Double?
     /// Whether a file begins anew.
@@ -98,7 +108,7 @@ package struct SourceRequest: Sendable, Decodable {
 
     /// Whether nothing is to be changed.
     package var isEmpty: Bool {
-        gain == nil && muted == nil && delay == nil && seek == nil && restart == nil
+        gain == nil && muted == nil && audioOffset == nil && seek == nil && restart == nil
     }
 }
 
@@ -121,7 +131,7 @@ package struct OverlayRequest: Sendable, Decodable {
     /// The frame of the program at which it begins; the next one without it.
     package var at: Int64?
 
-    private enum Key: String, CodingKey { case visible, text, seconds, at }
+    private enum Key: String, CodingKey, CaseIterable { case visible, text, seconds, at }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
@@ -136,4 +146,21 @@ package struct OverlayRequest: Sendable, Decodable {
 
     /// Whether nothing is to be changed.
     package var isEmpty: Bool { visible == nil && text == nil }
+}
+
+// MARK: Their keys
+
+extension ProgramRequest: ClosedRequest {
+    static var keys: [String] {
+        let scene = ["layout", "sources", "fit", "overlays"] + ["x", "y", "width"].inside("inset")
+        return Key.allCases.map(\.rawValue) + scene.inside("scene") + TransitionRequest.keys.inside("transition")
+    }
+}
+
+extension SourceRequest: ClosedRequest {
+    static var keys: [String] { ["gain", "muted", "delay", "seek", "restart"] }
+}
+
+extension OverlayRequest: ClosedRequest {
+    static var keys: [String] { Key.allCases.map(\.rawValue) }
 }

@@ -16,10 +16,12 @@ package struct PartStatus: Sendable, Codable {
     package var framesLate: Int
     /// Frames that were never shown.
     package var framesDropped: Int
+    /// The peak of each channel of its audio, heard or not, in dBFS; none before any.
+    package var levels: [Double]
 
     /// A source of these properties, whose frames became `feed`.
-    package init(name: String, isOnAir: Bool, selection: SelectionStatus?, feed: FeedStatus) {
-        (self.name, self.isOnAir, self.selection) = (name, isOnAir, selection)
+    package init(name: String, isOnAir: Bool, selection: SelectionStatus?, feed: FeedStatus, levels: [Double]) {
+        (self.name, self.isOnAir, self.selection, self.levels) = (name, isOnAir, selection, levels)
         (framesRepeated, framesLate, framesDropped) = (feed.framesRepeated, feed.framesLate, feed.framesDropped)
     }
 }

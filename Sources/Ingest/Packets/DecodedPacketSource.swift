@@ -72,6 +72,7 @@ package final class DecodedPacketSource: MediaSource {
     package var status: SourceStatus {
         var status = source.status
         let own = monitor.status
+        status.video = description.video
         status.framesDecoded = own.framesDecoded
         (status.framesSkipped, status.framesOverdue) = (own.framesSkipped, own.framesOverdue)
         status.overload = own.overload

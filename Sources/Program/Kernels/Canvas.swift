@@ -23,6 +23,20 @@ package struct Canvas: ~Copyable {
     /// Makes all of it one color.
     package mutating func fill(_ color: PixelColor) { target.fill(bounds, with: color) }
 
+    /// Makes `parts` of it, whose numbers are even and which lie inside, one color.
+    mutating func fill(_ parts: [PixelRectangle], with color: PixelColor) {
+        for part in parts { target.fill(part, with: color) }
+    }
+
+    /// Copies `parts`, whose numbers are even and which lie inside, of a frame of the same size.
+    mutating func copy(_ source: VideoFrame, parts: [PixelRectangle]) {
+        precondition(source.width == width && source.height == height, "a frame is copied to a canvas of its size")
+        let target = target
+        source.withPlanes { source in
+            for part in parts { target.copy(source, part: part) }
+        }
+    }
+
     /// Copies a frame of the same size.
     package mutating func copy(_ source: VideoFrame) {
         precondition(source.width == width && source.height == height, "a frame is copied to a canvas of its size")

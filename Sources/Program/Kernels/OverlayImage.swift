@@ -116,20 +116,29 @@ extension TargetPlane {
 }
 
 extension Canvas {
-    /// Draws `frame`, which has the canvas's size, as opaque as `alpha` says, a plane of luma's size whose 255 is
-    /// opaque. For a stinger, whose frames come with alpha; colors are straight.
-    package mutating func draw(_ frame: VideoFrame, alpha: Planes.Plane) {
+    /// Draws a frame that has the canvas's size, and alpha, with `opacity` from 0 to 1.
+    mutating func draw(stinger frame: VideoFrame, opacity: Double) {
+        guard let storage = frame.storage as? any AlphaFrameStorage else { return }
+        storage.withAlpha { draw(frame, alpha: $0, opacity: opacity) }
+    }
+
+    /// Draws `frame`, which has the canvas's size, as opaque as `opacity`, from 0 to 1, and `alpha` say, a plane of luma's
+    /// size whose 255 is opaque. For a stinger, whose frames come with alpha; colors are straight.
+    package mutating func draw(_ frame: VideoFrame, alpha: Planes.Plane, opacity: Double = 1) {
         precondition(frame.width == width && frame.height == height, "a stinger has the program's size")
+        let weight = UInt16((min(1, max(0, opacity)) * 128).rounded())
+        guard weight > 0 else { return }
         let target = target
         let mask = SourcePlane(alpha, width: width, height: height)
         frame.withPlanes { source in
             for y in 0..<height {
-                TargetPlane.over(source.y.row(y), mask.row(y), opacity: 128, at: target.y.row(y), count: width)
+                TargetPlane.over(source.y.row(y), mask.row(y), opacity: weight, at: target.y.row(y), count: width)
             }
             for y in 0..<height / 2 {
                 let upper = mask.row(2 * y)
-                TargetPlane.over(source.u.row(y), upper, stride: mask.stride, at: target.u.row(y), count: width / 2)
-                TargetPlane.over(source.v.row(y), upper, stride: mask.stride, at: target.v.row(y), count: width / 2)
+                let (u, v, stride) = (target.u.row(y), target.v.row(y), mask.stride)
+                TargetPlane.over(source.u.row(y), upper, stride: stride, opacity: weight, at: u, count: width / 2)
+                TargetPlane.over(source.v.row(y), upper, stride: stride, opacity: weight, at: v, count: width / 2)
             }
         }
     }
@@ -139,7 +148,7 @@ extension TargetPlane {
     /// Draws `count` samples of chroma over those at `target`; each is as opaque as the mean of four of luma, in two
     /// rows `stride` apart, read in pairs.
     fileprivate static func over(
-        _ color: UnsafePointer<UInt8>, _ alpha: UnsafePointer<UInt8>, stride: Int,
+        _ color: UnsafePointer<UInt8>, _ alpha: UnsafePointer<UInt8>, stride: Int, opacity: UInt16,
         at target: UnsafeMutablePointer<UInt8>, count: Int
     ) {
         let (upper, lower) = (UnsafeRawPointer(alpha), UnsafeRawPointer(alpha + stride))
@@ -147,7 +156,7 @@ extension TargetPlane {
             let a = upper.loadUnaligned(fromByteOffset: 2 &* x, as: UInt16.self)
             let b = lower.loadUnaligned(fromByteOffset: 2 &* x, as: UInt16.self)
             let opaque = ((a & 255) &+ (a &>> 8) &+ (b & 255) &+ (b &>> 8) &+ 2) &>> 2
-            let weight = opaque &+ opaque &>> 7
+            let weight = ((opaque &+ opaque &>> 7) &* opacity) &>> 7
             let value = UInt16(target[x]) &* (256 &- weight) &+ UInt16(color[x]) &* weight &+ 128
             target[x] = UInt8(truncatingIfNeeded: value &>> 8)
         }

@@ -137,6 +137,14 @@ struct TargetPlanes {
         v.copy(source.v)
     }
 
+    /// Copies `part` of `source`, which has the same size, to the same place. Its numbers are even, and it lies inside.
+    func copy(_ source: SourcePlanes, part: PixelRectangle) {
+        let half = part.halved
+        y.copy(source.y, part: part, toX: part.x, y: part.y)
+        u.copy(source.u, part: half, toX: half.x, y: half.y)
+        v.copy(source.v, part: half, toX: half.x, y: half.y)
+    }
+
     /// Fills `rectangle`, whose numbers are even and which lies inside.
     func fill(_ rectangle: PixelRectangle, with color: PixelColor) {
         y.fill(rectangle, with: color.y)

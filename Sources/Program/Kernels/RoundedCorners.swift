@@ -3,22 +3,18 @@
 /// Rounds the corners of a rectangle that was drawn: where the arc leaves a pixel out, what was there before comes
 /// back.
 ///
-/// The masks of a radius are kept. Of one thread at a time.
+/// The masks of the last radius are kept, in memory that is used again. Of one thread at a time.
 final class RoundedCorners {
-    /// How much of each pixel of a corner's square is within the arc, in parts of 256; for the upper left corner.
-    private struct Mask {
-        /// Columns and rows of the square in luma: the arc's radius, which is even.
-        let radius: Int
-        let luma: [UInt16]
-        let chroma: [UInt16]
-    }
-
-    private var mask = Mask(radius: 0, luma: [], chroma: [])
+    /// Columns and rows of a corner's square in luma: the arc's radius, which is even.
+    private var radius = 0
+    /// How much of each pixel of that square is within the arc, in parts of 256; for the upper left corner.
+    private let luma = Scratch<UInt16>()
+    private let chroma = Scratch<UInt16>()
     private let saved = Scratch<UInt8>()
 
     /// Keeps what is in the corners of `rectangle`, and makes the mask for `radius`, which is even.
     func save(_ rectangle: PixelRectangle, radius: Int, of target: TargetPlanes) {
-        if radius != mask.radius { mask = Self.makeMask(radius) }
+        if radius != self.radius { makeMask(radius) }
         guard radius > 0 else { return }
         var store = saved.reserve(6 * radius * radius)
         forEachCorner(of: rectangle, in: target) { plane, square, _, _, _ in
@@ -32,7 +28,7 @@ final class RoundedCorners {
 
     /// Rounds the corners of `rectangle`, for which ``save(_:radius:of:)`` was called before it was drawn.
     func round(_ rectangle: PixelRectangle, of target: TargetPlanes) {
-        guard mask.radius > 0 else { return }
+        guard radius > 0 else { return }
         var store = UnsafePointer(saved.base)
         forEachCorner(of: rectangle, in: target) { plane, square, weights, isRight, isLow in
             let visible = square.intersection(plane.bounds)
@@ -56,25 +52,24 @@ final class RoundedCorners {
         of rectangle: PixelRectangle, in target: TargetPlanes,
         _ body: (TargetPlane, PixelRectangle, UnsafePointer<UInt16>, _ isRight: Bool, _ isLow: Bool) -> Void
     ) {
-        func corners(_ plane: TargetPlane, _ rectangle: PixelRectangle, _ size: Int, _ mask: [UInt16]) {
-            mask.withUnsafeBufferPointer { weights in
-                guard let weights = weights.baseAddress else { return }
-                for corner in 0..<4 {
-                    let (isRight, isLow) = (corner % 2 == 1, corner >= 2)
-                    let square = PixelRectangle(
-                        x: isRight ? rectangle.x + rectangle.width - size : rectangle.x,
-                        y: isLow ? rectangle.y + rectangle.height - size : rectangle.y, width: size, height: size)
-                    body(plane, square, weights, isRight, isLow)
-                }
+        func corners(_ plane: TargetPlane, _ rectangle: PixelRectangle, _ size: Int, _ weights: Scratch<UInt16>) {
+            for corner in 0..<4 {
+                let (isRight, isLow) = (corner % 2 == 1, corner >= 2)
+                let square = PixelRectangle(
+                    x: isRight ? rectangle.x + rectangle.width - size : rectangle.x,
+                    y: isLow ? rectangle.y + rectangle.height - size : rectangle.y, width: size, height: size)
+                body(plane, square, weights.base, isRight, isLow)
             }
         }
-        corners(target.y, rectangle, mask.radius, mask.luma)
-        corners(target.u, rectangle.halved, mask.radius / 2, mask.chroma)
-        corners(target.v, rectangle.halved, mask.radius / 2, mask.chroma)
+        corners(target.y, rectangle, radius, luma)
+        corners(target.u, rectangle.halved, radius / 2, chroma)
+        corners(target.v, rectangle.halved, radius / 2, chroma)
     }
 
-    private static func makeMask(_ radius: Int) -> Mask {
-        var luma = [UInt16](repeating: 0, count: radius * radius)
+    private func makeMask(_ radius: Int) {
+        self.radius = radius
+        let (luma, half) = (luma.reserve(radius * radius), radius / 2)
+        let chroma = chroma.reserve(half * half)
         for y in 0..<radius {
             for x in 0..<radius {
                 // An arc is nearly straight where it crosses one pixel: what it covers goes with the distance.
@@ -83,11 +78,9 @@ final class RoundedCorners {
                 luma[y * radius + x] = UInt16((min(1, max(0, covered)) * 256).rounded())
             }
         }
-        let half = radius / 2
-        let chroma = (0..<half * half).map { index in
-            let corner = index / half * 2 * radius + index % half * 2
-            return (luma[corner] + luma[corner + 1] + luma[corner + radius] + luma[corner + radius + 1] + 2) / 4
+        for index in 0..<half * half {
+            let corner = luma + (index / half * 2 * radius + index % half * 2)
+            chroma[index] = (corner[0] + corner[1] + corner[radius] + corner[radius + 1] + 2) / 4
         }
-        return Mask(radius: radius, luma: luma, chroma: chroma)
     }
 }

@@ -52,6 +52,14 @@ package struct Transition: Sendable, Hashable {
         /// `a` goes down to a color, and `b` comes up from it.
         case dip
 
+        /// Whether a color is seen in it.
+        package var hasColor: Bool {
+            switch self {
+            case .dip, .flipHorizontal, .flipVertical: true
+            default: false
+            }
+        }
+
         /// The kind that people call `word`, also without a direction.
         package init?(word: String) {
             switch word {

@@ -20,6 +20,8 @@ package final class Overlay: Sendable {
         /// What holds on air.
         var choice: Bool?
         var waiting: [Choice] = []
+        /// Until where it fades because of what was said, whatever the scenes do.
+        var fadeEnd: FrameIndex?
         var fader = OverlayFader()
     }
 
@@ -59,42 +61,39 @@ package final class Overlay: Sendable {
     }
 
     /// How much of it is seen at frame `index`, from 0 to 1, and what; nil if nothing is. `isNamed` says whether the scene has
-    /// it, and `frames` how long the change to that scene is. Each frame is asked for once.
+    /// it, and `frames` how many frames the change to that scene still has, this one among them: none after a cut. What an
+    /// operator faded fades as long as they said. Each frame is asked for once.
     func look(at index: FrameIndex, isNamed: Bool, frames: Int64) -> (level: Double, art: OverlayArt)? {
         state.withLock { state in
-            var length = frames
             while let next = state.waiting.first, next.frame <= index {
-                (state.choice, length) = (next.isVisible, next.frames)
+                (state.choice, state.fadeEnd) = (next.isVisible, index + next.frames)
                 state.waiting.removeFirst()
             }
-            let level = state.fader.level(at: index, isOn: state.choice ?? isNamed, within: length)
+            if let end = state.fadeEnd, end < index { state.fadeEnd = nil }
+            let rest = state.fadeEnd.map { $0 - index } ?? frames
+            let level = state.fader.level(at: index, isOn: state.choice ?? isNamed, within: rest)
             return level > 0 ? (level, state.art) : nil
         }
     }
 }
 
-/// How much of an overlay is seen: it goes evenly from what was to what is to be. As in a transition, the first frame shows
+/// How much of an overlay is seen: it goes evenly from what is to what is to be. As in a transition, the first frame shows
 /// something of it already, and the last one not all of it.
 struct OverlayFader {
     private(set) var level = 0.0
-    private var target = 0.0
-    private var step = 0.0
     private var last: FrameIndex?
 
-    /// The level at frame `index`. A change that is seen for the first time takes `frames`.
+    /// The level at frame `index`, of which `frames` are left until it is there; none for at once.
     mutating func level(at index: FrameIndex, isOn: Bool, within frames: Int64) -> Double {
-        let elapsed = last.map { max(0, index - $0) }
+        let elapsed = last.map { Double(max(1, index - $0)) }
         last = index
-        let next = isOn ? 1.0 : 0.0
-        if next != target || elapsed == nil {
-            target = next
-            // What is there when a program begins is not faded in.
-            step = frames > 0 && elapsed != nil ? abs(target - level) / Double(frames + 1) : 1
+        let target = isOn ? 1.0 : 0.0
+        // What is there when a program begins is not faded in.
+        if let elapsed, frames > 0 {
+            level += (target - level) * elapsed / (Double(frames) + elapsed)
+        } else {
+            level = target
         }
-        let change = step * Double(elapsed ?? 1)
-        level = target > level ? min(target, level + change) : max(target, level - change)
-        // Sums of small steps end beside the whole.
-        if abs(target - level) < 0.000_1 { level = target }
         return level
     }
 }

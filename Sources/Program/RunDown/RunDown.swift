@@ -75,13 +75,19 @@ package struct RunDown: Sendable, Equatable {
         package var kind: Transition.Kind
         package var duration: Duration
         package var easing: Easing
+        /// What a dip goes through, and what is behind a card that turns; black without it.
+        package var color: RGBColor?
 
         /// At once.
         package static let cut = Change(.cut, .zero)
 
         /// A transition of these.
-        package init(_ kind: Transition.Kind, _ duration: Duration = .seconds(1), easing: Easing = .linear) {
+        package init(
+            _ kind: Transition.Kind, _ duration: Duration = .seconds(1), easing: Easing = .linear,
+            color: RGBColor? = nil
+        ) {
             (self.kind, self.duration, self.easing) = (kind, kind == .cut ? .zero : duration, easing)
+            self.color = color
         }
 
         /// How many frames it has at this rate.

@@ -7,9 +7,15 @@ internal import Media
 struct Air {
     /// What a transition begins with.
     private enum Origin {
-        case scene(Scene)
+        case scenes(SceneMix)
         /// The frame that was on air when another transition was cut off.
         case still(VideoFrame)
+    }
+
+    /// A stinger's frame that was in front of all when it was cut off: it fades with the transition that came instead.
+    private struct Leaving {
+        let frame: VideoFrame
+        let opacity: Double
     }
 
     private struct Running {
@@ -20,6 +26,7 @@ struct Air {
         let stinger: (any Stinger)?
         /// What was on air before, or was becoming it.
         let former: Scene
+        let leaving: Leaving?
 
         /// How far it is at frame `index`: its first frame shows something of both sides already, and its last one, too.
         func progress(at index: FrameIndex) -> Double {
@@ -31,7 +38,13 @@ struct Air {
     private(set) var scene: Scene
     private var compositor: Compositor?
     private var running: Running?
+    /// The last frame, without what is drawn over it; with a compositor only where it was blended of two.
     private var last: VideoFrame?
+    private var isBlended = false
+    /// A stinger's frame that is seen in the frame under way.
+    private var covering: VideoFrame?
+    /// What a frame is composed of, in memory that is used again.
+    private var layers: [(frame: VideoFrame?, placement: Placement)] = []
     /// What each feed that is seen shows in the frame under way.
     private var choices: [(feed: SourceFeed, choice: LiveFrames.Choice?)] = []
     /// What each source that is seen shows in the frame under way: asked once, as it may change at any time.
@@ -39,31 +52,37 @@ struct Air {
     /// What each of them showed last: it stands while another of its inputs has no frame yet.
     private var standing: [(source: Stage, frame: VideoFrame)] = []
     private var mixer: Mixer
+    /// Nil for a scene that never changes: one source is heard as it is.
+    private var limiter: Limiter?
+    /// How many samples a frame has.
+    private let frameSamples: Int64
     private let holdsLast: Bool
     private let overlays: [Overlay]
     /// What is seen of them in the frame under way.
     private var looks: [(level: Double, art: OverlayArt)] = []
 
-    /// `scene` is on air. Without a `compositor` one source is seen at a time, and changes are cuts. Whether the last frame
+    /// `scene` is on air, in frames of so many samples. Without a `compositor` one source is seen at a time, and changes are cuts. Whether the last frame
     /// of a source that is over stands is `holdsLast`. With a compositor `overlays` may be seen, the last one in front.
-    init(_ scene: Scene, audio: AudioFormat, compositor: Compositor?, holdsLast: Bool, overlays: [Overlay] = []) {
+    init(
+        _ scene: Scene, audio: AudioFormat, frameSamples: Int64, compositor: Compositor?, holdsLast: Bool,
+        overlays: [Overlay] = []
+    ) {
         (self.scene, self.compositor, self.holdsLast) = (scene, compositor, holdsLast)
-        self.overlays = overlays
+        (self.overlays, self.frameSamples) = (overlays, frameSamples)
         mixer = Mixer(format: audio)
+        limiter = holdsLast ? Limiter(format: audio) : nil
     }
 
     /// Puts another scene on air, from frame `index` on. A transition under way ends, and the next one begins with what it
     /// had come to.
     mutating func begin(_ cue: Stage.Cue, at index: FrameIndex) {
         endIfOver(at: index)
-        let (origin, former, wasChanging) = (origin(at: index), inForce(at: index), running != nil)
+        let isSeen = cue.stinger != nil || (cue.transition.kind != .cut && (cue.scene != scene || running != nil))
+        let next = Running(
+            transition: cue.transition, frames: cue.frames, start: index, origin: origin(at: index),
+            stinger: cue.stinger, former: inForce(at: index - 1), leaving: leaving(at: index))
         end()
-        let isSeen = cue.stinger != nil || (cue.transition.kind != .cut && (cue.scene != scene || wasChanging))
-        if compositor != nil, isSeen, cue.frames > 0 {
-            running = Running(
-                transition: cue.transition, frames: cue.frames, start: index, origin: origin, stinger: cue.stinger,
-                former: former)
-        }
+        if compositor != nil, isSeen, cue.frames > 0 { running = next }
         scene = cue.scene
     }
 
@@ -75,18 +94,33 @@ struct Air {
 
     private mutating func end() {
         running?.stinger?.rewind()
-        running = nil
+        (running, covering) = (nil, nil)
     }
 
+    /// What a transition at frame `index` begins with: what was seen in the frame before.
     private func origin(at index: FrameIndex) -> Origin {
-        guard let running else { return .scene(scene) }
-        if let scene = moved(running, at: index) { return .scene(scene) }
-        return last.map { .still($0) } ?? .scene(scene)
+        guard let running else { return .scenes(SceneMix(scene)) }
+        if let stinger = running.stinger {
+            return index - running.start <= stinger.cut ? running.origin : .scenes(SceneMix(scene))
+        }
+        if let mix = moved(running, at: index - 1) { return .scenes(mix) }
+        return last.map { .still($0) } ?? .scenes(SceneMix(scene))
     }
 
-    /// The scene on the way from one to the other, where layers move; nil where frames are blended.
-    private func moved(_ running: Running, at index: FrameIndex) -> Scene? {
-        guard running.transition.kind == .move, case .scene(let origin) = running.origin else { return nil }
+    /// What was in front of the frame before.
+    private func leaving(at index: FrameIndex) -> Leaving? {
+        if let covering { return Leaving(frame: covering, opacity: 1) }
+        guard let running else { return nil }
+        return running.leaving.map { Leaving(frame: $0.frame, opacity: opacity(of: $0, running, at: index - 1)) }
+    }
+
+    private func opacity(of leaving: Leaving, _ running: Running, at index: FrameIndex) -> Double {
+        leaving.opacity * (1 - running.progress(at: index))
+    }
+
+    /// What is on the way from one scene to the other, where layers move; nil where frames are blended.
+    private func moved(_ running: Running, at index: FrameIndex) -> SceneMix? {
+        guard running.transition.kind == .move, case .scenes(let origin) = running.origin else { return nil }
         return origin.moved(to: scene, fraction: running.progress(at: index))
     }
 
@@ -98,47 +132,54 @@ struct Air {
     mutating func frame(for index: FrameIndex, note: (SourceFeed, LiveFrames.Choice) -> Void) -> VideoFrame? {
         endIfOver(at: index)
         look()
-        choose(for: index, note)
+        let main = feed(of: inForce(at: index))
+        choose(for: index, main: main, note)
         guard compositor != nil else { return keep(choices.first?.choice?.frame ?? still) }
+        isBlended = false
         var frame: VideoFrame?
         if let running { frame = changing(running, at: index) } else { frame = compose(scene) }
-        let main = mainFeed
+        last = isBlended ? frame : nil
         frame?.captions = choices.first { $0.feed === main }?.choice?.frame.captions ?? []
-        return keep(frame).map { keyed($0, at: index) }
+        key(&frame, at: index)
+        return frame
     }
 
     /// What a change shows at frame `index`, without what is drawn over it.
     private mutating func changing(_ running: Running, at index: FrameIndex) -> VideoFrame? {
-        if let scene = moved(running, at: index) { return compose(scene) }
+        if let mix = moved(running, at: index) { return compose(mix) }
         if let stinger = running.stinger, index - running.start >= stinger.cut { return compose(scene) }
         let from: VideoFrame?
         switch running.origin {
         case .still(let still): from = still
-        case .scene(let origin): from = compose(origin)
+        case .scenes(let origin): from = compose(origin)
         }
         if running.stinger != nil { return from }
         guard let from, let next = compose(scene) else { return nil }
+        isBlended = true
         return compositor?.blend(from, next, by: running.transition, progress: running.progress(at: index))
     }
 
-    /// `frame` with the overlays that are seen at frame `index`, and a stinger in front of all.
-    private mutating func keyed(_ frame: VideoFrame, at index: FrameIndex) -> VideoFrame {
+    /// Draws over `frame` the overlays that are seen at frame `index`, and a stinger in front of all.
+    private mutating func key(_ frame: inout VideoFrame?, at index: FrameIndex) {
         looks.removeAll(keepingCapacity: true)
         let named = inForce(at: index).overlays
         // Below a stinger, and with a cut, they change at once.
-        let fade = running.map { $0.stinger == nil ? $0.frames : 0 } ?? 0
+        let rest = running.map { $0.stinger == nil ? $0.frames - (index - $0.start) : 0 } ?? 0
         for overlay in overlays {
             let isNamed = named.contains { $0 === overlay }
-            if let look = overlay.look(at: index, isNamed: isNamed, frames: fade) { looks.append(look) }
+            if let look = overlay.look(at: index, isNamed: isNamed, frames: rest) { looks.append(look) }
         }
-        let stinger = running.flatMap { $0.stinger?.frame(index - $0.start) }
-        guard let compositor, !looks.isEmpty || stinger != nil else { return frame }
+        covering = running.flatMap { $0.stinger?.frame(index - $0.start) }
+        let leaving = running.flatMap { running in
+            running.leaving.map { Leaving(frame: $0.frame, opacity: opacity(of: $0, running, at: index)) }
+        }
+        guard let compositor, !looks.isEmpty || leaving != nil || covering != nil else { return }
         let time = OverlayTime(
             of: index, at: compositor.format.frameRate, secondOfDay: looks.isEmpty ? 0 : OverlayTime.secondOfDay)
-        return compositor.draw(over: frame) { canvas in
+        compositor.draw(over: &frame) { canvas in
             for look in looks { look.art.draw(on: &canvas, at: time, level: look.level) }
-            guard let stinger, let storage = stinger.storage as? any AlphaFrameStorage else { return }
-            storage.withAlpha { canvas.draw(stinger, alpha: $0) }
+            if let leaving { canvas.draw(stinger: leaving.frame, opacity: leaving.opacity) }
+            if let covering { canvas.draw(stinger: covering, opacity: 1) }
         }
     }
 
@@ -156,7 +197,7 @@ struct Air {
 
     /// The scenes that are seen.
     private var scenes: [Scene] {
-        if case .scene(let origin) = running?.origin { [scene, origin] } else { [scene] }
+        if case .scenes(let origin) = running?.origin { [scene] + origin.shares.map(\.scene) } else { [scene] }
     }
 
     /// Asks each source that is seen what it shows.
@@ -181,12 +222,13 @@ struct Air {
         if case .feed(let feed) = resolved(video) { feed } else { nil }
     }
 
-    private var mainFeed: SourceFeed? { scene.layers.first.flatMap { feed(of: $0.video) } }
+    private func feed(of scene: Scene) -> SourceFeed? { scene.layers.first.flatMap { feed(of: $0.video) } }
 
-    /// Lets each feed that is seen say what it shows, once, the main one first.
-    private mutating func choose(for index: FrameIndex, _ note: (SourceFeed, LiveFrames.Choice) -> Void) {
+    /// Lets each feed that is seen say what it shows, once. `note` is told of the main one's.
+    private mutating func choose(
+        for index: FrameIndex, main: SourceFeed?, _ note: (SourceFeed, LiveFrames.Choice) -> Void
+    ) {
         choices.removeAll(keepingCapacity: true)
-        let main = mainFeed
         for layer in scenes.flatMap(\.layers) {
             guard let feed = feed(of: layer.video), !choices.contains(where: { $0.feed === feed }) else { continue }
             let choice = feed.frame(for: index)
@@ -197,9 +239,17 @@ struct Air {
     }
 
     private mutating func compose(_ scene: Scene) -> VideoFrame? {
-        var layers: [(VideoFrame?, Placement)] = []
         for layer in scene.layers { layers.append((frame(of: layer.video), layer.placement)) }
+        defer { layers.removeAll(keepingCapacity: true) }
         return compositor?.compose(layers)
+    }
+
+    private mutating func compose(_ mix: SceneMix) -> VideoFrame? {
+        guard let first = mix.shares.first, let last = mix.shares.last, let frame = compose(first.scene) else {
+            return nil
+        }
+        guard mix.shares.count > 1, let other = compose(last.scene) else { return frame }
+        return compositor?.blend(frame, other, by: Transition(.fade), progress: last.weight)
     }
 
     private mutating func frame(of video: Scene.Video) -> VideoFrame? {
@@ -223,13 +273,17 @@ struct Air {
 // MARK: Audio
 
 extension Air {
-    /// The audio of `range`, which is that of the frame at `index`, of all `parts` that the stage has. A change is faded over
-    /// as long as its transition, and within half a frame at a cut.
+    /// The audio that is ready once `range` is, the samples of the frame under way, of all `parts` that the stage has: it
+    /// follows what was ready before. A change is faded over as long as its transition, and within half a frame at a cut,
+    /// whatever time the frame under way makes up for.
     mutating func audio(_ range: Range<SampleIndex>, _ parts: [Mixer.Part]) -> AudioBuffer {
-        let frame = range.upperBound - range.lowerBound
-        let fade = running.flatMap { $0.stinger == nil ? $0.frames * frame : nil }
-        return mixer.mix(parts, range, fade: fade ?? frame / 2)
+        let fade = running.flatMap { $0.stinger == nil ? $0.frames * frameSamples : nil }
+        let mixed = mixer.mix(parts, range, fade: fade ?? frameSamples / 2)
+        return limiter?.pass(mixed, alone: mixer.isAlone) ?? mixed
     }
+
+    /// The audio up to sample `end`, behind the last frame, that was not ready yet; nil if there is none.
+    mutating func rest(upTo end: SampleIndex) -> AudioBuffer? { limiter?.finish(at: end.number) }
 
     /// Whether the feed is heard in the frame under way, be it that it just goes.
     func isHeard(_ feed: SourceFeed, _ parts: [Mixer.Part]) -> Bool {

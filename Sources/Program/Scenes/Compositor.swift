@@ -1,36 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Media
+package import Media
 
 /// Makes one frame of those of several sources, and of two frames one between them. Of one thread at a time.
-struct Compositor {
-    let format: VideoFormat
-    private let pool: FramePool
+package struct Compositor {
+    package let format: VideoFormat
+    let pool: FramePool
     private let renderer: TransitionRenderer
     private let black: VideoFrame
+    private let blackColor: PixelColor
     /// One for each place in a scene's order, since each keeps what it computed for a size.
     private var scalers: [Scaler] = []
+    /// What no layer hides.
+    private var rest = Uncovered()
 
     /// A compositor of frames of `format`.
-    init(_ format: VideoFormat) {
+    package init(_ format: VideoFormat) {
         self.format = format
         pool = FramePool(width: format.width, height: format.height)
         renderer = TransitionRenderer(width: format.width, height: format.height)
+        blackColor = PixelColor(.black, in: format.color)
         var canvas = pool.canvas()
-        canvas.fill(PixelColor(.black, in: format.color))
+        canvas.fill(blackColor)
         black = canvas.finish(pts: 0, timeBase: format.frameRate.timeBase)
     }
 
     /// The frame that shows `layers`, from the back to the front; black where there is nothing. One that fills the frame is
     /// that frame itself, without a copy.
-    mutating func compose(_ layers: [(frame: VideoFrame?, placement: Placement)]) -> VideoFrame {
+    package mutating func compose(_ layers: [(frame: VideoFrame?, placement: Placement)]) -> VideoFrame {
         // What is behind a layer that fills the frame is not drawn.
         let first = layers.lastIndex { $0.placement == .full } ?? 0
         let isFilled = layers.indices.contains(first) && layers[first].placement == .full
         let back = isFilled ? layers[first].frame ?? black : black
         let front = layers.dropFirst(isFilled ? first + 1 : 0)
         if front.isEmpty { return back }
-        var canvas = pool.canvas(showing: back)
+        var canvas = pool.canvas()
+        findRest(front, of: canvas.bounds)
+        if isFilled { canvas.copy(back, parts: rest.parts) } else { canvas.fill(rest.parts, with: blackColor) }
         for (index, layer) in front.enumerated() {
             if index == scalers.count { scalers.append(Scaler()) }
             scalers[index].draw(layer.frame ?? black, at: layer.placement, on: &canvas)
@@ -38,19 +44,51 @@ struct Compositor {
         return canvas.finish(pts: back.pts, timeBase: back.timeBase, duration: back.duration)
     }
 
-    /// `frame` with what `body` draws over it.
-    func draw(over frame: VideoFrame, _ body: (inout Canvas) -> Void) -> VideoFrame {
-        var canvas = pool.canvas(showing: frame)
+    private mutating func findRest(
+        _ layers: ArraySlice<(frame: VideoFrame?, placement: Placement)>, of bounds: PixelRectangle
+    ) {
+        rest.begin(bounds)
+        for layer in layers {
+            let frame = layer.frame ?? black
+            let place = PixelPlacement(
+                layer.placement, source: (frame.width, frame.height), program: (bounds.width, bounds.height))
+            if let covered = place.covered { rest.cover(covered) }
+        }
+    }
+
+    /// Draws over `frame` what `body` draws: where it is if nobody else holds it, else on a copy.
+    package func draw(over frame: inout VideoFrame?, _ body: (inout Canvas) -> Void) {
+        guard let below = frame?.properties else { return }
+        var canvas = pool.canvas(taking: &frame)
         body(&canvas)
-        var drawn = canvas.finish(pts: frame.pts, timeBase: frame.timeBase, duration: frame.duration)
-        drawn.captions = frame.captions
-        return drawn
+        frame = canvas.finish(pts: below.pts, timeBase: below.timeBase, duration: below.duration)
+        frame?.captions = below.captions
     }
 
     /// The frame at `progress` of the way from `a` to `b`.
-    func blend(_ a: VideoFrame, _ b: VideoFrame, by transition: Transition, progress: Double) -> VideoFrame {
+    package func blend(
+        _ a: VideoFrame, _ b: VideoFrame, by transition: Transition, progress: Double
+    ) -> VideoFrame {
         var canvas = pool.canvas()
         renderer.render(a, b, transition, progress: progress, into: &canvas)
         return canvas.finish(pts: b.pts, timeBase: b.timeBase, duration: b.duration)
+    }
+}
+
+extension VideoFrame {
+    /// What there is to it beside its pixels.
+    fileprivate var properties: (pts: Int64, timeBase: TimeBase, duration: Int64, captions: [UInt8]) {
+        (pts, timeBase, duration, captions)
+    }
+}
+
+extension PixelPlacement {
+    /// What it hides for sure, corners left out; nil for nothing.
+    fileprivate var covered: PixelRectangle? {
+        if destination.isEmpty { return nil }
+        var covered = outer
+        covered.y += outerRadius
+        covered.height -= 2 * outerRadius
+        return covered
     }
 }

@@ -191,11 +191,11 @@ struct ChannelCheck: Sendable {
             guard !configuration.copies, case .bitrate(let bitrate) = encoder.rateControl else {
                 return row("recording", .ok, "\(place.text); \(ByteSize(bytes: space.free)) are free")
             }
-            let count = 1 + recording.sources.count
-            var budget = StorageBudget(
-                videoBitrate: bitrate * count, audioBitrate: encoder.audioBitrate * count,
-                duration: recording.expected,
+            let count = 1 + configuration.recordedVideos
+            let own = StorageBudget(
+                videoBitrate: bitrate, audioBitrate: encoder.audioBitrate, duration: recording.expected,
                 reserve: recording.reserve, capacity: space.capacity)
+            var budget = count > 1 ? own.shared(by: count) : own
             let entry = resources.ledger.enter(on: space.fileSystem, of: configuration.name) { [budget] in
                 budget.bytes(after: 0)
             }
@@ -245,7 +245,7 @@ struct ChannelCheck: Sendable {
             let renditions = try configuration.renditions.map { (rendition) throws(RelayFailure) in
                 try EncoderTrial(configuration, as: rendition, resources: resources, logger: logger)
             }
-            let sources = configuration.recording?.sources.count ?? 0
+            let sources = configuration.recordedVideos
             let needed = trial.cores * Double(1 + sources) + renditions.reduce(0) { $0 + $1.cores }
             let others = zip(configuration.renditions, renditions).map { ", \($0.name) \($1.subject)" }.joined()
             let cores = Self.hundredths(needed)

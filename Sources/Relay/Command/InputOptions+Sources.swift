@@ -44,7 +44,7 @@ extension InputOptions {
             configuration.sources.append(
                 .init(
                     name: source.name ?? "input-\(index + 1)", input: source.location, backups: source.backups,
-                    selection: selection, whenOff: source.whenOff ?? .keep))
+                    selection: selection, whenOff: source.whenOff ?? .keep, audio: source.audio))
         }
         let names = configuration.sources.map(\.name) + (audioInput == nil ? [] : ["audio"])
         if let twice = names.first(where: { name in names.count { $0 == name } > 1 }) {

@@ -197,6 +197,7 @@ struct RecordOptions: ParsableArguments {
             configuration.sources[index].selection.unseen = .hot
         }
         configuration.recording?.sources = configuration.sources.map(\.name)
+        if configuration.audioInput != nil { configuration.recording?.sources.append("audio") }
         configuration.recording?.copiesSources = sourceCoding == .copy
         if let long = configuration.recordedNames.first(where: { SegmentName.safe($0) != $0 }) {
             throw ValidationError("--record-sources: \(long) is too long for the name of a file.")

@@ -6,7 +6,7 @@ internal import Program
 /// What run-downs and projects of clips have in common.
 extension NodeReader {
     /// The keys of a transition.
-    static var transitionKeys: [String] { ["type", "seconds", "easing"] }
+    static var transitionKeys: [String] { ["type", "seconds", "easing", "color"] }
 
     mutating func wrong(_ node: ConfigurationNode, _ key: String, _ text: String, known: [String]) {
         let near = EditDistance.nearest(to: text, among: known).map { "; is \($0) meant?" } ?? "."
@@ -29,16 +29,18 @@ extension NodeReader {
         return nil
     }
 
-    /// A transition: a type alone, or a mapping with it, a length (`length` reads it) and an easing. `kind` reads the type.
+    /// A transition: a type alone, or a mapping with it, a length (`length` reads it), an easing and, where one is seen, a
+    /// color. `kind` reads the type.
     mutating func transition(
         _ node: ConfigurationNode, _ key: String,
         kind: (inout Self, ConfigurationNode, String) -> Transition.Kind?,
         length: (inout Self, ConfigurationNode, String) -> Duration?
-    ) -> (kind: Transition.Kind, duration: Duration, easing: Easing)? {
+    ) -> (kind: Transition.Kind, duration: Duration, easing: Easing, color: RGBColor?)? {
         guard case .mapping(let entries) = node.content else {
-            return kind(&self, node, key).map { ($0, .seconds(1), .linear) }
+            return kind(&self, node, key).map { ($0, .seconds(1), .linear, nil) }
         }
         var (type, seconds, easing): (Transition.Kind?, Duration?, Easing?)
+        var color: (value: RGBColor?, mark: ConfigurationMark)?
         let before = faults.count
         for entry in entries {
             let place = "\(key).\(entry.key)"
@@ -46,6 +48,7 @@ extension NodeReader {
             case "type": type = kind(&self, entry.node, place)
             case "seconds": seconds = length(&self, entry.node, place)
             case "easing": easing = choice(entry.node, place, of: Easing.self)
+            case "color": color = (readColor(entry.node, place), entry.node.mark)
             default: unknown(entry, in: key, known: Self.transitionKeys)
             }
         }
@@ -53,6 +56,16 @@ extension NodeReader {
             if faults.count == before { fault(node.mark, key, "It has no type.") }
             return nil
         }
-        return (type, seconds ?? .seconds(1), easing ?? .linear)
+        if let color, !type.hasColor {
+            fault(color.mark, "\(key).color", "It is for dip and flip, not for \(type.rawValue).")
+        }
+        return (type, seconds ?? .seconds(1), easing ?? .linear, color?.value)
+    }
+
+    private mutating func readColor(_ node: ConfigurationNode, _ key: String) -> RGBColor? {
+        guard let text = scalar(node, key) else { return nil }
+        if let color = RGBColor(text) { return color }
+        fault(node.mark, key, "It is a color such as \"#0a64ff\", in quotes, black or white.")
+        return nil
     }
 }

@@ -3,6 +3,7 @@
 internal import Ingest
 internal import Media
 internal import Networking
+internal import Program
 
 /// Why an input's text cannot be used: one sentence, without what may be secret.
 struct InputSpecificationError: Error, Equatable, CustomStringConvertible {
@@ -30,6 +31,15 @@ struct InputSpecification {
     private(set) var standby: SourceSelector.Standby?
     /// What a file does while it is neither seen nor heard; nil where nothing is said.
     private(set) var whenOff: WhenOff?
+    /// What is done with its audio to begin with.
+    private(set) var audio = Fader.Settings()
+    /// The option that says so, if one is given: it needs a program of several sources.
+    private(set) var audioOption: String?
+
+    private enum Answer: String, CaseIterable {
+        case yes
+        case no
+    }
 
     /// How long an input may show nothing, and how long it must be healthy.
     private static let timeouts = Duration.milliseconds(200)...Duration.seconds(60)
@@ -48,6 +58,7 @@ struct InputSpecification {
             if let standby { (selection.standby, selectionOption) = (standby, selectionOption ?? "standby") }
             let backups = options.takeAll("backup")
             whenOff = try options.takeChoice("when-off", of: WhenOff.self)
+            (audio, audioOption) = try Self.audio(taking: &options)
             location = try InputLocation(
                 address: try secrets.expand(address), taking: &options, shownAs: address)
             try options.finish()
@@ -83,6 +94,24 @@ struct InputSpecification {
             given = "return"
         }
         return (selection, given)
+    }
+
+    private static func audio(taking options: inout OptionList) throws -> (Fader.Settings, given: String?) {
+        var settings = Fader.Settings()
+        var given: String?
+        if let text = try options.take("gain") {
+            guard let gain = Double(text), Fader.gains.contains(gain) else {
+                throw options.error(
+                    in: "gain", "is from \(Int(Fader.gains.lowerBound)) to \(Int(Fader.gains.upperBound)), in decibels")
+            }
+            settings.gain = gain
+            given = "gain"
+        }
+        if let answer = try options.takeChoice("muted", of: Answer.self) {
+            settings.isMuted = answer == .yes
+            given = "muted"
+        }
+        return (settings, given)
     }
 
     private static func backups(

@@ -209,7 +209,8 @@ extension SwitchedInputs {
             pacing: description.isLive ? .live(frameRate: video.frameRate) : .paced, frameRate: format.frameRate,
             audio: .program, leads: configuration.inputs[index].isReference,
             standsUnseen: stands,
-            keepsPackets: configuration.keepsPackets && description.isLive ? delay : nil, clock: clock)
+            keepsPackets: configuration.keepsPackets && description.isLive ? delay : nil, wanted: stage.packets,
+            clock: clock)
         replace(index, by: feed)
         stage.add(feed)
         return (feed, format)

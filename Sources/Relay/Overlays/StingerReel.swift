@@ -7,10 +7,12 @@ internal import Media
 internal import Program
 internal import Synchronization
 
-/// A stinger's file, decoded some frames ahead on a queue of its own, `relay.stinger.<name>`. It is ready from its first frame
-/// on whenever it is not shown. All calls may come from any thread.
+/// A stinger's file, decoded some frames ahead on a queue of its own, `relay.stinger.<name>`. Its first frames are kept, so that
+/// it is ready from there on as soon as it is rewound, also while it is shown. All calls may come from any thread.
 final class StingerReel: Stinger {
     private struct State {
+        /// The first frames of the file.
+        var first: [VideoFrame] = []
         /// Decoded and not shown; the first of them is frame `next`.
         var waiting: [VideoFrame] = []
         var next: Int64 = 0
@@ -21,9 +23,14 @@ final class StingerReel: Stinger {
         var isStopped = false
     }
 
-    /// Decoded ahead: enough to hide a keyframe and a busy machine, and 35 MB of 1080p.
-    private static let room = 12
+    /// How many frames are decoded ahead: enough to hide a keyframe and a busy machine, or fewer where frames are large, so that
+    /// they take 64 MiB: twelve of 1080p, with alpha 5.2 MB each. As many are kept beside them while it is shown.
+    private static func room(_ format: VideoFormat) -> Int {
+        // A plane of luma, one of alpha, and half of one of chroma.
+        max(4, min(12, (64 << 20) / (format.width * format.height * 5 / 2)))
+    }
 
+    private let room: Int
     let name: String
     let frames: Int64
     let cut: Int64
@@ -38,6 +45,7 @@ final class StingerReel: Stinger {
     /// a program of this format.
     init(_ stinger: StingerSpecification, format: VideoFormat, logger: Logger) throws(RelayFailure) {
         (name, path, self.format, self.logger) = (stinger.name, stinger.path, format, logger)
+        room = Self.room(format)
         let most = format.frameRate.frames(atLeast: .seconds(StingerSpecification.longest))
         do throws(AVFailure) {
             frames = try Self.count(stinger.path, format, most: most)
@@ -88,7 +96,7 @@ final class StingerReel: Stinger {
 
     func rewind() {
         state.withLock { state in
-            state.waiting.removeAll(keepingCapacity: true)
+            state.waiting = state.first
             (state.next, state.shown, state.isAtEnd) = (0, nil, false)
             state.turn += 1
         }
@@ -108,7 +116,7 @@ final class StingerReel: Stinger {
             } catch {
                 logger.error("a stinger cannot be read", metadata: ["stinger": "\(name)", "reason": "\(error)"])
                 finish(turn)
-                wait(turn)
+                wait(turn, for: 0)
             }
         }
     }
@@ -116,23 +124,33 @@ final class StingerReel: Stinger {
     /// Reads the file until it is to be read from its beginning again.
     private func read(_ turn: Int) throws(AVFailure) {
         let reader = try AlphaVideoReader(path, format: format)
-        while wait(turn) {
+        var number = 0
+        while wait(turn, for: number) {
             guard let frame = try reader.next() else {
                 finish(turn)
                 continue
             }
-            state.withLock { if $0.turn == turn { $0.waiting.append(frame) } }
+            state.withLock { state in
+                // The first ones are there already where it was read before.
+                guard state.turn == turn, number >= state.first.count else { return }
+                state.waiting.append(frame)
+                if state.first.count < room { state.first.append(frame) }
+            }
+            number += 1
         }
     }
 
     private func finish(_ turn: Int) { state.withLock { if $0.turn == turn { $0.isAtEnd = true } } }
 
-    /// Waits until another frame is needed; false if it is to be read from its beginning, or not at all.
+    /// Waits until frame `number` is needed; false if it is to be read from its beginning, or not at all.
     @discardableResult
-    private func wait(_ turn: Int) -> Bool {
+    private func wait(_ turn: Int, for number: Int) -> Bool {
         while true {
             let (isWanted, hasRoom) = state.withLock {
-                ($0.turn == turn && !$0.isStopped, !$0.isAtEnd && $0.waiting.count < Self.room)
+                (
+                    $0.turn == turn && !$0.isStopped,
+                    !$0.isAtEnd && (number < $0.first.count || $0.waiting.count < room)
+                )
             }
             if !isWanted { return false }
             if hasRoom { return true }

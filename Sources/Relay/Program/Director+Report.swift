@@ -18,6 +18,7 @@ extension Director {
             audioFrom: audio.text,
             sources: sources.map { self.report(of: $0, seen: seen, preview: preview.layout.sources) },
             scenes: scenes.map(\.name))
+        report.levels = stage.meter.levels
         (report.sceneName, report.previewName) = (change.scene.name, preview.name)
         (report.overlays, report.stingers) = (overlays.reports, stingers.map(\.name))
         report.changes = waiting.map { change in
@@ -41,7 +42,7 @@ extension Director {
         var report = ProgramReport.Source(
             name: source.name, input: source.input(), isOnAir: seen.contains(source.name),
             isInPreview: preview.contains(source.name), gain: settings.gain, isMuted: settings.isMuted,
-            delay: settings.delay, levels: source.stage.meter.levels)
+            audioOffset: settings.offset, levels: source.stage.meter.levels)
         report.whenOff = source.file?.whenOff.rawValue
         report.problem = source.problem()
         let delivered = source.delivered?()

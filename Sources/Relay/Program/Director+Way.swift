@@ -38,8 +38,13 @@ extension Director {
         }
         let frames = Int64((seconds * format.frameRate.value).rounded())
         return Way(
-            kind: request.word, look: Transition(request.type, easing: request.easing ?? .linear),
+            kind: request.word, look: look(request.type, request.easing ?? .linear, request.color),
             frames: request.type == .cut ? 0 : frames)
+    }
+
+    /// A transition in this program's colors.
+    func look(_ kind: Transition.Kind, _ easing: Easing, _ color: RGBColor?) -> Transition {
+        Transition(kind, easing: easing, color: PixelColor(color ?? .black, in: format.color))
     }
 
     private func stinger(_ name: String) throws(ControlFailure) -> StingerReel {

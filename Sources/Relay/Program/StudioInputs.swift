@@ -58,7 +58,10 @@ final class StudioInputs: ProgramInputs {
             audio?.stop()
             throw error
         }
-        for source in sources { stage.add(source.stage) }
+        for (source, inputs) in zip(configuration.sources, sources) {
+            inputs.stage.fader.begin(with: source.audio)
+            stage.add(inputs.stage)
+        }
         var heard = zip(configuration.sources, sources).map { configuration, inputs in
             Director.Source(
                 name: configuration.name, stage: inputs.stage, file: inputs.file,
@@ -81,7 +84,7 @@ final class StudioInputs: ProgramInputs {
             inputs.spareUnless { [weak director] in director?.isWanted(source.name, orHeard: heard) ?? true }
         }
         guard let runDown = configuration.runDown else { return }
-        director.load(runDown)
+        director.load(runDown, isConfigured: true)
         do throws(ControlFailure) {
             try director.beginRunDown(patience: Self.patience)
         } catch {
@@ -133,7 +136,8 @@ final class StudioInputs: ProgramInputs {
         let seen = director?.seen ?? []
         return zip(names, sources).map { name, inputs in
             PartStatus(
-                name: name, isOnAir: seen.contains(name), selection: inputs.selection, feed: inputs.feedStatuses.video)
+                name: name, isOnAir: seen.contains(name), selection: inputs.selection, feed: inputs.feedStatuses.video,
+                levels: inputs.stage.meter.levels)
         }
     }
 

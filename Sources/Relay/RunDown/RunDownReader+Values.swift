@@ -55,7 +55,7 @@ extension RunDownReader {
 
     mutating func readChange(_ node: ConfigurationNode, _ key: String) -> RunDown.Change? {
         transition(node, key, kind: { $0.readKind($1, $2) }, length: { $0.duration($1, $2) }).map {
-            RunDown.Change($0.kind, $0.duration, easing: $0.easing)
+            RunDown.Change($0.kind, $0.duration, easing: $0.easing, color: $0.color)
         }
     }
 

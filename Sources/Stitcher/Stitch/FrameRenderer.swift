@@ -12,6 +12,8 @@ final class FrameRenderer {
     private let sources: [StitchSource]
     private let fitting: FrameFitting
     private var readers: [Int: FrameReader] = [:]
+    /// What of the frames is damaged.
+    let damage = DamageLog()
     private var drawing: (renderer: TransitionRenderer, pool: FramePool)?
 
     init(_ plan: StitchPlan, _ clips: [StitchClip], _ sources: [StitchSource], _ fitting: FrameFitting) {
@@ -23,9 +25,8 @@ final class FrameRenderer {
         let planned = plan.clips[clip]
         readers = readers.filter { $0.key >= clip - 1 }
         let own = try decoded(index, of: clip)
-        guard index < planned.transition, clip > 0, let transition = clips[clip].transition?.transition else {
-            return own
-        }
+        guard index < planned.transition, clip > 0, let chosen = clips[clip].transition else { return own }
+        let transition = chosen.drawn(in: plan.video.color)
         let before = try decoded(plan.clips[clip - 1].count + index, of: clip - 1)
         let (width, height) = (plan.video.width, plan.video.height)
         let (renderer, pool) =
@@ -41,7 +42,7 @@ final class FrameRenderer {
 
     private func decoded(_ index: Int, of clip: Int) throws -> VideoFrame {
         let source = sources[plan.clips[clip].source]
-        let reader = try readers[clip] ?? FrameReader(source, target: plan.video, fitting: fitting)
+        let reader = try readers[clip] ?? FrameReader(source, target: plan.video, fitting: fitting, damage: damage)
         readers[clip] = reader
         return try reader.frame(plan.number(of: index, in: plan.clips[clip], source))
     }

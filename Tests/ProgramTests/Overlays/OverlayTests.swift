@@ -11,10 +11,12 @@ import Testing
 /// Keeps the luma of the upper left pixel of each frame, and does something at one.
 private final class Corner: ProgramSink {
     let luma = Mutex<[Int]>([])
+    let captions = Mutex<[[UInt8]]>([])
     let at = Mutex<[Int64: @Sendable () -> Void]>([:])
 
     func encode(_ frame: VideoFrame, at index: Int64) throws {
         luma.withLock { $0.append(Int(PlainFrame(frame).y[0, 0])) }
+        captions.withLock { $0.append(frame.captions) }
         at.withLock { $0[index] }?()
     }
     func encode(_ audio: AudioBuffer) throws {}
@@ -107,6 +109,35 @@ struct OverlayTests {
         #expect(try run(frames: 12) == Array(repeating: 235, count: 12))
     }
 
+    @Test("A cut takes it away at once though a transition was fading it, and another transition fades the rest")
+    func cutWhileFading() throws {
+        let white = white()
+        stage.add(white)
+        stage.show(scene(16, [white]))
+        stage.show(scene(16), by: Transition(.fade), frames: 20, at: 2)
+        stage.show(scene(100), by: Transition(.cut), frames: 0, at: 5)
+        stage.show(scene(16, [white]), by: Transition(.cut), frames: 0, at: 8)
+        stage.show(scene(16), by: Transition(.fade), frames: 20, at: 10)
+        stage.show(scene(100), by: Transition(.fade), frames: 3, at: 13)
+        let luma = try run(frames: 20)
+        #expect(luma[2] < 235 && luma[4] > 190 && luma[5..<8] == [100, 100, 100], "\(luma)")
+        #expect(luma[8..<10] == [235, 235] && luma[12] > 190, "\(luma)")
+        #expect(luma[13] < luma[12] && luma[15] > 100 && luma[16...].allSatisfy { $0 == 100 }, "\(luma)")
+    }
+
+    @Test("What an operator fades is not hurried by a cut below it")
+    func fadedByHand() throws {
+        let white = white()
+        stage.add(white)
+        stage.show(scene(16))
+        #expect(white.show(true, frames: 9, at: 2))
+        stage.show(scene(16), by: Transition(.cut), frames: 0, at: 4)
+        let luma = try run(frames: 14)
+        // A tenth of it more with each frame.
+        let steps = zip(luma[1...], luma[2...11]).map { $1 - $0 }
+        #expect(steps.count == 10 && steps.allSatisfy { abs($0 - 22) <= 3 } && luma[11] == 235, "\(luma)")
+    }
+
     @Test("What an operator says holds whatever the scene, from its frame on, and what scenes say holds again after it")
     func choice() throws {
         let white = white()
@@ -164,6 +195,43 @@ struct OverlayTests {
         let luma = try run(frames: 8)
         #expect(luma == [16, 16, 16, 16, 50, 50, 50, 50])
         #expect(card.rewinds.load(ordering: .relaxed) == 1)
+    }
+
+    @Test("A stinger that another transition cuts off goes with it, evenly")
+    func cutOffByAnother() throws {
+        let card = Card()
+        stage.show(scene(16))
+        stage.show(scene(100), by: Transition(.cut), frames: card.frames, stinger: card, at: 2)
+        stage.show(scene(50), by: Transition(.fade), frames: 9, at: 5)
+        let luma = try run(frames: 16)
+        #expect(luma[..<5] == [16, 16, 16, 16, 200] && luma[14...] == [50, 50], "\(luma)")
+        #expect(zip(luma[4...], luma[5...14]).allSatisfy { $0 > $1 && $0 - $1 <= 24 }, "\(luma)")
+        #expect(card.rewinds.load(ordering: .relaxed) == 1)
+    }
+
+    @Test("Below a stinger captions are those of the scene that is seen")
+    func captions() throws {
+        func source(_ captions: [UInt8]) -> Stage {
+            let feed = SourceFeed(pacing: .paced, frameRate: format.frameRate, audio: .program, clock: clock)
+            for pts in 0..<Int64(20) {
+                var frame = still(captions[0])
+                (frame.pts, frame.timeBase, frame.captions) = (pts, format.frameRate.timeBase, captions)
+                feed.deliver(frame)
+            }
+            feed.end(.audio)
+            let source = Stage()
+            source.add(feed)
+            source.show(Scene(video: .feed(feed), audio: nil))
+            stage.add(source)
+            return source
+        }
+        let (first, second) = (source([16, 1, 2]), source([100, 1, 2]))
+        stage.show(Scene(layers: [.init(.source(first))], audio: []))
+        let next = Scene(layers: [.init(.source(second))], audio: [])
+        stage.show(next, by: Transition(.cut), frames: 6, stinger: Card(), at: 2)
+        _ = try run(frames: 10)
+        let seen = corner.captions.withLock { $0.map(\.first) }
+        #expect(seen == Array(repeating: 16, count: 5) + Array(repeating: 100, count: 5))
     }
 
     @Test("A change that waits is taken back, one that is on air is not")
