@@ -20,6 +20,7 @@ final class LiveReader {
     private let audio: LiveAudioTrack?
     /// Hands packets on as they came, if somebody wants them.
     private let copies: PacketCopies?
+    private let watch: DecodingWatch
     private let clock = SystemClock()
     private var ending: PacketPump.Ending?
 
@@ -32,10 +33,13 @@ final class LiveReader {
         self.sink = sink
         self.monitor = monitor
         self.timing = timing
+        let watch = DecodingWatch(timing, monitor: monitor, name: input.name)
+        self.watch = watch
         do throws(AVFailure) {
             video = try wantedVideo.flatMap { (format) throws(AVFailure) in
                 try input.video.map { (decoder) throws(AVFailure) in
-                    try VideoTrack(decoder, target: format, sink: sink, monitor: monitor, subject: input.name)
+                    try VideoTrack(
+                        decoder, target: format, sink: sink, monitor: monitor, subject: input.name, watch: watch)
                 }
             }
         } catch {
@@ -80,6 +84,7 @@ final class LiveReader {
             if isOver { break }
             backlog.end()
             pump.wait(.milliseconds(20))
+            watch.rest()
         }
         if case .failed(let failure) = ending, !monitor.isStopped {
             throw IngestError.unreadable(input: input.name, reason: failure.message)

@@ -14,6 +14,8 @@ final class SourceMonitor: Sendable {
     /// Where what an operator must know at once is said.
     let logger: Logger
     private let onlyKeyframes = Atomic(false)
+    private let reduction = Atomic(false)
+    private let reducible = Atomic(false)
     private let state = Mutex(SourceStatus())
     private let srt = Mutex<SRTInput?>(nil)
     private let hasFailedToConvert = Atomic(false)
@@ -36,10 +38,23 @@ final class SourceMonitor: Sendable {
 
     var isStopped: Bool { interrupter.isInterrupted }
 
-    /// Whether of the video only keyframes are decoded, because nobody sees it.
+    /// Whether of the video only keyframes are decoded: because nobody sees it, which is what is set, or because it
+    /// ``isReduced``.
     var decodesKeyframesOnly: Bool {
-        get { onlyKeyframes.load(ordering: .relaxed) }
+        get { onlyKeyframes.load(ordering: .relaxed) || isReduced }
         set { onlyKeyframes.store(newValue, ordering: .relaxed) }
+    }
+
+    /// Whether keyframes alone are decoded because the machine is too slow for more.
+    var isReduced: Bool {
+        get { reduction.load(ordering: .relaxed) }
+        set { reduction.store(newValue, ordering: .relaxed) }
+    }
+
+    /// Whether that may be done.
+    var mayReduce: Bool {
+        get { reducible.load(ordering: .relaxed) }
+        set { reducible.store(newValue, ordering: .relaxed) }
     }
 
     /// Stops the source. Any thread, any number of times.

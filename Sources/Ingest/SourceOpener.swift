@@ -33,6 +33,9 @@ package final class SourceOpening: Sendable {
     /// Says whether of the source's video only keyframes are decoded. Without it all is.
     package func decode(onlyKeyframes: Bool) { monitor.decodesKeyframesOnly = onlyKeyframes }
 
+    /// Lets the source have its keyframes alone where the machine cannot decode all of it in time.
+    package func mayReduce() { monitor.mayReduce = true }
+
     /// Ends the attempt, or the source that came of it. Returns at once; any number of times.
     package func cancel() {
         monitor.stop()

@@ -27,6 +27,10 @@ public struct SourceStatus: Sendable, Codable, Hashable {
     public var framesDecoded: Int64 = 0
     /// Frames that were not decoded because only keyframes were wanted, or while the next one was waited for.
     public var framesSkipped: Int64 = 0
+    /// Frames of a live source that were decoded after their time because the machine was late.
+    public var framesOverdue: Int64 = 0
+    /// Why only keyframes of a live source are decoded though it is seen; nil if all of it is.
+    public var overload: String?
     /// Packets or frames that the decoders refused or repaired, and packets that the transport says are damaged.
     public var decodeErrors: Int64 = 0
     /// Compressed packets read since the start.

@@ -9,6 +9,8 @@ final class VideoTrack {
     private let converter: FrameConverter
     private let sink: any SourceSink
     private let monitor: SourceMonitor
+    /// Of a live source, sees whether it is decoded in time.
+    private let watch: DecodingWatch?
 
     /// How long a frame lasts that none follows, in ticks of the stream; 0 for a live source's.
     private var frameDuration: Int64 = 0
@@ -16,8 +18,10 @@ final class VideoTrack {
     private(set) var isFinished = false
 
     init(
-        _ decoder: TrackDecoder, target: VideoFormat, sink: any SourceSink, monitor: SourceMonitor, subject: String
+        _ decoder: TrackDecoder, target: VideoFormat, sink: any SourceSink, monitor: SourceMonitor, subject: String,
+        watch: DecodingWatch? = nil
     ) throws(AVFailure) {
+        self.watch = watch
         self.decoder = decoder
         self.sink = sink
         self.monitor = monitor
@@ -61,6 +65,7 @@ final class VideoTrack {
         frame.duration = frameDuration
         sink.deliver(frame)
         monitor.update { $0.framesDecoded += 1 }
+        watch?.note(frame)
     }
 
     /// Counts what cannot be converted and goes on behind it. Returns the failure if no frame can ever be converted.

@@ -96,6 +96,9 @@ enum SourceMetrics {
         count("relay_source_skipped_frames_total", "Frames that were not decoded because nobody needed them.") {
             Double($0.framesSkipped)
         },
+        count(
+            "relay_source_overdue_frames_total", "Frames decoded after their time because the machine was late."
+        ) { Double($0.framesOverdue) },
         count("relay_source_packets_total", "Packets read.") { Double($0.packetsRead) },
         count("relay_source_decode_errors_total", "What the decoders refused or repaired, and damaged packets.") {
             Double($0.decodeErrors)

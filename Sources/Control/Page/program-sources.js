@@ -183,11 +183,12 @@ class Tile {
 }
 
 /** How a source is, in a few words. */
-function stateWords({ name, input, status, levels, isMuted }) {
+function stateWords({ name, input, status, levels, isMuted, problem }) {
     if (input === "slate") return "no video · slate shown";
     if (!input) return "is being opened";
     const parts = [];
     if (input !== name) parts.push("on its backup");
+    if (problem) parts.push("keyframes only: too much for this machine");
     const late = status?.clock?.audioBehindVideoMilliseconds;
     if (status && status.state !== "running") parts.push(sourceWords[status.state] ?? status.state);
     else if (status?.video) parts.push(formatWords(status.video));

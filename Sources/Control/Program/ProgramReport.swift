@@ -25,6 +25,8 @@ package struct ProgramReport: Sendable, Codable {
         /// Frames for which the one that was due had not come, so that the one before was shown again; nil for what has no
         /// video.
         package var framesLate: Int?
+        /// Why only keyframes of it are shown, in a sentence or two; nil if all of it is.
+        package var problem: String?
         /// Frames that were never shown; nil for what has no video.
         package var framesDropped: Int?
         /// The peak of each channel, in dBFS.

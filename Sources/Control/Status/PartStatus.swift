@@ -20,7 +20,9 @@ package struct PartStatus: Sendable, Codable {
     package var levels: [Double]
 
     /// A source of these properties, whose frames became `feed`.
-    package init(name: String, isOnAir: Bool, selection: SelectionStatus?, feed: FeedStatus, levels: [Double]) {
+    package init(
+        name: String, isOnAir: Bool, selection: SelectionStatus?, feed: FeedStatus = FeedStatus(), levels: [Double] = []
+    ) {
         (self.name, self.isOnAir, self.selection, self.levels) = (name, isOnAir, selection, levels)
         (framesRepeated, framesLate, framesDropped) = (feed.framesRepeated, feed.framesLate, feed.framesDropped)
     }

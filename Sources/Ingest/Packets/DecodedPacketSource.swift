@@ -59,7 +59,8 @@ package final class DecodedPacketSource: MediaSource {
         let inbox = PacketInbox(tracks, timing: timing, monitor: monitor)
         source.start(into: inbox)
         queue.async { [self] in
-            deliver(from: inbox, lanes: lanes(into: sink, video, audio, timing), timing, into: sink)
+            let watch = DecodingWatch(timing, monitor: monitor, name: name)
+            deliver(from: inbox, lanes: lanes(into: sink, video, audio, timing, watch), timing, watch, into: sink)
         }
     }
 
@@ -73,7 +74,8 @@ package final class DecodedPacketSource: MediaSource {
         let own = monitor.status
         status.video = description.video
         status.framesDecoded = own.framesDecoded
-        status.framesSkipped = own.framesSkipped
+        (status.framesSkipped, status.framesOverdue) = (own.framesSkipped, own.framesOverdue)
+        status.overload = own.overload
         status.decodeErrors += own.decodeErrors
         status.silentTracks = own.silentTracks
         status.clock = own.clock
@@ -82,7 +84,8 @@ package final class DecodedPacketSource: MediaSource {
     }
 
     private func lanes(
-        into sink: any SourceSink, _ video: VideoFormat?, _ audio: AudioFormat?, _ timing: SourceTiming
+        into sink: any SourceSink, _ video: VideoFormat?, _ audio: AudioFormat?, _ timing: SourceTiming,
+        _ watch: DecodingWatch
     ) -> [TrackKind: DecodingLane] {
         let (monitor, name) = (monitor, name)
         let decoder = { (coding: TrackDescription) throws(AVFailure) -> TrackDecoder in
@@ -94,7 +97,8 @@ package final class DecodedPacketSource: MediaSource {
         if let video {
             lanes[.video] = DecodingLane(.video, timing: timing, monitor: monitor, name: name) {
                 (coding) throws(AVFailure) in
-                try VideoTrack(try decoder(coding), target: video, sink: sink, monitor: monitor, subject: name)
+                try VideoTrack(
+                    try decoder(coding), target: video, sink: sink, monitor: monitor, subject: name, watch: watch)
             }
         }
         if let audio {
@@ -110,7 +114,8 @@ package final class DecodedPacketSource: MediaSource {
 
     /// Decodes until the source ends or is stopped. Blocks.
     private func deliver(
-        from inbox: PacketInbox, lanes: [TrackKind: DecodingLane], _ timing: SourceTiming, into sink: any SourceSink
+        from inbox: PacketInbox, lanes: [TrackKind: DecodingLane], _ timing: SourceTiming, _ watch: DecodingWatch,
+        into sink: any SourceSink
     ) {
         let clock = SystemClock()
         var hasEnded = false
@@ -130,6 +135,7 @@ package final class DecodedPacketSource: MediaSource {
             if hasEnded, !timing.isPlaced || lanes.values.allSatisfy(\.isEmpty) { break }
             backlog.end()
             inbox.wait(.milliseconds(hasBegun ? 20 : 5))
+            watch.rest()
         }
         sink.end(.video)
         sink.end(.audio)

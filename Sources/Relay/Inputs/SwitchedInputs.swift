@@ -171,6 +171,8 @@ extension SwitchedInputs {
         let (logger, clock) = (logger, clock)
         return StandbySource(name: names[index], logger: logger) { [weak self] opening, isWanted in
             var options = options
+            // One of several sources leaves the machine to the others.
+            if self?.configuration.slateTitle != nil { opening.mayReduce() }
             if index == 0 { options.start = self?.state.withLock { $0.file.start } ?? .zero }
             let source = try listening.open(location, options, opening: opening, clock: clock, logger: logger)
             guard let self, let video = source.description.video else {

@@ -44,6 +44,7 @@ extension Director {
             isInPreview: preview.contains(source.name), gain: settings.gain, isMuted: settings.isMuted,
             audioOffset: settings.offset, levels: source.stage.meter.levels)
         report.whenOff = source.file?.whenOff.rawValue
+        report.problem = source.problem()
         let delivered = source.delivered?()
         (report.framesLate, report.framesDropped) = (delivered?.framesLate, delivered?.framesDropped)
         return report

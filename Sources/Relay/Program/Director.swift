@@ -19,6 +19,8 @@ final class Director: Sendable {
         var hasVideo = true
         /// Plays its file; nil if it is none.
         var file: (any PlayedFile)?
+        /// Why only its keyframes are shown; nil if all of it is.
+        var problem: @Sendable () -> String? = { nil }
         /// What became of its frames; nil where nobody counts.
         var delivered: (@Sendable () -> FeedStatus)?
         /// What of it is on air.

@@ -65,6 +65,7 @@ final class StudioInputs: ProgramInputs {
         var heard = zip(configuration.sources, sources).map { configuration, inputs in
             Director.Source(
                 name: configuration.name, stage: inputs.stage, file: inputs.file,
+                problem: { inputs.statuses.lazy.compactMap(\.overload).first },
                 delivered: { inputs.feedStatuses.video }
             ) {
                 inputs.selection?.onAir

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import Media
+
+/// Tells a source's monitor when the machine does not decode it in time, and lets it have its keyframes alone then, where it
+/// may. Used by the thread that decodes.
+final class DecodingWatch {
+    private let timing: SourceTiming
+    private let monitor: SourceMonitor
+    private let name: String
+    private let clock = SystemClock()
+    private var load: DecodingLoad
+
+    /// A watch of the source of `timing` that logs call `name`, of which everything is decoded from now on.
+    init(_ timing: SourceTiming, monitor: SourceMonitor, name: String) {
+        (self.timing, self.monitor, self.name) = (timing, monitor, name)
+        load = DecodingLoad(at: Timestamp(nanoseconds: clock.now))
+        restore()
+    }
+
+    private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
+
+    /// There was nothing to be decoded.
+    func rest() { perform(load.rested(at: now)) }
+
+    /// A frame was decoded and delivered.
+    func note(_ frame: VideoFrame) {
+        let time = Timestamp(frame.pts, in: frame.timeBase)
+        let (isOverdue, action) = load.decoded(time, due: timing.due(time, of: .video), at: now)
+        if isOverdue { monitor.update { $0.framesOverdue += 1 } }
+        perform(action)
+    }
+
+    private func perform(_ action: DecodingLoad.Action?) {
+        switch action {
+        case nil: break
+        case .reduce(let slowness):
+            guard monitor.mayReduce else { return }
+            let words = Double((slowness * 10).rounded()) / 10
+            monitor.isReduced = true
+            monitor.update {
+                $0.overload = "Not decoded in time: a second of it takes \(words) s here. Only keyframes are shown."
+            }
+            monitor.logger.warning(
+                "the machine cannot decode the input in time; only its keyframes are shown",
+                metadata: ["input": "\(name)", "seconds_for_one": "\(words)"])
+        case .restore:
+            if monitor.isReduced {
+                monitor.logger.notice("all of the input is decoded again", metadata: ["input": "\(name)"])
+            }
+            restore()
+        }
+    }
+
+    private func restore() {
+        monitor.isReduced = false
+        monitor.update { $0.overload = nil }
+    }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Testing
+
+@testable import Ingest
+
+@Suite("Whether the machine decodes a source in time")
+struct DecodingLoadTests {
+    private func at(_ milliseconds: Int64) -> Timestamp { Timestamp(nanoseconds: milliseconds * 1_000_000) }
+
+    /// Decodes frames of 40 ms from `start` on that are due then, or so much `earlier`, each in `cost` ms and without a
+    /// rest. Returns how many were late because of the machine, and what was done when.
+    private func decode(
+        _ load: inout DecodingLoad, from start: Int64, count: Int64, cost: Int64, earlier: Int64 = 0
+    ) -> (overdue: Int, actions: [(at: Int64, action: DecodingLoad.Action)]) {
+        var (overdue, actions): (Int, [(at: Int64, action: DecodingLoad.Action)]) = (0, [])
+        for number in 0..<count {
+            let (time, now) = (start + 40 * number, start + cost * (number + 1))
+            let (isOverdue, action) = load.decoded(at(time), due: at(time - earlier), at: at(now))
+            if isOverdue { overdue += 1 }
+            if let action { actions.append((now, action)) }
+        }
+        return (overdue, actions)
+    }
+
+    @Test("Two seconds of frames that take longer than they play, and less is decoded")
+    func slow() {
+        var load = DecodingLoad(at: at(0))
+        let (overdue, actions) = decode(&load, from: 0, count: 50, cost: 60)
+        #expect(actions.map(\.at) == [2100] && actions.map(\.action) == [.reduce(slowness: 1.5)])
+        #expect(overdue == 33)
+    }
+
+    @Test("What comes late, or all at once, is no fault of the machine")
+    func network() {
+        var load = DecodingLoad(at: at(0))
+        for number in 0..<500 as Range<Int64> {
+            let now = number * 40
+            #expect(load.rested(at: at(now)) == nil)
+            let (isOverdue, action) = load.decoded(at(now - 500), due: at(now - 400), at: at(now + 30))
+            #expect(!isOverdue && action == nil)
+        }
+        var burst = DecodingLoad(at: at(0))
+        let (overdue, actions) = decode(&burst, from: 0, count: 500, cost: 20, earlier: 60_000)
+        #expect(overdue == 0 && actions.isEmpty)
+    }
+
+    @Test("Everything is tried again after 10 s, then ever more rarely, and after a minute in time as at first")
+    func again() {
+        var load = DecodingLoad(at: at(0))
+        _ = decode(&load, from: 0, count: 35, cost: 60)
+        #expect(load.rested(at: at(12_099)) == nil)
+        #expect(load.rested(at: at(12_100)) == .restore)
+        #expect(decode(&load, from: 12_100, count: 35, cost: 60).actions.map(\.at) == [14_200])
+        #expect(load.rested(at: at(34_199)) == nil)
+        // A thread that has no rest for its keyframes either tries, too.
+        #expect(load.decoded(at(34_000), due: at(34_000), at: at(34_200)).action == .restore)
+        #expect(load.rested(at: at(94_200)) == nil)
+        #expect(decode(&load, from: 94_200, count: 35, cost: 60).actions.map(\.at) == [96_300])
+        #expect(load.rested(at: at(106_299)) == nil)
+        #expect(load.rested(at: at(106_300)) == .restore)
+    }
+}
