@@ -271,7 +271,7 @@ let package = Package(
             name: "RelayTests",
             dependencies: [
                 "Relay", "Control", "Encoder", "FanOut", "Ingest", "Media", "Monitor", "Program", "SRT", "Archive",
-                "MP4", "Segmenter", "Catalogue", "Stitcher", "Upload", "TestSupport",
+                "MP4", "Segmenter", "Catalogue", "Stitcher", "Upload", "RecordingSamples", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: testSettings),

@@ -25,13 +25,18 @@ package enum FinishedFile {
 
     /// Removes what runs that were killed left of `path`: hidden files that nobody holds locked.
     package static func removeLeftovers(of path: String) {
+        for hidden in hiddenPaths(of: path) { removeUnused(hidden) }
+    }
+
+    /// All hidden paths that were made for `path` and are there.
+    package static func hiddenPaths(of path: String) -> [String] {
         let (directory, stem) = hiddenStem(of: path)
-        for name in (try? RecordDirectory.names(in: directory.isEmpty ? "." : directory)) ?? [] {
-            guard name.hasPrefix(stem), name.hasSuffix(".part") else { continue }
+        let names = (try? RecordDirectory.names(in: directory.isEmpty ? "." : directory)) ?? []
+        return names.filter { name in
+            guard name.hasPrefix(stem), name.hasSuffix(".part") else { return false }
             let number = name.dropFirst(stem.count).dropLast(".part".count).split(separator: "-")
-            guard number.count == 2, number.allSatisfy({ UInt32($0) != nil }) else { continue }
-            removeUnused("\(directory)\(name)")
-        }
+            return number.count == 2 && number.allSatisfy { UInt32($0) != nil }
+        }.map { "\(directory)\($0)" }
     }
 
     /// Removes the file `path` if nobody holds it locked, or is about to.

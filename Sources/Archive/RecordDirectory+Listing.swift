@@ -26,9 +26,13 @@ extension RecordDirectory {
     }
 
     /// Recordings here and in subdirectories, by their paths relative to this directory, sorted. What begins with a
-    /// dot is left out, as are symbolic links to directories; a subdirectory that cannot be read is, too.
-    package func recordings() throws(FileFailure) -> [(name: String, kind: FileKind)] {
-        try entries(depth: Self.depth).compactMap { name in Self.kind(name).map { (name, $0) } }
+    /// dot is left out, as are symbolic links to directories; a subdirectory that cannot be read is, too. MOV, which nobody
+    /// records and which can be made of recordings, is there only if it is asked for.
+    package func recordings(andMOV: Bool = false) throws(FileFailure) -> [(name: String, kind: FileKind)] {
+        try entries(depth: Self.depth).compactMap { name in
+            if let kind = Self.kind(name) { return (name, kind) }
+            return andMOV && name.lowercased().hasSuffix(".mov") ? (name, .closed) : nil
+        }
     }
 
     private static func kind(_ name: String) -> FileKind? {

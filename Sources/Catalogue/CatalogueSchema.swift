@@ -16,6 +16,9 @@ enum CatalogueSchema {
         }
         migrator.registerMigration("2: events") { try $0.execute(sql: events) }
         migrator.registerMigration("3: clips") { try $0.execute(sql: clips) }
+        migrator.registerMigration("4: events by kind") {
+            try $0.execute(sql: "CREATE INDEX events_by_kind ON events (channel, kind)")
+        }
         return migrator
     }
 

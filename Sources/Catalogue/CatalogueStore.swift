@@ -240,24 +240,12 @@ extension CatalogueStore {
         }
     }
 
-    /// Adds an event. Of each channel the newest 10 000 are kept.
-    func put(_ event: CatalogueEvent) throws(CatalogueFailure) {
-        try write { database in
-            try EventRow(event).insert(database)
-            try database.execute(sql: Self.forgetOldestEvents, arguments: [event.channel, event.channel])
-        }
-    }
-
-    private static let forgetOldestEvents = """
-        DELETE FROM events WHERE channel = ? AND rowid <= (
-            SELECT rowid FROM events WHERE channel = ? ORDER BY rowid DESC LIMIT 1 OFFSET 10000)
-        """
-
-    /// All events in the order of their time; none where the database is of a version without.
+    /// All events, those of each channel in the order in which they were told, whatever the clock said; none where the
+    /// database is of a version without.
     func events() throws(CatalogueFailure) -> [CatalogueEvent] {
         try read { database in
             guard try database.tableExists("events") else { return [] }
-            return try Row.fetchAll(database, sql: "SELECT * FROM events ORDER BY channel, start, rowid")
+            return try Row.fetchAll(database, sql: "SELECT * FROM events ORDER BY channel, rowid")
                 .compactMap(CatalogueEvent.init(validating:))
         }
     }

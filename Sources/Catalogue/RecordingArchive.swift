@@ -56,7 +56,7 @@ public struct RecordingArchive {
         self.progress = progress
         do throws(FileFailure) {
             directory = try .existing(path)
-            guard try !directory.recordings().isEmpty else { throw FileFailure("", path, text: "") }
+            guard try !directory.recordings(andMOV: true).isEmpty else { throw FileFailure("", path, text: "") }
         } catch {
             switch error.code {
             case 0: throw ArchiveFailure("There are no recordings in \(path).")

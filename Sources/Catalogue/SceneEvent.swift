@@ -13,40 +13,82 @@ public struct SceneEvent: Sendable, Equatable {
     public var sources: [String]
     /// The first frame of the program that shows something of it.
     public var frame: Int64
+    /// The recorder's run whose program times the frame is counted in; nil where nothing says so.
+    public var run: String?
     /// How it came.
     public var transition: String
     /// How long that took, in seconds; nil where nothing says so.
     public var seconds: Double?
-    /// What the layout says beside that, such as `width=0.25`.
+    /// What there is to say beside that, such as `width=0.25`: see ``detail(_:_:)``.
     public var details: [String] = []
 
     /// An event.
     public init(
-        name: String?, layout: String, sources: [String], frame: Int64, transition: String, seconds: Double? = nil,
-        details: [String] = []
+        name: String?, layout: String, sources: [String], frame: Int64, run: String? = nil, transition: String,
+        seconds: Double? = nil, details: [String] = []
     ) {
         (self.name, self.layout, self.sources, self.details) = (name, layout, sources, details)
-        (self.frame, self.transition, self.seconds) = (frame, transition, seconds)
+        (self.frame, self.run, self.transition, self.seconds) = (frame, run, transition, seconds)
     }
 
-    /// Such as `duo: pip cam1 cam2 width=0.3 from frame 120 (fade 0.5 s)`.
+    /// Such as `duo: pip cam1 cam2 width=0.3 from frame 120 of 3f2a (fade 0.5 s)`. A name that is more than one word is left
+    /// out: nobody could tell it from what follows.
     public var text: String {
         let scene = ([layout] + sources + details).joined(separator: " ")
-        let length = seconds.map { " \($0) s" } ?? ""
-        return "\(name.map { $0 + ": " } ?? "")\(scene) from frame \(frame) (\(transition)\(length))"
+        let title = name.flatMap { Self.isWord($0) ? "\($0): " : nil } ?? ""
+        let place = "from frame \(frame)\(run.map { " of \($0)" } ?? "")"
+        return "\(title)\(scene) \(place) (\(transition)\(seconds.map { " \($0) s" } ?? ""))"
     }
 
     /// Reads ``text``; nil if it is something else.
     public init?(text: String) {
-        let form = /(?:([^ :]+): )?([^ ]+)((?: [^ ]+)*) from frame (\d+) \(([a-z-]+)(?: ([\d.]+) s)?\)/
-        guard let match = text.wholeMatch(of: form), let frame = Int64(match.output.4) else { return nil }
+        // Events of before may have any name, up to the last colon with a space behind it.
+        let form = /(?:(.+): )?([^ :]+)((?: [^ ]+)*) from frame (\d+)(?: of ([0-9a-f]+))? \((.+?)(?: ([\d.]+) s)?\)/
+        guard let match = text.wholeMatch(of: form), let frame = Int64(match.output.4),
+            match.output.6.wholeMatch(of: /[a-z-]+|stinger [A-Za-z0-9._-]+/) != nil
+        else { return nil }
         let words = match.output.3.split(separator: " ").map(String.init)
+        let name = match.output.1.map(String.init)
         self.init(
-            name: match.output.1.map(String.init), layout: String(match.output.2),
-            sources: words.filter { !$0.contains("=") }, frame: frame, transition: String(match.output.5),
-            seconds: match.output.6.flatMap { Double($0) }, details: words.filter { $0.contains("=") })
+            name: name.flatMap { Self.isWord($0) ? $0 : nil }, layout: String(match.output.2),
+            sources: words.filter { !$0.contains("=") }, frame: frame, run: match.output.5.map(String.init),
+            transition: String(match.output.6), seconds: match.output.7.flatMap { Double($0) },
+            details: words.filter { $0.contains("=") })
     }
 
     /// Whether it is the scene `name`, or shows the source of that name.
     public func shows(_ name: String) -> Bool { self.name == name || sources.contains(name) }
+
+    private static func isWord(_ name: String) -> Bool { name.wholeMatch(of: /[A-Za-z0-9._-]+/) != nil }
+}
+
+// MARK: Details
+
+extension SceneEvent {
+    /// A detail: one word, in which what could be taken for its end is written as in a URL.
+    public static func detail(_ key: String, _ value: String) -> String {
+        let bytes = value.utf8.map { byte -> String in
+            let isPlain = byte > 0x20 && byte != 0x7F && byte != UInt8(ascii: "%")
+            if isPlain, byte < 0x80 { return String(UnicodeScalar(byte)) }
+            let digits = String(byte, radix: 16, uppercase: true)
+            return digits.count == 1 ? "%0\(digits)" : "%\(digits)"
+        }
+        return "\(key)=\(bytes.joined())"
+    }
+
+    /// The value of the detail `key`; nil without one.
+    public func detail(_ key: String) -> String? {
+        guard let word = details.last(where: { $0.hasPrefix("\(key)=") }) else { return nil }
+        var bytes: [UInt8] = []
+        var rest = word.utf8.dropFirst(key.utf8.count + 1)
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), let digits = String(rest.prefix(2)), let code = UInt8(digits, radix: 16) {
+                bytes.append(code)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
 }

@@ -64,7 +64,7 @@ struct Verification {
     // MARK: Files
 
     mutating func readFiles() throws(FileFailure) {
-        let recordings = try directory.recordings()
+        let recordings = try directory.recordings(andMOV: true)
         var found: [String: Result<SegmentFacts, SegmentReadFailure>] = [:]
         for (index, (name, kind)) in recordings.enumerated() {
             archive.report("reading", Int64(index), Int64(recordings.count))

@@ -15,6 +15,8 @@ package protocol ControlledHost: Sendable {
     var exports: any ControlledExports { get }
     /// Begins to make a clip. Blocks on the disk.
     func startExport(_ request: ExportRequest) throws(ControlFailure) -> ExportJob
+    /// What would be copied, and what coded again, for a file of clips; nothing is made. Blocks on the disk, 5 s at most.
+    func planExport(_ request: ExportRequest) throws(ControlFailure) -> ExportPlan
     /// Tries an output's address without going live. Blocks, 15 s at most.
     func check(_ address: String) -> AddressCheck
 }

@@ -91,7 +91,7 @@ final class LibAVSource: MediaSource {
     ) -> IngestError? {
         do throws(IngestError) {
             let input = try open()
-            monitor.update { $0.state = .running }
+            monitor.update { ($0.state, $0.video) = (.running, input.description.video) }
             if description.isLive {
                 let timing = time(input, with: &timing, into: sink, video: video, audio: audio)
                 try LiveReader(input, into: sink, video: video, audio: audio, timing: timing, monitor: monitor).run()

@@ -129,7 +129,7 @@ final class SourceReader {
                 giveUp(audio, failure)
                 progress = .ended
             }
-            if case .ended = progress, !loops { sink.end(.audio) }
+            if case .ended = progress, !loops, failure == nil { sink.end(.audio) }
             note(progress, of: .audio, in: &result)
         }
         let audioFinished = audio?.isFinished ?? true
@@ -147,7 +147,8 @@ final class SourceReader {
             firstWanted = nil
             return (timeline.place(pts), timeline.frameDuration)
         }
-        if case .ended = progress, !loops { sink.end(.video) }
+        // Of an input that cannot be read on the track ends when everybody can see why.
+        if case .ended = progress, !loops, failure == nil { sink.end(.video) }
         return progress
     }
 

@@ -21,6 +21,8 @@ public struct SourceStatus: Sendable, Codable, Hashable {
 
     /// The stage.
     public var state: State = .opening
+    /// What its video was when it was opened last; nil before, and without video.
+    public var video: VideoFormat?
     /// Frames delivered since the start.
     public var framesDecoded: Int64 = 0
     /// Frames that were not decoded because only keyframes were wanted, or while the next one was waited for.

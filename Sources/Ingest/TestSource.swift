@@ -31,7 +31,7 @@ final class TestSource: MediaSource {
     func start(into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?) {
         guard startOnce.begin() else { return }
         queue.async { [self] in
-            monitor.update { $0.state = .running }
+            monitor.update { ($0.state, $0.video) = (.running, video) }
             deliver(into: sink, video, audio)
             monitor.update { $0.state = .ended }
             sink.end(.video)

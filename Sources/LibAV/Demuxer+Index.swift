@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CFFmpeg
+internal import Media
 
 extension Demuxer {
     /// Where one packet lies, as the container's tables say.
@@ -34,5 +35,29 @@ extension Demuxer {
                     isHidden: flags & AVINDEX_DISCARD_FRAME != 0))
         }
         return entries
+    }
+
+    /// When `packet`, of any stream, ends; nil if it does not say.
+    package func end(of packet: PacketBox) -> Duration? {
+        guard packet.streamIndex < Int(context.pointee.nb_streams), let pts = packet.pts ?? packet.dts,
+            let base = context.pointee.streams?[packet.streamIndex]?.pointee.time_base.asTimeBase
+        else { return nil }
+        return base.duration(pts &+ packet.duration)
+    }
+
+    /// How many tracks of each kind there are; attached images are none.
+    package var trackCounts: (video: Int, audio: Int, subtitles: Int) {
+        var counts = (video: 0, audio: 0, subtitles: 0)
+        for index in 0..<Int(context.pointee.nb_streams) {
+            guard let stream = context.pointee.streams?[index] else { continue }
+            switch stream.pointee.codecpar?.pointee.codec_type {
+            case AVMEDIA_TYPE_VIDEO where stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0:
+                counts.video += 1
+            case AVMEDIA_TYPE_AUDIO: counts.audio += 1
+            case AVMEDIA_TYPE_SUBTITLE: counts.subtitles += 1
+            default: break
+            }
+        }
+        return counts
     }
 }

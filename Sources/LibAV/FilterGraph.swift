@@ -74,6 +74,12 @@ final class FilterGraph {
         return decoded
     }
 
+    /// Whether libavfilter can be loaded and has filters of all these `names`.
+    static func has(_ names: [String]) -> Bool {
+        guard let libavfilter = try? load("find filters of", "libavfilter") else { return false }
+        return names.allSatisfy { libavfilter.get_by_name($0) != nil }
+    }
+
     private static func load(_ operation: String, _ subject: String) throws(AVFailure) -> relay_avfilter {
         let table = UnsafeMutablePointer<relay_avfilter>.allocate(capacity: 1)
         defer { table.deallocate() }

@@ -4,7 +4,8 @@ internal import CFFmpeg
 public import Media
 
 /// Makes every decoded frame of a stream into one of a given format: upright, progressive, of that size and shape
-/// with bars where shapes differ, 8-bit 4:2:0, in that range and matrix.
+/// with bars where shapes differ, 8-bit 4:2:0, in that range and matrix. High dynamic range stays what it is, unless tones
+/// are to be mapped.
 ///
 /// A frame or a format whose matrix is unspecified has the one that ``Media/ColorDescription/resolved(width:height:)``
 /// gives to its size. A frame that is so already passes without a copy. Used by one thread at a time.
@@ -23,6 +24,7 @@ public final class FrameConverter {
 
     private let target: VideoFormat
     private let fitting: FrameFitting
+    private let mapsTones: Bool
     private let targetColor: ColorDescription
     private let stream: StreamInfo.Video
     private let timeBase: TimeBase
@@ -32,15 +34,17 @@ public final class FrameConverter {
 
     /// A converter of the frames of `stream` into `target`; a stream without video throws.
     public convenience init(_ stream: StreamInfo, target: VideoFormat, subject: String) throws(AVFailure) {
-        try self.init(stream, target: target, fitting: .contain, subject: subject)
+        try self.init(stream, target: target, fitting: .contain, mapsTones: false, subject: subject)
     }
 
-    /// A converter of the frames of `stream` into `target`, where they lie as `fitting` says.
+    /// A converter of the frames of `stream` into `target`, where they lie as `fitting` says. If it `mapsTones`, frames of
+    /// high dynamic range become such as others are, where `target` is not of the same.
     package init(
-        _ stream: StreamInfo, target: VideoFormat, fitting: FrameFitting, subject: String
+        _ stream: StreamInfo, target: VideoFormat, fitting: FrameFitting, mapsTones: Bool, subject: String
     ) throws(AVFailure) {
         self.target = target
         self.fitting = fitting
+        self.mapsTones = mapsTones
         targetColor = target.color.resolved(width: target.width, height: target.height)
         self.stream = try AVFailure.unwrap(stream.video, "find the frames of", subject)
         self.subject = subject
@@ -141,15 +145,18 @@ extension FrameConverter {
             aspect = SampleAspectRatio(aspect.vertical, aspect.horizontal)
         }
         let fit = FrameFit(width: width, height: height, aspect: aspect, target: target, fitting)
-        let conversion = colorConversion(shape.color, isRGB: decoded.pixelFormat.isRGB)
-        let keepsPixels = decoded.isPlanar420 && conversion == nil && fit.isExact
+        let tones = mapsTones ? ToneMapping.filters(from: shape.color, to: targetColor) : []
+        let conversion =
+            tones.isEmpty
+            ? colorConversion(shape.color, isRGB: decoded.pixelFormat.isRGB) : colorConversion(.bt709, isRGB: false)
+        let keepsPixels = decoded.isPlanar420 && tones.isEmpty && conversion == nil && fit.isExact
         if keepsPixels, fit.fills(target), fit.kept == nil, !shape.isInterlaced, stream.orientation == .upright {
             return nil
         }
 
         var filters: [String] = []
         if shape.isInterlaced { filters.append("bwdif=mode=send_frame:parity=auto:deint=interlaced") }
-        filters += stream.orientation.filters
+        filters += tones + stream.orientation.filters
         if let kept = fit.kept {
             filters.append("crop=\(kept.width):\(kept.height)")
             (width, height) = (kept.width, kept.height)

@@ -65,4 +65,24 @@ public enum Orientation: String, Sendable, Hashable, CaseIterable {
             }
         }
     }
+
+    /// The matrix that turns frames of `width` by `height` so and puts their corner where it was.
+    package func matrix(_ width: Int, _ height: Int) -> [UInt32] {
+        let (a, b, c, d): (Int32, Int32, Int32, Int32) =
+            switch self {
+            case .upright: (1, 0, 0, 1)
+            case .clockwise: (0, 1, -1, 0)
+            case .halfTurn: (-1, 0, 0, -1)
+            case .counterClockwise: (0, -1, 1, 0)
+            case .mirrored: (-1, 0, 0, 1)
+            case .flipped: (1, 0, 0, -1)
+            case .transposed: (0, 1, 1, 0)
+            case .transversed: (0, -1, -1, 0)
+            }
+        let left = (a < 0 ? width : 0) + (c < 0 ? height : 0)
+        let top = (b < 0 ? width : 0) + (d < 0 ? height : 0)
+        func fixed(_ value: Int32) -> UInt32 { UInt32(bitPattern: value << 16) }
+        let place = [UInt32(clamping: left << 16), UInt32(clamping: top << 16)]
+        return [fixed(a), fixed(b), 0, fixed(c), fixed(d), 0] + place + [0x4000_0000]
+    }
 }

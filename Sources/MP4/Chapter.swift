@@ -10,6 +10,9 @@ package struct Chapter: Sendable, Equatable {
     /// A chapter.
     package init(start: Int64, title: String) { (self.start, self.title) = (start, title) }
 
+    /// How many a file may have.
+    package static let most = 255
+
     /// The `chpl` box of `chapters`, as Nero's programs write it into `udta` and players read it: times in 100 ns, and at most
     /// 255 chapters of 255 bytes. Nothing for none.
     package static func box(_ chapters: [Chapter]) -> [UInt8] {
@@ -18,7 +21,7 @@ package struct Chapter: Sendable, Equatable {
         writer.fullBox("chpl", version: 1) { box in
             box.u32(0)
             box.u8(UInt8(clamping: chapters.count))
-            for chapter in chapters.prefix(255) {
+            for chapter in chapters.prefix(most) {
                 box.u64(UInt64(clamping: chapter.start / 100))
                 let title = cut(chapter.title)
                 box.u8(UInt8(clamping: title.count))

@@ -43,7 +43,7 @@ package struct MovieBox {
         let start = Int64(headSize) + reserved
         var writer = BoxWriter()
         if layout.form == .mov {
-            fileType(major: "qt  ", compatible: ["qt  "] + Array(repeating: "\0\0\0\0", count: 3), &writer)
+            quickTimeFileType(&writer)
         } else {
             fileType(major: "isom", compatible: ["isom", "iso4", "avc1", "mp41"], &writer)
         }
@@ -56,9 +56,17 @@ package struct MovieBox {
         return writer.bytes
     }
 
-    /// Whether `bytes` are one of the two `ftyp` boxes that this program writes.
+    /// Whether `bytes` are one of the `ftyp` boxes that this program writes.
     package static func isFileType(_ bytes: [UInt8]) -> Bool {
-        [openHead, closedHead(mediaEnd: 1 << 32)].contains { $0.prefix(fileTypeSize).elementsEqual(bytes) }
+        var quickTime = BoxWriter()
+        quickTimeFileType(&quickTime)
+        return [openHead, closedHead(mediaEnd: 1 << 32), quickTime.bytes].contains {
+            $0.prefix(fileTypeSize).elementsEqual(bytes)
+        }
+    }
+
+    private static func quickTimeFileType(_ writer: inout BoxWriter) {
+        fileType(major: "qt  ", compatible: ["qt  "] + Array(repeating: "\0\0\0\0", count: 3), &writer)
     }
 
     /// Whether `bytes` are the head of a file of this program, open or closed, or the beginning of one.
@@ -140,8 +148,6 @@ package struct MovieBox {
         table(track) == nil ? 0 : emptyDuration(track) &+ visibleDuration(track)
     }
 
-    private static let unityMatrix: [UInt32] = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x4000_0000]
-
     private func movieHeader(duration: Int64, _ moov: inout BoxWriter) {
         let created = Int64(clamping: layout.creationTime)
         let version: UInt8 = duration > Int64(UInt32.max) || created > Int64(UInt32.max) ? 1 : 0
@@ -153,7 +159,7 @@ package struct MovieBox {
             box.u32(0x10000)
             box.u16(0x100)
             box.zeros(10)
-            for value in Self.unityMatrix { box.u32(value) }
+            for value in MovieLayout.unityMatrix { box.u32(value) }
             box.zeros(24)
             box.u32((layout.tracks.map(\.id).max() ?? 0) &+ 1)
         }
@@ -199,7 +205,7 @@ package struct MovieBox {
             box.u16(0)
             box.u16(track.kind == .audio ? 0x100 : 0)
             box.u16(0)
-            for value in Self.unityMatrix { box.u32(value) }
+            for value in track.matrix { box.u32(value) }
             box.u32(track.width)
             box.u32(track.height)
         }

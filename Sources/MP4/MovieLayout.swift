@@ -16,6 +16,8 @@ package struct MovieLayout {
         package var width: UInt32 = 0
         /// As ``width``.
         package var height: UInt32 = 0
+        /// How frames are turned for display (ISO/IEC 14496-12, 8.3.2): row by row.
+        package var matrix = unityMatrix
         /// The complete `stsd` box.
         package var sampleDescription: [UInt8]
         /// Movie ticks in which the track shows nothing at first.
@@ -27,6 +29,9 @@ package struct MovieLayout {
         /// Movie ticks that it shows at most, whatever samples there are behind them.
         package var limit: Int64?
     }
+
+    /// The matrix that turns nothing.
+    static let unityMatrix: [UInt32] = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x4000_0000]
 
     /// What its boxes are like.
     package private(set) var form = MovieForm.mp4

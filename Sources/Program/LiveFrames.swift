@@ -23,6 +23,10 @@ struct LiveFrames {
     private var lost = 0
     /// Frames for which the frame before was shown again.
     private(set) var repeated = 0
+    /// Those of them for which the frame that was due had not come.
+    private(set) var late = 0
+    /// When the newest frame that the program came to is due, and by how much later than the one before.
+    private var rhythm: (last: Timestamp, interval: Duration)?
 
     init(frameRate: FrameRate) { slots = FrameSlots(frameRate: frameRate) }
 
@@ -77,6 +81,7 @@ struct LiveFrames {
             if let slot, slot > index { break }
             slots = trial
             waiting.removeFirst()
+            rhythm = (moment, rhythm.map { moment - $0.last } ?? .zero)
             guard slot != nil else {
                 captions += next.captions
                 continue
@@ -85,12 +90,22 @@ struct LiveFrames {
             show(next)
             newlyDue = moment
         }
-        if newlyDue == nil, current != nil, isSeen { repeated += 1 }
+        if newlyDue == nil, current != nil, isSeen {
+            repeated += 1
+            if isOverdue(at: index, on: line) { late += 1 }
+        }
         // The program has begun and nothing is due yet: the first frame is shown early rather than nothing.
         guard var frame = current ?? waiting.first else { return nil }
         frame.captions = current?.captions ?? []
         current?.captions = []
         return Choice(frame: frame, newlyDue: newlyDue)
+    }
+
+    /// Whether none waits, and the next one would be shown at frame `index` or before if the source went on as it did.
+    private func isOverdue(at index: FrameIndex, on line: ClockLine) -> Bool {
+        guard waiting.isEmpty, let rhythm, rhythm.interval > .zero else { return false }
+        var trial = slots
+        return trial.take(line.image(of: rhythm.last + rhythm.interval)).map { $0 <= index } ?? false
     }
 
     /// Makes `next` the frame to show, with the captions of those that were not shown before it.

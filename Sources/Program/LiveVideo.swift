@@ -40,6 +40,8 @@ struct LiveVideo {
     var dropped: Int { frames.dropped }
     /// Frames for which the frame before was shown again.
     var repeated: Int { frames.repeated }
+    /// Those of them for which the frame that was due had not come.
+    var late: Int { frames.late }
     /// The frame that was chosen last.
     var shown: VideoFrame? { frames.current }
     /// Whether there is nothing to show.

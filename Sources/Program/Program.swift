@@ -12,6 +12,8 @@ public struct ProgramStatus: Sendable, Codable {
     public var skippedFrames: Int64 = 0
     /// How far the program is behind its clock, in seconds.
     public var lagSeconds: Double = 0
+    /// The peak of each channel of what is heard, in dBFS; none before any audio.
+    public var levels: [Double] = []
 
     /// The place of the next frame: those that were skipped have one, too.
     package var position: Int64 { frames + skippedFrames }
@@ -103,8 +105,8 @@ public final class Program: Sendable {
         }
         defer { heartbeat.rest() }
         var air = Air(
-            opening, audio: audio, compositor: compositor, holdsLast: !stage.isFixed,
-            overlays: stage.overlays)
+            opening, audio: audio, frameSamples: firstSample(of: 1).number, compositor: compositor,
+            holdsLast: !stage.isFixed, overlays: stage.overlays)
         var pace = Pace(frameRate: frameRate, pacing: pacing, start: start)
         var followed = follow(opening.mainFeed, besides: nil, &pace.reference)
         tell(pace.reference)
@@ -127,7 +129,7 @@ public final class Program: Sendable {
             let shown = waiting(for: scene) { frame(for: index, &air, isHolding: &isHolding, &pace.reference) }
             guard let frame = shown else { break }
             let next = firstSample(of: index + 1)
-            try sink.encode(takeAudio(audioEnd..<next, index, skipped: skipped, &air))
+            try encode(takeAudio(audioEnd..<next, index, skipped: skipped, &air))
             stage.tellWatchers(index, audioEnd..<next, air)
             audioEnd = next
             try sink.encode(frame, at: index.number)
@@ -135,9 +137,17 @@ public final class Program: Sendable {
             counters.withLock { $0.frames += 1 }
         }
         if isStopped.load(ordering: .relaxed) { ending = .stopped }
+        if let rest = air.rest(upTo: audioEnd) { try encode(rest) }
         // What an encoder holds back may be seconds of frames.
         try heartbeat.resting { try sink.finish() }
         return ending
+    }
+
+    /// Puts audio on air, and shows how loud it is.
+    private func encode(_ audio: AudioBuffer) throws {
+        guard audio.count > 0 else { return }
+        stage.meter.note(audio, gain: 1)
+        try sink.encode(audio)
     }
 
     /// Waits for something to show, and returns it and when the program begins; nil if nothing comes.
@@ -168,7 +178,11 @@ public final class Program: Sendable {
     }
 
     /// A snapshot for status and metrics. May be read on any thread, without waiting for the program.
-    public var status: ProgramStatus { counters.withLock { $0 } }
+    public var status: ProgramStatus {
+        var status = counters.withLock { $0 }
+        status.levels = stage.meter.levels
+        return status
+    }
 
     private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
 

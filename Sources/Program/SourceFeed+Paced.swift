@@ -16,7 +16,10 @@ extension SourceFeed {
             if state.frames.isEmpty { return nil }
             var origin = state.origin ?? index
             state.isStalled = state.frames.count == 0 && !state.ended.contains(.video)
-            if state.isStalled { origin = origin + 1 }
+            if state.isStalled {
+                origin = origin + 1
+                state.status.framesLate += 1
+            }
             state.origin = origin
             let own = FrameIndex(index - origin)
             let isOver = state.isClosed || (state.ended.contains(.video) && !state.frames.hasVideo(from: own))

@@ -12,6 +12,8 @@ public struct FeedStatus: Sendable, Codable {
     public var framesDropped = 0
     /// Program frames for which the frame before was shown again.
     public var framesRepeated = 0
+    /// Those of them for which the frame that was due had not come: a repetition that is a matter of frame rates is none.
+    public var framesLate = 0
     /// Samples of silence put where audio was missing.
     public var silentSamples = 0
     /// Samples that came too late or overlapped.
@@ -47,6 +49,8 @@ public final class SourceFeed: SourceSink {
         var frames = FrameStore()
         var live: LiveVideo
         var audio: AudioStore
+        /// How many samples of it were taken before their time.
+        var audioAhead: Int64 = 0
         /// When the newest frame of a source that can wait was delivered.
         var newest: Timestamp?
         /// The program frame that the first frame of a paced source is, as far as it never stalled; nil before it plays.
@@ -70,7 +74,7 @@ public final class SourceFeed: SourceSink {
     let leads: Bool
     /// Whether a paced source stands while it is neither seen nor heard.
     let standsUnseen: Bool
-    /// A live source's packets as they came, if they are wanted.
+    /// A live source's packets as they came, if they can be wanted.
     let shelf: PacketShelf?
 
     static let frameRoom = 4
@@ -89,12 +93,13 @@ public final class SourceFeed: SourceSink {
 
     /// An empty slot for a program of these formats. If it `leads`, the program's clock follows this source, provided that
     /// it is live, even while its frames are not shown. One that can wait may stand while it is neither seen nor heard. Of a
-    /// live one the packets may be kept, too, until the program comes to them.
+    /// live one the packets may be kept, too, while they are `wanted`, until the program comes to them.
     public init(
         pacing: Pacing, frameRate: FrameRate, audio: AudioFormat, leads: Bool = false, hasVideo: Bool = true,
-        standsUnseen: Bool = false, keepsPackets: Duration? = nil, clock: any MonotonicClock = SystemClock()
+        standsUnseen: Bool = false, keepsPackets: Duration? = nil, wanted: PacketSwitch = PacketSwitch(),
+        clock: any MonotonicClock = SystemClock()
     ) {
-        shelf = keepsPackets.map { PacketShelf(delay: $0) }
+        shelf = keepsPackets.map { PacketShelf(delay: $0, wanted: wanted) }
         self.standsUnseen = standsUnseen && pacing == .paced
         self.hasVideo = hasVideo
         self.pacing = pacing
@@ -306,13 +311,19 @@ public final class SourceFeed: SourceSink {
     }
 
     /// The frame that the program came to last, seen or not; nil before the first.
-    var newestFrame: VideoFrame? {
+    package var newestFrame: VideoFrame? {
         state.withLock { state in isLive ? state.live.shown : state.frames.shown ?? state.frames.upcoming }
     }
 
     /// The last frame once more, after the source's frames are over.
     func lastFrame(for index: FrameIndex) -> VideoFrame? {
-        guard isLive else { return state.withLock { $0.frames.choose(for: index) } }
+        guard isLive else {
+            return state.withLock { state in
+                // Before its own first frame there is none, and nothing is to be used up.
+                if let origin = state.origin, index < origin { return nil }
+                return state.frames.choose(for: index)
+            }
+        }
         guard let line = programTime.line else { return nil }
         return state.withLock { $0.live.current(for: index, on: line)?.frame }
     }
@@ -362,6 +373,7 @@ public final class SourceFeed: SourceSink {
             var status = state.status
             status.framesDropped = state.frames.dropped + state.live.dropped
             status.framesRepeated = state.frames.repeated + state.live.repeated
+            status.framesLate += state.live.late
             return status
         }
     }

@@ -16,10 +16,15 @@ struct MarkedMoments {
         moments.sort { $0.time < $1.time }
     }
 
-    /// Takes out what lies in a file of these program times, as its chapters; what lies before is forgotten.
-    mutating func chapters(in file: Range<Int64>) -> [Chapter] {
-        let found = moments.filter { file.contains($0.time) }
-        moments.removeAll { $0.time < file.upperBound }
-        return found.map { Chapter(start: $0.time - file.lowerBound, title: $0.text) }
+    /// Takes out what lies in a file of these program times, as its chapters. What was marked too late for the file before, or
+    /// lies in a hole between two, begins this one. Behind the last file nothing comes: all that is left belongs to it, and
+    /// begins with `lastFrame` at the latest.
+    mutating func chapters(in file: Range<Int64>, lastFrame: Int64? = nil) -> [Chapter] {
+        let found = lastFrame == nil ? moments.filter { $0.time < file.upperBound } : moments
+        moments.removeFirst(found.count)
+        return found.map { moment in
+            let time = min(moment.time, lastFrame ?? moment.time)
+            return Chapter(start: max(0, time - file.lowerBound), title: moment.text)
+        }
     }
 }

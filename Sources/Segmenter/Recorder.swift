@@ -93,6 +93,12 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         wake()
     }
 
+    /// What follows up to program time `time`, in nanoseconds, does not come, for `reason`: it is a gap at the end. Returns at
+    /// once.
+    public func miss(until time: Int64, because reason: String) {
+        engine.post { $0.miss(until: time, because: reason) }
+    }
+
     /// Begins no file before program time `time`, in nanoseconds. Returns at once.
     public func wait(until time: Int64) {
         engine.post { $0.wait(until: time) }

@@ -127,12 +127,21 @@ extension RecorderEngine {
 
     private func release(_ file: SegmentFile, _ ending: SegmentEnding) {
         file.ending = ending
-        file.chapters = moments.chapters(in: file.start..<max(file.start, file.recordedEnd))
+        takeMoments(to: file)
         recordedEnd = file.recordedEnd
         closedBytes += file.bytes
         closedFrames += file.frames
         self.file = nil
         environment.closer.close(file)
+    }
+
+    /// Makes chapters of what was marked. A file that shows nothing is removed, and has none.
+    private func takeMoments(to file: SegmentFile) {
+        guard file.start < file.recordedEnd else { return }
+        let frame = description.video?.nominalRate?.timeBase.rescale(1, to: .nanoseconds) ?? 1
+        let lastFrame = max(file.start, file.recordedEnd - frame)
+        file.chapters = moments.chapters(
+            in: file.start..<file.recordedEnd, lastFrame: file.ending == .stop ? lastFrame : nil)
     }
 
     /// Writing failed: what is not on disk is a gap, the file is closed as well as may be, and all is tried again.

@@ -39,9 +39,9 @@ actor RecorderEngine: QueueActor {
     var closing = SegmentEnding.stop
     var mode = Mode.active
     var file: SegmentFile?
-    private var gap: RecordingGap?
+    var gap: RecordingGap?
     /// Frames of it that the status has.
-    private var shownFrames = 0
+    var shownFrames = 0
     /// Frames of it that the status has by the queue alone.
     private var refusedFrames = 0
     var sequence: Int?
@@ -49,7 +49,9 @@ actor RecorderEngine: QueueActor {
     var nextSync = Int64.min
     /// Where the last frame on disk ends, in nanoseconds of program time.
     var recordedEnd: Int64?
-    private var lastEnd: Int64 = 0
+    var lastEnd: Int64 = 0
+    /// Why and until when, in nanoseconds of program time, what is to follow never comes.
+    var missing: (reason: String, end: Int64)?
     /// When the packet that came last is decoded.
     private(set) var newest: Int64 = 0
     var closedBytes: Int64 = 0
@@ -88,7 +90,7 @@ actor RecorderEngine: QueueActor {
 
     var configuration: RecorderConfiguration { environment.configuration }
     /// The track by which files are cut.
-    private var leading: TrackKind { description.leadingKind }
+    var leading: TrackKind { description.leadingKind }
     var logger: Logger { environment.logger }
 
     /// A name that no other recorder's files have.
@@ -175,45 +177,6 @@ actor RecorderEngine: QueueActor {
         }
         description = next
     }
-
-    func lose(_ packet: EncodedPacket) {
-        guard packet.track == leading, let gap else { return }
-        if packet.track == .video { self.gap?.frames += 1 }
-        // Frames come in decoding order: a later one can be shown earlier.
-        self.gap?.from = min(gap.from, packet.ptsNanoseconds)
-    }
-
-    func beginGap(_ reason: String, _ cause: RecordingGap.Cause) {
-        guard gap == nil else { return }
-        gap = RecordingGap(
-            from: recordedEnd ?? max(0, lastEnd), to: nil, reason: reason, cause: cause, frames: 0, run: run)
-    }
-
-    /// Ends the file where what it shows has no hole, because nothing follows for now.
-    func interrupt(_ reason: String, _ cause: RecordingGap.Cause, ending: SegmentEnding) {
-        let dropped = file?.dropDisordered() ?? []
-        endFile(ending)
-        beginGap(reason, cause)
-        for packet in dropped { lose(packet) }
-        perform(cutter.interrupt())
-    }
-
-    func endGap(at time: Int64) {
-        guard var ended = gap else { return }
-        ended.to = time
-        gap = nil
-        logger.warning(
-            "gap in the recording: \(ended.amount), \(ended.reason)",
-            metadata: ["from_ns": "\(ended.from)", "to_ns": "\(time)"])
-        environment.status.value.withLock { status in
-            show(0, &status)
-            status.count(ended)
-        }
-        let (channel, start) = (environment.configuration.channel, dating.time(of: ended.from))
-        for observer in environment.configuration.observers {
-            observer.gapEnded(ended, channel: channel, start: start)
-        }
-    }
 }
 
 // MARK: Control
@@ -251,8 +214,10 @@ extension RecorderEngine {
 
     /// Writes all that is held and closes the last file.
     func finish() {
+        if missing != nil { closing = .error }
         perform(cutter.finish())
-        endFile(.stop)
+        endFile(closing)
+        if let missing, gap == nil { addGap(missing.reason, until: missing.end) }
         endGap(at: lastEnd)
     }
 }
@@ -262,6 +227,8 @@ extension RecorderEngine {
 extension RecorderEngine {
     /// Brings the status up to date.
     func publish(isStopped: Bool = false) {
+        // First: who sees that nothing more comes finds what was recorded until then.
+        publishStretch()
         environment.status.value.withLock { status in
             status.state = isStopped ? .stopped : state
             status.suspension = nil
@@ -277,7 +244,6 @@ extension RecorderEngine {
             status.syncLatency = environment.synchroniser.latency
             show(gap?.frames ?? 0, &status)
         }
-        publishStretch()
     }
 
     private func publishStretch() {
@@ -294,7 +260,7 @@ extension RecorderEngine {
 
     /// Lets the status have so many frames of the gap that lasts. Its lock is held, so that no frame is counted twice, nor
     /// for a moment not at all.
-    private func show(_ frames: Int, _ status: inout RecorderStatus) {
+    func show(_ frames: Int, _ status: inout RecorderStatus) {
         status.gapFrames += frames - shownFrames
         shownFrames = frames
         environment.counted(refusedFrames)

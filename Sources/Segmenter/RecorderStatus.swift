@@ -11,7 +11,7 @@ public enum RecorderState: String, Sendable, Codable, CaseIterable {
     case recording
     /// The storage guard has stopped it for now.
     case suspended
-    /// Writing failed; tried again each second.
+    /// Writing failed, which is tried again each second, or what makes its packets did.
     case failed
     /// Over.
     case stopped
@@ -68,6 +68,12 @@ public struct RecorderStatus: Sendable, Codable {
 
     /// A recorder that has done nothing.
     public init() {}
+
+    /// Nothing comes any more, for `reason`.
+    package mutating func fail(because reason: String) {
+        if state != .stopped { state = .failed }
+        lastError = reason
+    }
 
     /// Takes in a gap that is over.
     mutating func count(_ gap: RecordingGap) {

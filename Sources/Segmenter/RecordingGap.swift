@@ -10,7 +10,7 @@ public struct RecordingGap: Sendable, Codable, Equatable {
         case storage
         /// The disk was too slow, and too much waited for it.
         case overflow
-        /// A write failed.
+        /// A write failed, or the encoder.
         case failure
         /// The disk failed before it had written what it had accepted.
         case lost

@@ -20,6 +20,8 @@ package struct ClipRequest: Sendable {
     package var version: String
     /// Bytes of the disk that stay free.
     package var reserve: Int64 = 0
+    /// Program times in nanoseconds, where what is wanted is the frames that begin in them.
+    package var program: Range<Int64>?
 
     /// A request of these properties.
     package init(
@@ -82,15 +84,22 @@ package struct ClipExporter {
 
     /// Reads the files of `request` and plans. Blocks on the disk.
     package init(_ request: ClipRequest) throws {
-        self.request = request
-        var indexes: [SegmentIndex] = []
+        var request = request
+        var (files, indexes): ([(path: String, name: String)], [SegmentIndex]) = ([], [])
         for file in request.files {
             do throws(SegmentReadFailure) {
-                indexes.append(try SegmentIndex.read(file.path))
+                let index = try SegmentIndex.read(file.path)
+                if let program = request.program, !ClipSource(name: file.name, index).hasFrame(within: program) {
+                    continue
+                }
+                files.append(file)
+                indexes.append(index)
             } catch {
                 throw ClipFailure("\(file.name) cannot be used: \(error).")
             }
         }
+        request.files = files
+        self.request = request
         self.indexes = indexes
         for (file, index) in zip(request.files, indexes) {
             if let difference = indexes.first.flatMap({ index.difference(from: $0) }) {
@@ -102,7 +111,8 @@ package struct ClipExporter {
         }
         sources = ClipSource.joined(zip(request.files, indexes).map { ClipSource(name: $0.name, $1) })
         plan = try ClipPlan(
-            sources, from: request.range.lowerBound, to: request.range.upperBound, isExact: request.isExact)
+            sources, from: request.range.lowerBound, to: request.range.upperBound, isExact: request.isExact,
+            program: request.program)
     }
 
     /// Makes the file. `progress` is told bytes; `isCancelled` is asked often.

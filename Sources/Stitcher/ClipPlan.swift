@@ -26,8 +26,11 @@ struct ClipPlan {
     private(set) var wanted: Range<Int64> = 0..<0
 
     /// A plan for what was on air from `start` to `end` (milliseconds since 1970), all of which and nothing more if it
-    /// `isExact`. All `sources` meet the range and are in order.
-    init(_ sources: [ClipSource], from start: Int64, to end: Int64, isExact: Bool) throws(ClipFailure) {
+    /// `isExact`. All `sources` meet the range and are in order. With `program` it is the frames that begin within these times,
+    /// in nanoseconds of the program, wherever on air they lie between two frames of a grid.
+    init(
+        _ sources: [ClipSource], from start: Int64, to end: Int64, isExact: Bool, program: Range<Int64>? = nil
+    ) throws(ClipFailure) {
         guard let first = sources.first, let last = sources.last else {
             throw ClipFailure("There are no recordings of that time.")
         }
@@ -40,11 +43,16 @@ struct ClipPlan {
 
         let base = first.videoBase
         let lastPlace = places[places.count - 1].video
-        let wantedStart = max(0, TimeBase.milliseconds.rescale(start - first.start, to: base))
-        let wantedEnd = min(
-            lastPlace + last.videoEnd,
-            // Whoever asks for a thousand years means the end.
-            lastPlace + TimeBase.milliseconds.rescale(min(end, last.end + 1000) - last.start, to: base))
+        var wantedStart = max(0, TimeBase.milliseconds.rescale(start - first.start, to: base))
+        // Whoever asks for a thousand years means the end.
+        var wantedEnd = TimeBase.milliseconds.rescale(min(end, last.end + 1000) - last.start, to: base)
+        if let program, let low = first.ticks(atProgram: program.lowerBound),
+            let high = last.ticks(atProgram: program.upperBound)
+        {
+            wantedStart = first.video.lazy.map(\.pts).filter { $0 >= max(0, low) }.min() ?? first.videoEnd
+            wantedEnd = high
+        }
+        wantedEnd = lastPlace + min(last.videoEnd, wantedEnd)
         guard wantedStart < wantedEnd else { throw ClipFailure("There are no frames of that time.") }
         wanted = wantedStart..<wantedEnd
         planFrames(sources, isExact: isExact)

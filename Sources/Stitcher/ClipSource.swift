@@ -50,6 +50,26 @@ package struct ClipSource: Sendable {
         if position?.isTrimmed == true { videoEnd = index.facts.leading.shown }
     }
 
+    /// By how much times may be rounded: nanoseconds of a millisecond, which is what RTMP and FLV count in.
+    private static let rounding: Int64 = 1_000_000
+
+    /// Program time `time`, in nanoseconds, in ticks from the first frame on, as early as a frame of that time may seem to be;
+    /// nil for a file that does not say where it lies in its program.
+    func ticks(atProgram time: Int64) -> Int64? {
+        position.map {
+            TimeBase.nanoseconds.rescale(time - Self.rounding - $0.programStart, to: videoBase, rounding: .up)
+        }
+    }
+
+    /// Whether one of its frames begins within `program`, in nanoseconds of its program; so it is taken to be where nobody can
+    /// say.
+    func hasFrame(within program: Range<Int64>) -> Bool {
+        guard let low = ticks(atProgram: program.lowerBound), let high = ticks(atProgram: program.upperBound) else {
+            return true
+        }
+        return video.contains { $0.pts >= low && $0.pts < high }
+    }
+
     /// When the last frame ended.
     var end: Int64 { start + videoBase.rescale(videoEnd, to: .milliseconds) }
 }

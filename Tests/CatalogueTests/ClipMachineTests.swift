@@ -62,7 +62,44 @@ import Testing
         #expect(!machine.isWaiting)
         _ = try machine.stop("x", at: 275, in: program(0..<276))
         machine.complete(program(0..<10, run: "b"), recordedUpTo: 0)
-        #expect(!machine.isWaiting, "its run is over")
+        #expect(machine.isWaiting, "two runs may be recorded at the same time")
+        #expect(machine.close(run: "b", at: 10) == [] && machine.isWaiting)
+        #expect(machine.close(run: "a", at: 280) == [] && !machine.isWaiting && machine.openRuns.isEmpty)
+    }
+
+    @Test func `A release is its press's, whichever of two runs was recorded when it came`() throws {
+        var machine = ClipMachine()
+        #expect(try machine.stop("x", at: 120, in: program(0..<121)) == nil)
+        machine.complete(program(90..<122, run: "b"), recordedUpTo: 100)
+        let clip = try machine.start(.init(id: "x", at: 100), in: program(90..<125, run: "b"))
+        #expect(clip.run == "b" && clip.end == 120 && !machine.isWaiting)
+    }
+
+    @Test func `A release that comes when its recording has ended is where it was meant`() throws {
+        var machine = ClipMachine()
+        for id in ["x", "early", "y", "z"] { _ = try machine.start(.init(id: id, at: 900), in: program(0..<901)) }
+        // The file is being closed, and nothing is recorded any more.
+        #expect(machine.release("early", at: 950, FrameRate(25))?.end == 950)
+        #expect(machine.close(run: "a", at: 970) == ["x", "early", "y", "z"])
+        #expect(machine.release("early", at: 940, FrameRate(25))?.end == 950)
+        #expect(machine.release("x", at: 950, FrameRate(25))?.end == 950)
+        #expect(machine.release("x", at: 910, FrameRate(25))?.end == 950, "the same again changes nothing")
+        #expect(machine.release("y", at: 990, FrameRate(25))?.end == 970)
+        #expect(machine.release("z", at: 5, FrameRate(25))?.end == 970, "another program's time")
+        #expect(machine.release("none", at: 950, FrameRate(25)) == nil)
+        #expect(machine.openRuns.isEmpty)
+    }
+
+    @Test func `A clip that was ended is what was recorded of it when the disk takes no more`() throws {
+        var machine = ClipMachine()
+        for (id, at) in [("runs", 100), ("ended", 110), ("later", 140)] as [(String, Int64)] {
+            _ = try machine.start(.init(id: id, at: at), in: program(0..<141))
+        }
+        _ = try machine.stop("ended", at: 150, in: program(0..<151))
+        _ = try machine.stop("later", at: 150, in: program(0..<151))
+        #expect(machine.complete(program(0..<160), recordedUpTo: 130) == [])
+        #expect(machine.complete(program(0..<160), recordedUpTo: 130, isSuspended: true) == ["ended", "later"])
+        #expect(machine.clips.map(\.end) == [nil, 130, 140] && machine.clips.map(\.isComplete) == [false, true, true])
     }
 
     @Test func `What was before the press is there as far as it was recorded`() throws {

@@ -13,6 +13,9 @@ struct FakeHost: ControlledHost {
     func startExport(_ request: ExportRequest) throws(ControlFailure) -> ExportJob {
         throw ControlFailure(.notFound, "There is no channel of this name.")
     }
+    func planExport(_ request: ExportRequest) throws(ControlFailure) -> ExportPlan {
+        throw ControlFailure(.notFound, "There is no channel of this name.")
+    }
     func check(_ address: String) -> AddressCheck { AddressCheck([.init("address", .ok, "It is well formed.")]) }
 }
 

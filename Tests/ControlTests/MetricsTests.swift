@@ -59,6 +59,18 @@ struct MetricsTests {
 
     private func lines(_ channels: [ChannelReport]) -> [Substring] { render(channels).split(separator: "\n") }
 
+    @Test("Of several sources it is told whose frames do not come in time")
+    func parts() {
+        var (status, feed) = (status(), FeedStatus())
+        (feed.framesRepeated, feed.framesLate, feed.framesDropped) = (7, 3, 2)
+        status.parts = [PartStatus(name: "cam1", isOnAir: true, selection: nil, feed: feed)]
+        let lines = lines([report("news", status)])
+        for (name, count) in [("repeated", 7), ("late", 3), ("dropped", 2)] {
+            let line = "relay_source_\(name)_frames_total{channel=\"news\",source=\"cam1\"} \(count)"
+            #expect(lines.contains { $0 == line })
+        }
+    }
+
     // MARK: The format
 
     @Test("Backslash, quote and line feed are escaped in labels, and nothing else")
@@ -158,6 +170,21 @@ struct MetricsTests {
         ] {
             #expect(lines.contains(Substring(line)), "\(line)")
         }
+    }
+
+    @Test("The levels of the program and of each of its sources are those of the loudest channel")
+    func levels() {
+        var status = status()
+        status.program.levels = [-12.5, -6]
+        status.parts = [
+            PartStatus(name: "one", isOnAir: true, selection: nil, levels: [-20, -30]),
+            PartStatus(name: "two", isOnAir: false, selection: nil, levels: []),
+        ]
+        let lines = lines([report("news", status)])
+        #expect(lines.contains("relay_program_level_decibels{channel=\"news\"} -6"))
+        #expect(lines.contains("relay_source_level_decibels{channel=\"news\",source=\"one\"} -20"))
+        #expect(!lines.contains { $0.hasPrefix("relay_source_level_decibels") && $0.contains("two") })
+        #expect(!self.lines([report()]).contains { $0.hasPrefix("relay_program_level_decibels") })
     }
 
     @Test("Of what is not known there is no sample, and no header")

@@ -141,11 +141,15 @@ extension SerialShows {
             let order = #"[{"id":"open"},{"id":"first","skipStart":5,"skipEnd":10},{"id":"both"},{"id":"open"}]"#
             let trial = try await stitch("trial", #"{"clips":\#(order),"hold":true}"#, api)
             #expect(try await list(api).allSatisfy(\.isHeld))
+            let plan = try await api.ask("POST", Self.clips + "/plan", body: #"{"clips":\#(order)}"#)
+            let planned = try plan.json()
+            let numbers = ["copiedFrames", "encodedFrames"].compactMap { planned[$0] as? Int }
+            #expect(plan.status == 200 && numbers.count == 2 && numbers.reduce(0, +) == 130, "\(plan)")
             let faded = #"[{"id":"first"},{"id":"both","transition":{"type":"fade","seconds":0.5}}]"#
             let fade = try await stitch("fade", #"{"clips":\#(faded),"name":"A fade"}"#, api)
             #expect(try await list(api).filter(\.isHeld).map(\.id) == ["open"])
             for (body, reason) in [
-                (#"{"clips":[]}"#, "1 to 200"), (#"{"clips":[{"id":"first","skipStart":45}]}"#, "Nothing is left"),
+                (#"{"clips":[]}"#, "1 to 1000"), (#"{"clips":[{"id":"first","skipStart":45}]}"#, "Nothing is left"),
                 (#"{"clips":[{"id":"first","skipEnd":-1}]}"#, "numbers of frames"),
                 (#"{"clips":[{"id":"first","audioOffset":11}]}"#, "audioOffset"),
                 (#"{"clips":[{"id":"first","transition":{"type":"fade","seconds":6}}]}"#, "5 seconds"),
@@ -302,6 +306,14 @@ extension SerialShows {
             #expect(try await again.ask("DELETE", "/v1/channels/relay/recordings/\(id)").status == 202)
             #expect(try await DecodedFrames(path).counters.count == clip.frames)
             _ = try await next.end(by: SIGTERM, within: .seconds(10))
+
+            let (last, later) = try await start(["--keep", "72h"])
+            try await eventually("the export is known again", within: .seconds(10)) {
+                let jobs = try await later.ask("GET", "/v1/exports").json()["exports"] as? [[String: Any]] ?? []
+                guard let id = jobs.first?["id"] as? String else { return false }
+                return try await later.ask("GET", "/v1/exports/\(id)").json()["state"] as? String == "done"
+            }
+            _ = try await last.end(by: SIGTERM, within: .seconds(10))
         }
 
         @Test("Clips begin and end by relay ctl; without a recording there are none, and the recording's end is theirs")
@@ -323,7 +335,13 @@ extension SerialShows {
             let clip = try #require(try await list(api).first)
             #expect(try await DecodedFrames(path).counters.count == clip.frames && clip.frames > 30)
             #expect(try await ctl(["project"]).log.contains("  - name: \"goal\"\n"))
-            #expect(try await ctl(["delete", "goal"]).ending == .exited(0))
+            let named = try await api.ask("PATCH", Self.clips + "/\(clip.id)", body: #"{"name":"The goal"}"#)
+            #expect(named.status == 200 && named.body.contains(#""name":"The goal""#), "\(named)")
+            #expect(try await ctl(["project"]).log.contains("  - name: \"The goal\"\n"))
+            let none = try await api.ask("PATCH", Self.clips + "/none", body: #"{"name":"a"}"#)
+            let misspelt = try await api.ask("PATCH", Self.clips + "/\(clip.id)", body: #"{"nmae":"a"}"#)
+            #expect((none.status, misspelt.status) == (404, 422))
+            #expect(try await ctl(["delete", "The goal"]).ending == .exited(0))
             #expect(try await ctl(["list"]).log == "there are no clips\n")
 
             #expect(try await ctl(["start", "until the end"]).ending == .exited(0))

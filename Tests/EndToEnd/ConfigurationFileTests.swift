@@ -235,6 +235,34 @@ extension SerialShows {
             #expect(server.recordings.isEmpty && !FileManager.default.fileExists(atPath: directory.file("new")))
         }
 
+        @Test("Of several sources a check says what decoding them takes, and showing them together")
+        func checkedSources() async throws {
+            let port = try Ports.free()
+            let clip = directory.file("clip.mp4")
+            try await run(
+                "ffmpeg",
+                ["-v", "error", "-y", "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", "-c:v", "libx264", clip])
+            try write(
+                """
+                channels:
+                  - name: show
+                    inputs:
+                      - {address: \(clip), name: one}
+                      - {address: \(clip), name: two}
+                      - {address: \(directory.file("none.mp4")), name: three}
+                    scenes: {both: {layout: split-vertical, sources: [one, two]}}
+                    encoder: {preset: ultrafast}
+                    outputs: ["udp://127.0.0.1:\(port)"]
+                """)
+            let log = try await RelayProcess.run(["check", path, "--json"]).log
+            let start = try #require(log.firstIndex(of: "{"))
+            let rows = try JSONDecoder().decode(Report.self, from: Data(log[start...].utf8)).rows
+            let text = try #require(rows.first { $0.subject == "sources" }, "\(rows)").text
+            #expect(text.contains("2 of 320x180 at 25") && text.contains("with split-vertical need"), "\(text)")
+            #expect(
+                text.contains("one ") && text.contains("two ") && text.contains("; 1 could not be tried"), "\(text)")
+        }
+
         @Test("A file with mistakes, or none, ends with 64 and says where, without what is secret")
         func wrong() async throws {
             try write("channels:\n  - outputs: [rtmp://host/live/secretkey]\n    encoder: {gop: never}\n")

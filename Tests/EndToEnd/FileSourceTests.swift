@@ -74,11 +74,14 @@ extension SerialShows {
                 #expect(try await api.ask("PATCH", source, body: #"{"seek":1}"#).status == 200)
                 let beyond = try await api.ask("PATCH", source, body: #"{"seek":10}"#)
                 #expect(beyond.status == 422 && beyond.body.contains("3s"), "\(beyond)")
-                for body in [#"{"seek":-1}"#, #"{"delay":2.5}"#] {
+                for body in [#"{"seek":-1}"#, #"{"audioOffset":2.5}"#, #"{"audioOffset":-0.6}"#] {
                     #expect(try await api.ask("PATCH", source, body: body).status == 422)
                 }
-                let delayed = try await api.ask("PATCH", source, body: #"{"delay":0.25}"#).json()["sources"]
-                #expect((delayed as? [[String: Any]])?.last?["delay"] as? Double == 0.25)
+                for offset in [0.25, -0.25] {
+                    let body = #"{"audioOffset":\#(offset)}"#
+                    let moved = try await api.ask("PATCH", source, body: body).json()["sources"]
+                    #expect((moved as? [[String: Any]])?.last?["audioOffset"] as? Double == offset)
+                }
             }
             let places = places(frames, starts[1]..<ends[1])
             for (index, place) in places.enumerated() { #expect(abs(place - Double(index + 30)) <= 1.5, "\(places)") }

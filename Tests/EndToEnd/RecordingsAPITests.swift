@@ -18,6 +18,7 @@ extension SerialShows {
             let recordings: [Recording]
         }
 
+        private struct Marked: Decodable { let programSeconds: Double }
         private struct Plan: Decodable { let token: String }
         private struct Job: Decodable {
             let id, state: String
@@ -184,7 +185,10 @@ extension SerialShows {
             try await eventually("something is recorded", within: .seconds(20)) {
                 try await recorder.list().last?.durationSeconds ?? 0 >= 1
             }
-            #expect(try await recorder.ask("POST", "/v1/channels/relay/markers", body: #"{"text":"Tor"}"#).0 == 201)
+            let (status, answer) = try await recorder.ask(
+                "POST", "/v1/channels/relay/markers", body: #"{"text":"Tor"}"#)
+            #expect(status == 201, "\(answer)")
+            let asked = try JSONDecoder().decode(Marked.self, from: Data(answer.utf8)).programSeconds
             let first = try #require(try await recorder.list().first)
             try await eventually("the file is finished", within: .seconds(20)) {
                 try await recorder.list().first?.state == "finished"
@@ -195,10 +199,24 @@ extension SerialShows {
             let size = try await run(
                 "ffprobe", ["-v", "error", "-show_entries", "stream=codec_name,width,height", "-of", "csv=p=0", frame])
             #expect(size.trimmingCharacters(in: .whitespacesAndNewlines) == "mjpeg,160,90")
-            let file = try #require(RecordingSet(directory: recorder.path).finished.first)
-            let chapters = try await run("ffprobe", ["-v", "error", "-show_chapters", "-of", "csv", file])
-            #expect(chapters.contains("Tor"))
             try await recorder.end()
+            var (begin, moments): (Double, [(time: Double, isFirst: Bool)]) = (0, [])
+            for file in RecordingSet(directory: recorder.path).finished {
+                let text = try await run(
+                    "ffprobe", ["-v", "error", "-show_chapters", "-show_entries", "chapter=start_time", file])
+                for chapter in text.split(separator: "[/CHAPTER]") where chapter.contains("TAG:title=Tor") {
+                    let start = chapter.firstMatch(of: /start_time=([0-9.]+)/).flatMap { Double($0.1) } ?? -1
+                    moments.append((begin + start, start == 0))
+                }
+                begin += try await Double(DecodedFrames(file).counters.count) / 30
+            }
+            // One that comes when its file is closed begins the next one.
+            #expect(moments.count == 1)
+            for moment in moments {
+                #expect(
+                    abs(moment.time - asked) < 0.002 || moment.isFirst && moment.time > asked,
+                    "\(moment.time) s, asked for \(asked) s")
+            }
         }
     }
 }

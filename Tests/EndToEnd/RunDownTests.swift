@@ -129,6 +129,17 @@ extension SerialShows {
                 let scene = try await api.ask("GET", "/v1/channels/relay/program").json()["scene"] as? [String: Any]
                 return scene?["sources"] as? [String] == ["file"]
             }
+            // The file is not to be had by its name: taken away from and back, the preview stays, and it is resumed.
+            for _ in 0..<2 {
+                #expect(try await api.ask("POST", "/v1/channels/relay/take").status == 200)
+                try await eventually("the preview is on air", within: .seconds(10)) {
+                    let report = try await api.ask("GET", "/v1/channels/relay/program").json()
+                    return ["scene", "preview"].allSatisfy { key in
+                        (report[key] as? [String: Any])?["sources"] as? [String] == ["black"]
+                    }
+                }
+            }
+            #expect(try await api.ask("POST", rundown + "/resume").status == 200)
             #expect(try await relay.end(by: SIGTERM, within: .seconds(10)).ending == .exited(0))
         }
     }

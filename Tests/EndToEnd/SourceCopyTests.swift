@@ -211,6 +211,52 @@ extension SerialRecordings {
             try await verify()
         }
 
+        @Test("Sources that a file adds on air are copied; begun anew on air, their files begin where the program's do")
+        func reloaded() async throws {
+            let cameras = [
+                try await camera("fast", rate: 30, first: 40, step: 4, seconds: 30),
+                try await camera("late", rate: 25, first: 148, step: 3, seconds: 30),
+            ]
+            let path = directory.file("relay.yaml")
+            let write = { (recording: String) in
+                let inputs = cameras.map { "{address: \"udp://127.0.0.1:\($0.port)\", name: \($0.name)}" }
+                let text = """
+                    channels:
+                      - name: relay
+                        inputs: [\(inputs.joined(separator: ", "))]
+                        encoder: {size: 320x180, frameRate: 30, preset: ultrafast, videoBitrate: 1M}
+                        recording: {directory: \(directory.file("rec")), \(recording)}
+
+                    """
+                try text.write(toFile: path, atomically: true, encoding: .utf8)
+            }
+            try write("segment: 1h")
+            let relay = try RelayProcess(["--config", path])
+            let senders = try cameras.map(send)
+            try await relay.says("segment opened", within: .seconds(20))
+            for (number, length) in ["2h", "3h"].enumerated() {
+                try write("segment: \(length), sources: true")
+                relay.process.signal(SIGHUP)
+                try await eventually("the sources are recorded", within: .seconds(20)) { opened(relay) > number }
+                let files = RecordingSet(directory: directory.file("rec"))
+                try await eventually("each has one open file", within: .seconds(20)) { files.open.count == 3 }
+            }
+            let result = try await relay.end(by: SIGTERM, within: .seconds(20))
+            for sender in senders { sender.signal(SIGKILL) }
+            #expect(
+                result.ending == .exited(0) && !result.log.contains("is encoded for its recording"), "\(result.log)")
+            let files = try await listed()
+            let program = try #require(files["relay"]?.last)
+            for camera in cameras {
+                let own = files["relay-\(camera.name)"] ?? []
+                #expect(own.count == 2)
+                for file in own { try await compare([file], with: camera) }
+                let off = abs((own.last?.programStart ?? 0) - program.programStart)
+                #expect(off <= 500_000_000 / Int64(camera.rate) + 1_000_000, "\(camera.name)")
+            }
+            try await verify()
+        }
+
         private func opened(_ relay: RelayProcess) -> Int {
             relay.process.errors.split(separator: "\n").count {
                 $0.contains("segment opened") && $0.contains("source=late")

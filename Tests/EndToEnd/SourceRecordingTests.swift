@@ -15,10 +15,12 @@ extension SerialRecordings {
                 let run: String
                 let start: Int64
                 let frames: Int
+                let audioSamples: Int64
                 let programStart: Int64
 
                 enum CodingKeys: String, CodingKey {
                     case name, channel, run, start, frames
+                    case audioSamples = "audio_samples"
                     case programStart = "program_start"
                 }
             }
@@ -182,6 +184,27 @@ extension SerialRecordings {
             let starts = files["relay"]?.map(\.programStart)
             #expect(starts?.count == 3)
             for (channel, files) in files { #expect(files.map(\.programStart) == starts, "\(channel)") }
+            try await verify()
+        }
+
+        @Test("A separate audio input has files of audio alone, which begin and end with the program's audio")
+        func separateAudio() async throws {
+            let sound = try await shows.clip("sound", luma: "128", tone: 660, frames: 300)
+            let (relay, _) = try await start(
+                ["--record", directory.file("rec"), "--record-sources", "--segment", "2s", "--duration", "5s"]
+                    + (try await sources()) + ["--audio-input", sound], until: "segment opened")
+            let result = try await relay.finished(within: .seconds(30))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let files = try await listed()
+            let whole = try #require(files["relay"])
+            let audio = try #require(files["relay-audio"], "\(files.keys)")
+            #expect(Set(files.keys) == ["relay", "relay-low", "relay-high", "relay-audio"] && whole.count == 3)
+            #expect(audio.map(\.audioSamples) == whole.map(\.audioSamples))
+            #expect(audio.allSatisfy { $0.frames == 0 && $0.run.hasPrefix((whole.first?.run ?? "") + ".") })
+            // A packet of audio lasts 21.3 ms, and is in one file alone.
+            for (file, whole) in zip(audio, whole) {
+                #expect((0...21_400_000).contains(file.programStart - whole.programStart), "\(file.name)")
+            }
             try await verify()
         }
 

@@ -132,6 +132,79 @@ extension SerialShows {
             #expect(try await relay.end(by: SIGTERM, within: .seconds(10)).ending == .exited(0))
         }
 
+        /// Someone who sends white, with a keyframe every 2 s.
+        private func camera(_ port: Int) throws -> ChildProcess {
+            try ChildProcess(
+                "ffmpeg",
+                ["-v", "error", "-re", "-f", "lavfi", "-i", "color=white:size=320x180:rate=30", "-c:v", "libx264"]
+                    + ["-preset", "ultrafast", "-bf", "0", "-g", "60", "-f", "mpegts"]
+                    + ["udp://127.0.0.1:\(port)?pkt_size=1316"])
+        }
+
+        @Test("Of a source that is not shown keyframes alone are decoded, or it is closed, until it is asked for")
+        func standby() async throws {
+            let ports = (try Ports.free(), try Ports.free())
+            let cameras = [try camera(ports.0), try camera(ports.1)]
+            defer { for camera in cameras { camera.signal(SIGKILL) } }
+            let (relay, api) = try await studio.start([
+                "--input", "\(try await studio.clip("black", rate: "30", tone: 440))#name=black",
+                "--input", "udp://127.0.0.1:\(ports.0)#name=keys,standby=keyframes",
+                "--input", "udp://127.0.0.1:\(ports.1)#name=cold,standby=cold",
+            ])
+            let closed = #"relay_source_state{channel="relay",source="cold",state="closed"}"#
+            let running = #"relay_source_state{channel="relay",source="cold",state="running"}"#
+            let skipped = #"relay_source_skipped_frames_total{channel="relay",source="keys"}"#
+            let metric = { (name: String) in
+                let lines = try await api.ask("GET", "/metrics").body.split(separator: "\n")
+                return lines.first { $0.hasPrefix(name) }.flatMap { Int($0.dropFirst(name.count + 1)) } ?? 0
+            }
+            // What is in the preview is wanted.
+            let preview = try await api.ask("PUT", "/v1/channels/relay/preview", body: #"{"scene":"black"}"#)
+            #expect(preview.status == 200)
+            try await eventually("frames are left out", within: .seconds(20)) { try await metric(skipped) > 20 }
+            try await eventually("the other is closed", within: .seconds(20)) { try await metric(closed) == 1 }
+
+            let cut = try await studio.put(api, #"{"scene":"keys"}"#)
+            try await eventually("all frames are decoded", within: .seconds(20)) {
+                let before = try await metric(skipped)
+                let now = try await api.ask("GET", Studio.program).json()["frame"] as? Int ?? 0
+                try await studio.pass(now + 10, api)
+                return try await metric(skipped) == before
+            }
+            let next = try await api.ask("GET", Studio.program).json()["frame"] as? Int ?? 0
+            let opened = try await studio.put(api, #"{"scene":"cold","at":\#(next + 240)}"#)
+            try await eventually("it is open ahead", within: .seconds(20)) { try await metric(running) == 1 }
+            #expect(try await api.ask("GET", Studio.program).json()["frame"] as? Int ?? .max < opened)
+            try await studio.pass(opened, api)
+            let back = try await studio.put(api, #"{"scene":"black"}"#)
+            try await eventually("it is closed again", within: .seconds(20)) { try await metric(closed) == 1 }
+            #expect(try await relay.end(by: SIGTERM, within: .seconds(10)).ending == .exited(0))
+            let frames = try await studio.recorded()
+            try #require(frames.count > back)
+            #expect(frames[cut - 1].left < 30 && frames[back].left < 30)
+            #expect(frames[cut..<back].allSatisfy { $0.left > 220 }, "\(frames[cut..<back])")
+        }
+
+        @Test("A source or live audio that is absent at the start holds up nothing: the next one says the shape")
+        func absent() async throws {
+            let (camera, audio) = (try Ports.free(), try Ports.free())
+            let relay = try RelayProcess([
+                "--input", "rtsp://127.0.0.1:\(camera)/a#name=camera", "--preset", "ultrafast", "--loop",
+                "--input", "\(try await studio.clip("black", rate: "25", tone: 440))#name=file",
+                "--audio-input", "srt://127.0.0.1:\(audio)?mode=listener", "--record", studio.directory.file("rec"),
+            ])
+            try await relay.says("segment opened", within: .seconds(20))
+            try await relay.says("input cannot be opened and will be tried again", within: .seconds(20))
+            #expect(try await relay.end(by: SIGTERM, within: .seconds(10)).ending == .exited(0))
+            let names = try FileManager.default.contentsOfDirectory(atPath: studio.directory.file("rec"))
+            let name = try #require(names.first { $0.hasSuffix(".mp4") })
+            let shape = try await run(
+                "ffprobe",
+                ["-v", "error", "-select_streams", "v", "-show_entries", "stream=width,height,r_frame_rate"]
+                    + ["-of", "csv=p=0", studio.directory.file("rec/\(name)")])
+            #expect(shape.contains("320,180,25/1"), "\(shape)")
+        }
+
         @Test("A source that goes away shows its slate, and the program goes on with the others")
         func lost() async throws {
             let port = try Ports.free()

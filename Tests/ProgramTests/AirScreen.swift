@@ -32,7 +32,8 @@ struct AirScreen {
         _ scene: Scene, _ changes: [Change], count: Int64, overlays: [Overlay] = []
     ) -> (frames: [PlainFrame], held: Int) {
         var air = Air(
-            scene, audio: .program, compositor: Compositor(format), holdsLast: true, overlays: overlays)
+            scene, audio: .program, frameSamples: 1600, compositor: Compositor(format), holdsLast: true,
+            overlays: overlays)
         var (frames, storages): ([PlainFrame], [Weak]) = ([], [])
         for number in 0..<count {
             let index = FrameIndex(number)

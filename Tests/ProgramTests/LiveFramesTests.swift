@@ -35,6 +35,36 @@ import Testing
         #expect(beginning(count) == rate.start(of: FrameIndex(count / 2)))
     }
 
+    /// Shows the 60 frames of a second and a fifth of the program, in which frames of `source` come just before they are shown,
+    /// but for those of `missing`. Returns the frames that were shown again, and those of them that were late.
+    private func counts(source: Int32, missing: Range<Int64> = 0..<0) -> (repeated: Int, late: Int) {
+        var frames = LiveFrames(frameRate: rate)
+        let line = ClockLine(origin: .zero, image: .zero, rate: 0)
+        var next: Int64 = 0
+        for index in 0..<60 {
+            let end = rate.start(of: FrameIndex(Int64(index) + 1))
+            while Timestamp(next, in: TimeBase(1, source)) < end {
+                let frame = VideoFrame(
+                    pts: next, timeBase: TimeBase(1, source), width: 2, height: 2, storage: Self.storage)
+                if !missing.contains(next) { frames.add(frame, limit: 100) }
+                next += 1
+            }
+            _ = frames.choose(for: FrameIndex(Int64(index)), on: line, due: due)
+        }
+        return (frames.repeated, frames.late)
+    }
+
+    @Test("A frame that is shown again because of its source's rate is not late; one whose successor has not come is")
+    func counted() {
+        #expect(counts(source: 50) == (0, 0))
+        #expect(counts(source: 25) == (30, 0))
+        #expect(counts(source: 30).late == 0)
+        // Ten frames of the program without one of the source.
+        #expect(counts(source: 50, missing: 20..<30) == (10, 10))
+        // Each frame of the source is shown twice, and five are missing.
+        #expect(counts(source: 25, missing: 10..<15) == (35, 10))
+    }
+
     @Test("The newest frame of all is shown if none is in time")
     func late() {
         #expect(beginning(1) == .zero)

@@ -109,6 +109,33 @@ struct SceneTests {
         #expect(zip(samples[9600...], samples[9601...]).allSatisfy { $0 >= $1 })
     }
 
+    @Test("A cut that a program makes up for is heard within half a frame of it, and not of all that was skipped")
+    func lateCut() throws {
+        let (a, b) = (source(40, level: 0.5), source(240))
+        stage.show(scene(.single, [a]))
+        let next = scene(.single, [b])
+        screen.at.withLock {
+            $0[4] = { [stage, clock] in
+                stage.show(next)
+                clock.advance(by: .seconds(1))
+            }
+        }
+        try play(40)
+        let samples = screen.samples.withLock { $0 }
+        #expect(samples[..<9600].allSatisfy { $0 == 0.5 } && samples[9600] < 0.5)
+        #expect(samples[10_560...].allSatisfy { $0 == 0 })
+        #expect(samples.count == 76_800, "with what was skipped")
+    }
+
+    @Test("The program has a meter of its own, of what is heard")
+    func meter() throws {
+        let (a, b) = (source(40, level: 0.5), source(240, level: 0.125))
+        stage.show(scene(.single, [b]))
+        try play(5)
+        #expect(a.meter.levels.allSatisfy { abs($0 + 6.02) < 0.1 })
+        #expect(stage.meter.levels.count == 2 && stage.meter.levels.allSatisfy { abs($0 + 18.06) < 0.1 })
+    }
+
     @Test("Another change in the middle of one begins with what is seen, and gives what was asked", arguments: 0..<12)
     func interrupted(at step: Int64) throws {
         let (a, b, c) = (source(40), source(240), source(120))

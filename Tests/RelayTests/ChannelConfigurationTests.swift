@@ -48,6 +48,19 @@ struct ChannelConfigurationTests {
         #expect(ChannelInputs.shape(tagged, large).color == .bt601With525Lines)
     }
 
+    @Test("standby= of one of several sources is for what is live, and not for what is recorded")
+    func standby() throws {
+        let camera = "srt://h:1#name=cam,standby=keyframes"
+        let file = try configuration("--input", "test:", "--input", camera, "--rtmp", "rtmp://host/live/key")
+        #expect(file.sources.map(\.selection.unseen) == [.hot, .keyframes])
+        #expect(refusal("--input", camera, "--input", "test:#standby=cold", "--rtmp", "rtmp://h/a/b").contains("test:"))
+        let recorded = ["--record-sources", "--segment", "30m", "--record", "d"]
+        let arguments = ["--input", "test:", "--input"]
+        #expect(throws: (any Error).self) { try RunCommand.parse(arguments + [camera] + recorded) }
+        let backed = try RunCommand.parse(arguments + ["\(camera),backup=loop.mp4"] + recorded).channelConfiguration()
+        #expect(backed.sources[1].selection.unseen == .hot && backed.sources[1].selection.standby == .keyframes)
+    }
+
     @Test("Outputs may be given again and again")
     func outputs() throws {
         let configuration = try configuration(

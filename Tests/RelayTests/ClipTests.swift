@@ -112,4 +112,23 @@ struct ClipTests {
         let none = try JSONDecoder().decode(CtlClips.self, from: Data(#"{"clips":[]}"#.utf8))
         #expect(none.text == "there are no clips\n")
     }
+
+    @Test("relay ctl ends the clip that was pressed last, also if it reaches further back than others")
+    func pressedLast() throws {
+        func clip(_ id: String, _ state: String, _ start: Int, _ pressed: Int) -> String {
+            """
+            {"id":"\(id)","state":"\(state)","start":"2026-11-21T14:03:\(start).000Z",
+             "pressed":"2026-11-21T14:03:\(pressed).000Z","name":"goal"}
+            """
+        }
+        func clips(_ list: String...) throws -> CtlClips {
+            try JSONDecoder().decode(CtlClips.self, from: Data(#"{"clips":[\#(list.joined(separator: ","))]}"#.utf8))
+        }
+        let some = try clips(
+            clip("back", "running", 10, 40), clip("a", "running", 20, 20), clip("b", "done", 50, 50))
+        #expect(some.pressedLast?.id == "back")
+        #expect(try clips(clip("a", "running", 20, 20), clip("b", "running", 20, 20)).pressedLast?.id == "b")
+        #expect(some.clip("goal")?.id == "b" && some.clip("a")?.id == "a" && some.clip("c")?.id == nil)
+        #expect(try clips(clip("b", "done", 50, 50)).pressedLast?.id == nil)
+    }
 }

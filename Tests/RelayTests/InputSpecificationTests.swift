@@ -2,6 +2,7 @@
 
 import Ingest
 import Media
+import Program
 import Testing
 
 @testable import Relay
@@ -21,6 +22,19 @@ struct InputSpecificationTests {
         #expect(input.backups.map(\.description) == ["rtsp://b/x", "loop.mp4"])
         #expect(input.selection.timeout == .milliseconds(500) && input.selection.returnAfter == nil)
         #expect(input.selection.standby == .hot && input.selectionOption != nil)
+        #expect(input.standby == .hot)
+    }
+
+    @Test("Its audio may begin with a gain, and muted, a file's, too")
+    func audio() throws {
+        let input = try InputSpecification("udp://@:5000#name=guest,gain=-6.5,muted=yes")
+        #expect(input.audio.gain == -6.5 && input.audio.isMuted && input.audioOption != nil)
+        #expect(try InputSpecification("a.mp4#gain=3").audio.gain == 3)
+        #expect(try InputSpecification("a.mp4#muted=no").audioOption == "muted")
+        #expect(try InputSpecification("udp://@:5000").audioOption == nil)
+        for text in ["udp://@:5000#gain=21", "udp://@:5000#gain=loud", "udp://@:5000#gain=nan", "a.mp4#muted=true"] {
+            #expect(throws: InputSpecificationError.self) { try InputSpecification(text) }
+        }
     }
 
     @Test("Without options it is the address")
@@ -54,7 +68,7 @@ struct InputSpecificationTests {
             "srt://h:1#timeout=0,backup=rtmp://h/a/secret", "srt://h:1#timeout=2m", "srt://h:1#standby=warm",
             "srt://h:1#return=2h", "srt://h:1#name=a b", "srt://h:1#name=", "srt://h:1#secret=1",
             "srt://h:1#backup=rtmp:/h/a/secret", "srt://h:1#backup=udp://@:5#secret=1", "srt://h:1#name=a,name=b",
-            "show.mp4#backup=rtmp://h/a/secret", "srt://h:1#latency=soon",
+            "show.mp4#backup=rtmp://h/a/secret", "srt://h:1#latency=soon", "show.mp4#name=a,standby=cold",
         ])
     func refused(text: String) throws {
         let error = try #require(throws: InputSpecificationError.self) { try InputSpecification(text) }

@@ -3,6 +3,7 @@
 import Archive
 import Catalogue
 import Foundation
+import Media
 import Program
 import Testing
 
@@ -51,9 +52,25 @@ struct SceneRangesTests {
             SceneEvent(
                 name: "duo", layout: "pip", sources: ["cam1", "cam2"], frame: 7, transition: "fade", seconds: 0.5,
                 details: ["x=0.1", "y=0.2", "width=0.3"]),
+            SceneEvent(
+                name: nil, layout: "single", sources: ["cam1"], frame: 7, run: "3f2a", transition: "stinger wipe.2",
+                seconds: 1),
+            SceneEvent(
+                name: "a", layout: "single", sources: ["file"], frame: 7, run: "3f2a", transition: "cut",
+                details: [SceneEvent.detail("file", "/a b/50%: ä=1.mp4"), "in=1.5s"]),
         ]
         for event in events { #expect(SceneEvent(text: event.text) == event, "\(event.text)") }
         #expect(events[0].text == "duo: pip cam1 cam.2 from frame 120 (slide-left)")
+        #expect(events[4].text == "single cam1 from frame 7 of 3f2a (stinger wipe.2 1.0 s)")
+        #expect(events[5].detail("file") == "/a b/50%: ä=1.mp4" && events[5].detail("in") == "1.5s")
+        #expect(events[5].detail("audio") == nil)
+        // What a run-down calls a scene without a name, and a file, is no name that could be read again.
+        for name in ["pip cam1 cam2", "my clip.mp4"] {
+            var event = events[1]
+            event.name = name
+            #expect(SceneEvent(text: event.text) == events[1], "\(name)")
+            #expect(SceneEvent(text: "\(name): \(events[1].text)") == events[1], "\(name)")
+        }
         #expect(events[0].shows("duo") && events[0].shows("cam.2") && !events[0].shows("pip"))
         let others = [
             "", "cam1", "from frame 1 (cut)", "a from frame x (cut)", "a from frame 99999999999999999999 (cut)",
@@ -63,7 +80,11 @@ struct SceneRangesTests {
 
     @Test("What was on air is a run-down of as many frames, whose scenes begin where they did")
     func show() throws {
-        let segments = [try segment(0, 10), try segment(10, 10)]
+        let segments = [
+            try segment(0, 10), try segment(10, 10), try segment(0, 20, run: "a.1", channel: "relay-cam1"),
+            // It came 2.5 s later.
+            try segment(0, 17, run: "a.2", begin: Self.begin + 2500, channel: "relay-cam2"),
+        ]
         let fade = SceneEvent(
             name: nil, layout: "pip", sources: ["cam1", "cam2"], frame: 125, transition: "fade", seconds: 0.5,
             details: ["x=0.1", "y=0.2", "width=0.3"])
@@ -83,7 +104,8 @@ struct SceneRangesTests {
         }
         let all = try text(nil)
         #expect(all.contains("relay recordings export rec --channel relay-cam2 --from A --to B --exact -o cam2.mp4"))
-        #expect(all.contains("relay render show.yaml --input cam1.mp4#name=cam1 --input cam2.mp4#name=cam2"))
+        let inputs = "--input cam1.mp4#name=cam1 --input cam2.mp4#name=cam2"
+        #expect(all.contains("relay render show.yaml \(inputs),at=2.5s --fps 25 -o show.mp4\n"), "\(all)")
         let pip = #"{scene: {layout: pip, sources: ["cam1", "cam2"], inset: {x: 0.1, y: 0.2, width: 0.3}}, frames: "#
         #expect(
             all.hasSuffix(
@@ -95,11 +117,96 @@ struct SceneRangesTests {
 
                 """), "\(all)")
         // In the middle of a scene it begins with that.
-        #expect(try text(6000..<12_400).hasSuffix("segments:\n  - \(pip)150}\n  - {scene: slate, frames: 10}\n"))
+        let middle = try text(6000..<12_400)
+        #expect(middle.hasSuffix("segments:\n  - \(pip)150}\n  - {scene: slate, frames: 10}\n"), "\(middle)")
+        #expect(middle.contains("\(inputs) --fps 25"))
+        // Within a frame it is that frame, in either half of it.
+        for moment: Int64 in [6001, 6039] { #expect(try text(moment..<12_400).contains("\(pip)150}"), "\(moment)") }
         #expect(throws: (any Error).self) { try text(30_000..<40_000) }
         let known = RunDownReader.Known(sources: ["cam1", "cam2"], scenes: [])
         let files = RunDownFiles(directory: "/")
         #expect(try RunDownReader.read(all, name: "show", known: known, files: files).segments.count == 3)
+    }
+
+    @Test("The moments that a run-down names lie within the first frame and the last one")
+    func moments() throws {
+        let show = try RecordedShow(
+            of: [try segment(0, 10)], [event("single cam1", 50), event("slate", 200)], channel: nil, limits: nil)
+        #expect(show.range == Self.begin + 2020..<Self.begin + 9980)
+        #expect(show.parts.map(\.frames) == [150, 50])
+    }
+
+    @Test("Files, audio, overlays, stingers and easing are in the run-down; a transition that was cut off is whole")
+    func details() throws {
+        let file = SceneEvent.detail("file", "/tmp/a b.mp4")
+        let events = [
+            ("single file audio=mix \(file) in=1.5s from frame 0 of a (cut)", 0),
+            ("pip cam1 file overlays=logo+clock audio=cam2 \(file) in=0s from frame 50 of a (stinger wipe 1.0 s)", 50),
+            ("single cam1 easing=in-out audio=audio from frame 60 of a (fade 1.0 s)", 60),
+            ("single file from frame 70 of a (cut)", 70),
+        ].map { text, frame in
+            CatalogueEvent(
+                channel: "relay", at: UTCTime(milliseconds: Self.begin + frame * 40 as Int64), kind: SceneEvent.kind,
+                text: text)
+        }
+        let segments = [
+            try segment(0, 4), try segment(0, 4, run: "a.1", channel: "relay-cam1"),
+            try segment(0, 4, run: "a.2", channel: "relay-cam2"),
+            try segment(0, 4, run: "a.3", channel: "relay-cam3"),
+        ]
+        let text = { (limits: Range<Int64>?) in
+            try RecordedShow(of: segments, events, channel: "relay", limits: limits)
+                .text(directory: "rec", from: "A", to: "B", size: (320, 180))
+        }
+        let all = try text(nil)
+        let pip = #"scene: {layout: pip, sources: ["cam1", "file"], overlays: ["logo", "clock"]}"#
+        let stinger = #"transition: {type: stinger, name: "wipe"}, audio: "cam2""#
+        let fade = "transition: {type: fade, seconds: 1.0, easing: in-out}"
+        #expect(
+            all.hasSuffix(
+                """
+                segments:
+                  - {file: "/tmp/a b.mp4", in: 1.5s, frames: 50, audio: "mix"}
+                  - {file: "/tmp/a b.mp4", \(pip), frames: 10, \(stinger)}
+                  - {source: "cam1", frames: 10, \(fade), audio: "audio"}
+                  - {scene: slate, frames: 30} # a file, of which nothing says which
+
+                """), "\(all)")
+        // All that was recorded is heard in a mix; what was heard beside it is in the program's own recording.
+        #expect(all.contains("--input cam3.mp4#name=cam3 --audio-input program.mp4 --audio-from follow --overlay"))
+        #expect(all.contains("--stinger wipe=SPECIFICATION --size 320x180 --fps 25 -o show.mp4"))
+        #expect(all.contains("export rec --channel relay --from A") && !all.contains("relay-file"))
+        // In the middle of a file it goes on from there.
+        #expect(try text(Self.begin + 1000..<Self.begin + 1400).hasSuffix("in: 2.5s, frames: 10, audio: \"mix\"}\n"))
+    }
+
+    @Test("An event that names its run is found by its frame, whatever the clock said, and however long files are")
+    func runAndFrame() throws {
+        // The second file is dated an hour too early, and the event half a day too late.
+        let segments = [
+            try segment(0, 100), try segment(100, 100, begin: Self.begin - 3_600_000),
+            try segment(0, 100, run: "b", begin: Self.begin + 90_000_000),
+        ]
+        let told = { (frame: Int64, run: String, at: Int64) in
+            CatalogueEvent(
+                channel: "relay", at: UTCTime(milliseconds: Self.begin + at), kind: SceneEvent.kind,
+                text: "single cam\(frame % 7) from frame \(frame) of \(run) (cut)")
+        }
+        let events = [told(0, "a", 0), told(2600, "a", 43_200_000), told(50, "b", -5), told(50, "gone", 0)]
+        let show = try RecordedShow(of: segments, events, channel: nil, limits: nil)
+        // The last one is of no file, and the gap between two runs is the scene's before it.
+        #expect(show.parts.map(\.frames).first == 2600 && show.parts.last?.frames == 2450)
+        #expect(show.parts.count == 3)
+    }
+
+    @Test(
+        "A rate is told from how long a frame lasts",
+        arguments: [
+            (40_000_000, "25"), (33_333_333, "30"), (33_366_667, "30000/1001"), (41_708_333, "24000/1001"),
+            (16_683_333, "60000/1001"), (80_000_000, "25/2"), (66_666_667, "15"), (16_666_667, "60"),
+        ] as [(Int64, String)])
+    func rates(_ duration: Int64, _ rate: String) {
+        #expect("\(FrameRate(frameDuration: duration))" == rate)
     }
 
     @Test("A source is on air from its frame to the next scene's, over files, and in every scene that shows it")

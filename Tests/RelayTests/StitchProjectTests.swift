@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ArgumentParser
 import Media
 import Program
 import Stitcher
@@ -57,6 +58,7 @@ import Testing
         #expect(clips[1].to == .seconds(12) && clips[1].title == "Second")
         let wipe = StitchTransition(Transition(.wipeLeft, easing: .inOut), duration: .milliseconds(500))
         #expect(clips[1].transition == wipe)
+        #expect(clips[1].origin == temporary.path("show.yaml") + ":7:11")
         #expect(clips[2].to == nil && clips[2].transition?.transition.kind == .cut)
     }
 
@@ -103,5 +105,17 @@ import Testing
     @Test(arguments: ["a.mp4#from=x", "a.mp4#from=1,upto=2", "a.mp4#transition=melt", "a.mp4#from=1,from=2"])
     func `What is no option is refused`(text: String) {
         #expect(throws: (any Error).self) { try StitchInput.clip(text, transition: nil) }
+    }
+
+    @Test func `A name that says another container is refused, and room is left on the disk`() throws {
+        for name in ["/x/a.mkv", "a.b.WEBM", "a.ts"] {
+            #expect(throws: (any Error).self) { try StitchCommand.parse(["a.mp4", "-o", name]) }
+        }
+        for name in ["a.mp4", "a.MOV", "a.m4v", "ts", "/x.ts/a"] {
+            #expect(throws: Never.self) { try StitchCommand.parse(["a.mp4", "-o", name]) }
+        }
+        #expect(try StitchOptions.parse(["--disk-reserve", "5MiB"]).reserve(for: "a.mp4") == 5 << 20)
+        let usual = try StitchOptions.parse([]).reserve(for: "a.mp4")
+        #expect(usual > 0 && usual <= 1 << 30)
     }
 }

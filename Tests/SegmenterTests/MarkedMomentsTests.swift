@@ -14,8 +14,34 @@ struct MarkedMomentsTests {
         moments.add("first", at: 10)
         moments.add("second", at: 19)
         #expect(moments.chapters(in: 10..<20) == [.init(start: 0, title: "first"), .init(start: 9, title: "second")])
-        moments.add("late", at: 15)
         #expect(moments.chapters(in: 20..<30) == [.init(start: 5, title: "third")])
+        #expect(moments.chapters(in: 0..<100).isEmpty)
+    }
+
+    @Test("A moment that is marked when its file is closed, or lies between two files, begins the next one")
+    func late() {
+        var moments = MarkedMoments()
+        #expect(moments.chapters(in: 10..<20).isEmpty)
+        moments.add("in the hole", at: 22)
+        moments.add("late", at: 15)
+        moments.add("in time", at: 27)
+        #expect(
+            moments.chapters(in: 25..<35) == [
+                .init(start: 0, title: "late"), .init(start: 0, title: "in the hole"),
+                .init(start: 2, title: "in time"),
+            ])
+        #expect(moments.chapters(in: 0..<100).isEmpty)
+    }
+
+    @Test("What is marked behind the end of the last file is a chapter of its last frame")
+    func end() {
+        var moments = MarkedMoments()
+        moments.add("inside", at: 27)
+        moments.add("behind", at: 36)
+        #expect(
+            moments.chapters(in: 25..<35, lastFrame: 34) == [
+                .init(start: 2, title: "inside"), .init(start: 9, title: "behind"),
+            ])
         #expect(moments.chapters(in: 0..<100).isEmpty)
     }
 

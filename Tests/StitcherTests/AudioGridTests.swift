@@ -127,4 +127,17 @@ import Testing
         // A pair with two windows, a fill element, too little.
         #expect(AACWindow([0x20, 0x10, 0]) == nil && AACWindow([0xC0, 0, 0]) == nil && AACWindow([0x21]) == nil)
     }
+
+    @Test func `Why packets that could be copied are not is named`() throws {
+        let files = [source("a.mp4", seconds: 10), source("b.mp4", seconds: 10, start: -512)]
+        let part = StitchClip(path: "a.mp4", to: .seconds(5))
+        let apart = try plan(files, [part, StitchClip(path: "b.mp4", from: .seconds(2), to: .seconds(4))])
+        #expect(apart.reasons[0] == nil && apart.reasons[1] == "its packets do not fit those that are copied")
+        let short = try plan(files, [part, StitchClip(path: "b.mp4", to: .milliseconds(500))], .copy)
+        #expect(short.reasons[1] == "it is shorter than a second")
+        let seamless = try plan(files, [part, StitchClip(path: "b.mp4", from: .seconds(2), to: .seconds(4))], .copy) {
+            $0 < 20
+        }
+        #expect(seamless.reasons[1] == "at its ends no two long windows lie beside each other")
+    }
 }

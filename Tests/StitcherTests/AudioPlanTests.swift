@@ -92,4 +92,24 @@ import Testing
         #expect(plan.clips[0].fadeOut?.range == 48_000..<96_000)
         #expect(plan.clips[1].fadeIn?.range == 48_000..<96_000)
     }
+
+    @Test func `Why audio is coded again is named, of which clip it is`() throws {
+        let changes: [(reason: String, change: (inout StitchSource) -> Void)] = [
+            ("there is none", { $0.audio = nil }), ("it is opus", { $0.audio?.obstacle = "it is opus" }),
+            ("it has 44100 Hz, not 48000", { $0.audio?.format = AudioFormat(sampleRate: 44_100, channels: 2) }),
+            ("it is mono, not stereo", { $0.audio?.format = AudioFormat(sampleRate: 48_000, channels: 1) }),
+        ]
+        for (reason, change) in changes {
+            let sources = [SampleInput.source(), SampleInput.source("b.mp4", change: change)]
+            #expect(try audio(sources, sources.map { StitchClip(path: $0.name) }).reasons.last == reason)
+        }
+        let sources = [SampleInput.source(), SampleInput.source("b.mp4")]
+        let clips = [StitchClip(path: "a.mp4"), StitchClip(path: "b.mp4", to: .milliseconds(500))]
+        #expect(try audio(sources, clips).reasons.last == "it is shorter than a second")
+        let plan = try StitchPlan(clips, of: sources, StitchSettings())
+        #expect(
+            try #require(AudioPlan(plan, clips, sources, .encode)).reasons == [
+                "no audio is to be copied", "no audio is to be copied",
+            ])
+    }
 }

@@ -97,6 +97,35 @@ struct ClipPlanTests {
         }
     }
 
+    @Test(
+        "Of a program whose frames lie beside the grid, a clip has those that begin in it", arguments: [0, 5, 20, 31])
+    func phase(milliseconds: Int64) throws {
+        var file = source("a")
+        file.position?.programStart = milliseconds * 1_000_000
+        for first in Int64(1)..<40 {
+            let times = first * 1_000_000_000 / 30..<(first + 10) * 1_000_000_000 / 30
+            let plan = try ClipPlan(
+                [file], from: 1_000_000 + first * 100 / 3, to: 1_000_000 + (first + 10) * 100 / 3, isExact: true,
+                program: times)
+            #expect(shown(plan, [file]) == Array(first..<first + 10), "\(first)")
+        }
+    }
+
+    @Test("Times that were cut to milliseconds move no frame into another clip")
+    func truncated() throws {
+        var file = source("a", bFrames: false)
+        (file.videoBase, file.frameDuration) = (.milliseconds, 16)
+        for index in file.video.indices { file.video[index].pts = Int64(index) * 1000 / 60 }
+        file.videoEnd = 1000
+        for first in Int64(1)..<50 {
+            let times = first * 1_000_000_000 / 60..<(first + 10) * 1_000_000_000 / 60
+            let plan = try ClipPlan([file], from: 1_000_000, to: 1_001_000, isExact: true, program: times)
+            let (low, high) = (first * 1000 / 60, (first + 9) * 1000 / 60)
+            #expect(plan.frames == low..<high + 16, "\(first)")
+        }
+        #expect(file.hasFrame(within: 0..<20_000_000) && !file.hasFrame(within: 1_000_000_000..<1_100_000_000))
+    }
+
     @Test("At a join of files every packet of audio comes once, without the hidden one")
     func audioAtJoins() throws {
         let files = [source("a"), source("b", startsAt: 60, audioFrom: 93), source("c", startsAt: 120, audioFrom: 187)]

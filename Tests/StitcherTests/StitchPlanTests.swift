@@ -99,7 +99,14 @@ enum SampleInput {
             ("it has 25 frames a second, not 30", { $0.video.rate = FrameRate(25) }),
             ("it is coded as hevc", { $0.video.codec = "hevc" }),
             ("its pixels are 4:3, not 1:1", { $0.video.frames.sampleAspectRatio = SampleAspectRatio(4, 3) }),
-            ("its color is another", { $0.video.frames.color = .bt601With525Lines }),
+            ("its color range is full, not limited", { $0.video.frames.color.isFullRange = true }),
+            (
+                "its transfer characteristic is HLG (HDR), not BT.709",
+                {
+                    $0.video.frames.color = .bt709
+                    $0.video.frames.color.transfer = 18
+                }
+            ),
             ("its container is flv, not MP4 or MOV", { $0.video.obstacle = "its container is flv, not MP4 or MOV" }),
             ("its parameter sets are not those of a.mp4", { $0.video.configuration = [1, 66, 0, 30] }),
         ]
@@ -109,6 +116,79 @@ enum SampleInput {
             #expect(plan.parts.first == .copied(clip: 0, samples: 0..<90))
             #expect(plan.parts.last == .encoded(clip: 1, frames: 0..<plan.clips[1].count))
         }
+    }
+
+    @Test func `High dynamic range stays where all is copied, and becomes usual color where anything is coded again`()
+        throws
+    {
+        let hlg = ColorDescription(primaries: 9, transfer: 18, matrix: 9, isFullRange: false)
+        let source = SampleInput.source { $0.video.frames.color = hlg }
+        #expect(try plan([source, source]).video.color == hlg)
+        let mixed = try plan([source, SampleInput.source("b.mp4")])
+        #expect(mixed.video.color == .bt709)
+        #expect(
+            mixed.clips[0].reasons == [
+                "its color primaries are BT.2020, not BT.709", "its transfer characteristic is HLG (HDR), not BT.709",
+                "its color matrix is BT.2020, not BT.709",
+            ])
+        #expect(mixed.parts == [.encoded(clip: 0, frames: 0..<90), .copied(clip: 1, samples: 0..<90)])
+        let cut = try plan([source], [StitchClip(path: "a.mp4", from: .milliseconds(400))])
+        #expect(cut.video.color == .bt709 && cut.copiedFrames == 0)
+    }
+
+    @Test func `Frames that lack those before them and pauses are told of where they are in a clip`() throws {
+        let source = SampleInput.source {
+            $0.video.headless = 1
+            $0.video.isConstant = false
+            for number in 60..<90 { $0.video.times[number] += 4 * 15_360 }
+            $0.video.end += 4 * 15_360
+            $0.audio?.range = 0..<7 * 48_000
+        }
+        let notes = try plan([source]).clips[0].notes
+        #expect(
+            notes == [
+                "its first frame lacks those before it and is left out",
+                "1s966ms into it there is no frame for 4s33ms: the one before stands still",
+            ])
+        #expect(try plan([source], [StitchClip(path: "a.mp4", from: .seconds(6))]).clips[0].notes.isEmpty)
+    }
+
+    @Test func `Clips that are alike are copied whole, though nobody here would code them so`() throws {
+        let changes: [(inout StitchSource) -> Void] = [
+            { $0.video.orientation = .clockwise }, { $0.video.isInterlaced = true },
+            {
+                $0.video.is8Bit420 = false
+                $0.video.configuration = [1, 110, 0, 31]
+            },
+        ]
+        for change in changes {
+            let source = SampleInput.source(change: change)
+            let whole = try plan([source, source])
+            #expect(whole.copiedFrames == 180 && whole.orientation == source.video.orientation)
+            #expect(whole.video.width == 1280 && whole.clips.allSatisfy(\.reasons.isEmpty))
+            // As soon as anything is to be coded again all is.
+            let cut = try plan(
+                [source, source], [StitchClip(path: "a.mp4"), StitchClip(path: "a.mp4", to: .seconds(1.5))])
+            #expect(cut.copiedFrames == 0 && cut.orientation == .upright)
+            #expect(cut.clips.allSatisfy { $0.reasons.count == 1 })
+            let mixed = try plan([source, SampleInput.source("b.mp4")])
+            #expect(mixed.orientation == .upright && mixed.copiedFrames < 180)
+            let asked = try plan([source, source]) { $0.size = .exactly(FrameSize(width: 640, height: 360)) }
+            #expect(asked.copiedFrames == 0)
+        }
+    }
+
+    @Test(arguments: Orientation.allCases)
+    func `A matrix turns frames as it says, and keeps their corner`(orientation: Orientation) {
+        let matrix = orientation.matrix(320, 180).map { Int(Int32(bitPattern: $0)) }
+        let (a, b, c, d) = (matrix[0], matrix[1], matrix[3], matrix[4])
+        let corners = [(0, 0), (320, 0), (0, 180), (320, 180)].map { x, y in
+            ((a * x + c * y + matrix[6]) >> 16, (b * x + d * y + matrix[7]) >> 16)
+        }
+        #expect(corners.map(\.0).min() == 0 && corners.map(\.1).min() == 0)
+        #expect(corners.map(\.0).max() == (orientation.swapsAxes ? 180 : 320))
+        let clockwise = Orientation.clockwise.matrix(320, 180)
+        #expect(clockwise == [0, 0x10000, 0, 0xFFFF_0000, 0, 0, 180 << 16, 0, 0x4000_0000])
     }
 
     @Test func `The parameter sets of most frames are kept`() throws {
@@ -158,7 +238,8 @@ enum SampleInput {
         // What the first file shows meanwhile is its last frame.
         #expect(plan.number(of: 95, in: plan.clips[0], sources[0]) == 89)
         clip.to = .milliseconds(400)
-        #expect(throws: ClipFailure("b.mp4: its transition is longer than the clip.")) {
+        clip.origin = "show.yaml:7:11"
+        #expect(throws: ClipFailure("show.yaml:7:11: b.mp4: its transition is longer than the clip.")) {
             try self.plan(sources, [StitchClip(path: "a.mp4"), clip])
         }
     }
@@ -175,7 +256,7 @@ enum SampleInput {
         #expect(asked.video.width == 320 && asked.frameCount == 360 && asked.copiedFrames == 0)
         #expect((0..<6).map { asked.number(of: $0, in: asked.clips[0], sources[0]) } == [0, 0, 1, 1, 2, 2])
         let turned = SampleInput.source { $0.video.orientation = .clockwise }
-        #expect(try plan([turned]).video.height == 1280)
+        #expect(try plan([turned]) { $0.rate = FrameRate(60) }.video.height == 1280)
     }
 
     @Test func `A range is rounded inwards to frames that have audio`() throws {
@@ -199,6 +280,26 @@ enum SampleInput {
         #expect(try frames(.milliseconds(133), .milliseconds(200)) == 4..<6)
         #expect(try frames(.milliseconds(140), .milliseconds(141)) == 4..<5)
         #expect(throws: ClipFailure.self) { try frames(.seconds(3600), nil) }
+    }
+
+    @Test func `Frames that begin in a range belong to it, also the last one, which ends behind it`() throws {
+        var clip = StitchClip(path: "a.mp4", from: .milliseconds(110), to: .milliseconds(220))
+        clip.takesBegun = true
+        // They begin at 133, 167 and 200 ms.
+        #expect(try ClipRange(clip, of: SampleInput.source(), at: FrameRate(30)).frames == 4..<7)
+    }
+
+    @Test func `An end of a clip that has no frame is left out, unless nothing else is there`() throws {
+        var end = StitchClip(path: "a.mp4", from: .milliseconds(2999))
+        (end.takesBegun, end.mayBeEmpty) = (true, true)
+        end.transition = StitchTransition(Transition(.fade), duration: .seconds(1))
+        let rest = StitchClip(path: "b.mp4", to: .milliseconds(200))
+        let filled = try StitchJob.filled([end, rest], [SampleInput.source(), SampleInput.source()])
+        #expect(filled.clips.map(\.path) == ["b.mp4"] && filled.numbers == [1])
+        #expect(filled.clips.first?.transition == end.transition)
+        #expect(throws: ClipFailure.self) { try StitchJob.filled([end], [SampleInput.source()]) }
+        end.mayBeEmpty = false
+        #expect(try StitchJob.filled([end, rest], [SampleInput.source(), SampleInput.source()]).numbers == [0, 1])
     }
 
     @Test func `Ranges without a frame are refused with the reason`() {

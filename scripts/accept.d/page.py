@@ -22,6 +22,7 @@ import urllib.parse
 import urllib.request
 
 from devtools import Browser, Failed
+from hold import HoldTrial
 
 KEY = "accept-secret-7261"
 ALIVE = "accept-alive"
@@ -136,7 +137,7 @@ class Wire(threading.Thread):
         self.flows.set()
 
 
-class Trial:
+class Trial(HoldTrial):
     """One run: what is judged, and what that needs."""
 
     def __init__(self, options):
@@ -548,7 +549,11 @@ class Trial:
         browser.press(pick % 1)
         for _ in range(2):
             browser.press("#film [data-part=in-more]")
-        self.judge("frames are cut off its start", self.text("#film [data-part=in-words]") == "+2 frames")
+        self.judge("frames are cut off its start", self.text("#film [data-part=in-words]") == "0:00:00:02")
+        browser.evaluate("(document.querySelector('#film-out').focus(), true)")
+        browser.key("ArrowLeft", "ArrowLeft", 37)
+        words = browser.evaluate("document.querySelector('#film-out').getAttribute('aria-valuetext')")
+        self.judge("an arrow on its slider cuts one off its end", "1 frame left out" in words, words)
         first = self.text(pick % 1)[2:]
         browser.evaluate(f"(document.querySelector('{pick % 1}').focus(), true)")
         browser.key("ArrowRight", "ArrowRight", 39, modifiers=1)
@@ -802,7 +807,9 @@ class Trial:
                 "markers",
                 "recordings",
                 "clip",
+                "hold",
                 "film",
+                "strip",
                 "delete",
                 "stall",
                 "network_break",

@@ -13,10 +13,12 @@ sources, a scene with a name, an overlay of text and a stinger, and a directory 
 
 import json
 import os
+import signal
 import statistics
 import time
 import urllib.parse
 
+import contrast
 from page import Trial, parser, run
 
 # What the page asks for from now on, with the answers; `window.refuseNext` makes the next change fail.
@@ -49,6 +51,11 @@ LOOK = """(() => {
     return true;
 })()"""
 
+# What can be touched and is too low for a finger.
+SMALL = """[...document.querySelectorAll('button, input')].filter(n => n.checkVisibility())
+    .map(n => [n.getBoundingClientRect(), (n.getAttribute('aria-label') ?? n.textContent).trim()])
+    .filter(([r]) => r.height > 0 && r.height < 40).map(([r, name]) => `${name} ${r.height}`)"""
+
 PARTS = [
     "snapshots",
     "cut",
@@ -67,6 +74,9 @@ PARTS = [
     "rundown",
     "refusal",
     "looks",
+    "readable",
+    "touch_inset",
+    "lost",
     "back",
 ]
 
@@ -551,6 +561,7 @@ class ProgramTrial(Trial):
             ("program-light", (1440, 900)),
             ("program-dark", (1440, 900, 1, False, True)),
             ("program-middle", (1024, 900)),
+            ("program-tablet", (1024, 1366, 1, True)),
             ("program-phone", (390, 844, 2, True)),
         ):
             browser.shape(*shape)
@@ -559,20 +570,84 @@ class ProgramTrial(Trial):
             browser.screenshot(os.path.join(out, f"{name}.png"))
             width = browser.evaluate("document.documentElement.scrollWidth")
             self.judge(f"{name}: nothing scrolls sideways", width <= shape[0], f"{width} pixels")
+            if shape[3:] and shape[3]:
+                small = browser.evaluate(SMALL)
+                self.judge(f"{name}: what can be touched is 40 pixels high at least", not small, small)
         docked = browser.evaluate(
             """['take', 'auto', 'slate'].map(name => document.querySelector(`#thumb-desk [data-part=${name}]`))
             .every(n => n.checkVisibility() && n.getBoundingClientRect().bottom <= innerHeight && n.getBoundingClientRect().height >= 44)"""
         )
         self.judge("on a phone Take, Auto and Slate are docked at the thumb", docked)
-        small = browser.evaluate("""[...document.querySelectorAll('button, input')].filter(n => n.checkVisibility())
-            .map(n => [n.getBoundingClientRect(), (n.getAttribute('aria-label') ?? n.textContent).trim()])
-            .filter(([r]) => r.height > 0 && r.height < 40).map(([r, name]) => `${name} ${r.height}`)""")
-        self.judge("what can be touched is 40 pixels high at least", not small, small)
         self.names()
         browser.press('#thumb-desk [data-part="take"]')
         self.becomes("and the docked Take takes", lambda now: now["scene"]["sources"] == prepared)
         browser.shape(1440, 900)
         self.names()
+
+    def readable(self):
+        """Words on glass and on video, over a white frame and a black one, in both themes: WCAG 2.2, 1.4.3."""
+        browser = self.browser
+        for view, selector in (("program", ".tile, .mon"), ("live", ".deck .glass, .deck .cover")):
+            browser.press(f"#tab-{view}")
+            for theme, is_dark in (("light", False), ("dark", True)):
+                browser.shape(1440, 900, 1, False, is_dark)
+                time.sleep(1)
+                for frame, color in (("white", "#fff"), ("black", "#000")):
+                    words = contrast.worst(browser, selector, color)
+                    least = f"{words[0]['text']} {words[0]['contrast']:.2f} of {len(words)}" if words else "no words"
+                    self.judge(
+                        f"{view}, {theme}: words over a {frame} frame have a contrast of 4.5 at least",
+                        len(words) > 5 and words[0]["contrast"] >= 4.5,
+                        least,
+                    )
+        browser.shape(1440, 900)
+        browser.press("#tab-program")
+
+    def touch_inset(self):
+        """The inset is dragged and tapped by a finger, on a tablet."""
+        browser = self.browser
+        one, two = self.names_of_sources[:2]
+        pip = {"layout": "pip", "sources": [one, two], "inset": {"x": 0.7, "y": 0.7, "width": 0.25}}
+        browser.shape(1024, 1366, 1, True)
+        self.stage(self.single(one), pip)
+        browser.evaluate("(scrollTo(0, 0), true)")
+        time.sleep(0.5)
+        box = self.inset_box()
+        frame = box["frame"]
+        begin = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        end = (frame["x"] + frame["width"] * 0.505, frame["y"] + frame["height"] * 0.155)
+        self.touch("touchStart", {"x": begin[0], "y": begin[1]})
+        for step in range(1, 11):
+            self.touch("touchMove", {axis: a + (b - a) * step / 10 for axis, a, b in zip("xy", begin, end)})
+            time.sleep(0.02)
+        self.touch("touchEnd")
+        placed = {"x": 0.375, "y": 0.025, "width": 0.25}
+        self.becomes("a finger drags the inset", lambda now: now["preview"].get("inset") == placed)
+        box = self.inset_box()
+        self.touch("touchStart", {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2})
+        self.touch("touchEnd")
+        self.becomes("a tap of a finger swaps it", lambda now: now["preview"]["sources"] == [two, one])
+        browser.shape(1440, 900)
+
+    def lost(self):
+        """A source on air whose sender dies: the glance bar and the alarm name it, and nothing else is blamed."""
+        pid, name = self.options.source_pid, self.names_of_sources[-1]
+        if pid is None:
+            return self.tell("a lost source", "not judged without --source-pid")
+        browser = self.browser
+        glance = "document.querySelector('.now-cell').textContent"
+        self.stage(self.single(name), self.single(self.names_of_sources[0]))
+        self.judge("while all is well nothing is told of sources", "no video" not in browser.evaluate(glance))
+        os.kill(pid, signal.SIGKILL)
+        told = browser.wait(f"{glance}.includes({json.dumps(name + ': no video')})", 15)
+        self.judge("the glance bar names the source that is lost", told is not None, browser.evaluate(glance))
+        alarm = self.text("#alarm-title") if self.shown("#alarm") else ""
+        self.judge("so does the alarm over the video", f"No video from {name}" in alarm, alarm)
+        self.put("/program", {"scene": self.single(self.names_of_sources[0])})
+        gone = browser.wait("document.querySelector('#alarm').hidden", 5)
+        self.judge("off air it is no alarm", gone is not None)
+        told = browser.wait(f"{glance}.includes({json.dumps(name)})", 3)
+        self.judge("and is still told of", told is not None, browser.evaluate(glance))
 
     def back(self):
         """The player moves on with the view, without a break."""
@@ -606,6 +681,7 @@ def main():
     options.add_argument(
         "--only", nargs="+", choices=PARTS, metavar="PART", help=f"judge only these: {', '.join(PARTS)}"
     )
+    options.add_argument("--source-pid", type=int, help="who sends the last source, to be killed")
     options.set_defaults(no_wire=True)
     run(ProgramTrial, options.parse_args())
 

@@ -84,13 +84,15 @@ package struct ClipMachine: Sendable {
     /// A clip that nobody ends ends by itself.
     package static let longest = Duration.seconds(3600)
     /// By how much a command may be ahead of the program.
-    private static let lead = Duration.seconds(2)
+    package static let lead = Duration.seconds(2)
     private static let mostEarly = 64
     private static let patience = Duration.seconds(10)
 
     /// All clips, in the order in which they came.
     package private(set) var clips: [Clip] = []
     private var early: [EarlyStop] = []
+    /// Clips that ended by themselves or with their recording, whose releases may still come.
+    private var unreleased: Set<String> = []
 
     /// A machine without clips.
     package init() {}
@@ -119,7 +121,7 @@ extension ClipMachine {
         let wanted = at - max(0, start.before)
         let first = max(wanted, program.frames.lowerBound)
         var clip = Clip(id: start.id, run: program.run, first: first, end: nil, lacking: first - wanted)
-        if let index = early.firstIndex(where: { $0.id == start.id && $0.run == program.run }) {
+        if let index = early.firstIndex(where: { $0.id == start.id }) {
             clip.end = end(of: clip, at: early.remove(at: index).at, program.rate)
         } else {
             let running = clips.count { $0.run == program.run && $0.end == nil }
@@ -135,23 +137,35 @@ extension ClipMachine {
         let at = at ?? program.frames.upperBound - 1
         guard at < program.frames.upperBound + program.rate.frames(atLeast: Self.lead) else { throw .ahead }
         complete(program, recordedUpTo: nil)
-        guard let index = clips.firstIndex(where: { $0.id == id }) else {
-            if !early.contains(where: { $0.id == id }) {
-                if early.count == Self.mostEarly { early.removeFirst() }
-                let until = program.frames.upperBound + program.rate.frames(atLeast: Self.patience)
-                early.append(EarlyStop(id: id, run: program.run, at: at, until: until))
-            }
-            return nil
+        if let clip = release(id, at: at, program.rate) { return clip }
+        if !early.contains(where: { $0.id == id }) {
+            if early.count == Self.mostEarly { early.removeFirst() }
+            let until = program.frames.upperBound + program.rate.frames(atLeast: Self.patience)
+            early.append(EarlyStop(id: id, run: program.run, at: at, until: until))
         }
-        if clips[index].end == nil, clips[index].run == program.run {
-            clips[index].end = end(of: clips[index], at: at, program.rate)
+        return nil
+    }
+
+    /// Ends the clip `id` with the frame before `at`, of a program that is perhaps recorded no more: one that ended with its
+    /// recording was released before that if `at` says so. Nil if there is no such clip.
+    package mutating func release(_ id: String, at: Int64, _ rate: FrameRate) -> Clip? {
+        guard let index = clips.firstIndex(where: { $0.id == id }) else { return nil }
+        let clip = clips[index]
+        if let known = clip.end {
+            // A time before the press is one of another program, which began anew.
+            if unreleased.remove(id) != nil, at >= clip.first {
+                clips[index].end = min(known, end(of: clip, at: at, rate))
+            }
+        } else {
+            clips[index].end = end(of: clip, at: at, rate)
         }
         return clips[index]
     }
 
     /// Forgets the clip `id`, and returns it.
     package mutating func remove(_ id: String) -> Clip? {
-        clips.firstIndex { $0.id == id }.map { clips.remove(at: $0) }
+        unreleased.remove(id)
+        return clips.firstIndex { $0.id == id }.map { clips.remove(at: $0) }
     }
 
     private func end(of clip: Clip, at frame: Int64, _ rate: FrameRate) -> Int64 {
@@ -162,19 +176,26 @@ extension ClipMachine {
 // MARK: What became of them
 
 extension ClipMachine {
-    /// The program has come to where it is now, and its frames before `recorded` are on the disk. Returns the clips that
-    /// were changed by it.
+    /// The program has come to where it is now, and its frames before `recorded` are on the disk; if that `isSuspended`, none
+    /// behind them. Returns the clips that were changed by it.
     @discardableResult
-    package mutating func complete(_ program: Program, recordedUpTo recorded: Int64?) -> [String] {
-        early.removeAll { $0.run != program.run || $0.until < program.frames.upperBound }
+    package mutating func complete(
+        _ program: Program, recordedUpTo recorded: Int64?, isSuspended: Bool = false
+    ) -> [String] {
+        // Those of another run, which may be recorded at the same time, go with that.
+        early.removeAll { $0.run == program.run && $0.until < program.frames.upperBound }
         let longest = program.rate.frames(atLeast: Self.longest)
         var changed: [String] = []
         for index in clips.indices where clips[index].run == program.run && !clips[index].isComplete {
             let before = clips[index]
             if before.end == nil, before.first + longest <= program.frames.upperBound {
                 clips[index].end = before.first + longest
+                unreleased.insert(before.id)
             }
-            if let end = clips[index].end, let recorded, end <= recorded { clips[index].isComplete = true }
+            if let end = clips[index].end, let recorded, end <= recorded || isSuspended {
+                clips[index].end = max(before.first, min(end, recorded))
+                clips[index].isComplete = true
+            }
             if clips[index] != before { changed.append(before.id) }
         }
         return changed
@@ -185,6 +206,7 @@ extension ClipMachine {
         early.removeAll { $0.run == run }
         var changed: [String] = []
         for index in clips.indices where clips[index].run == run && !clips[index].isComplete {
+            if clips[index].end == nil { unreleased.insert(clips[index].id) }
             clips[index].end = max(clips[index].first, min(clips[index].end ?? end, end))
             clips[index].isComplete = true
             changed.append(clips[index].id)

@@ -7,19 +7,37 @@ internal import NIOCore
 
 /// Clips of what is recorded, pressed while a channel is on air.
 struct ClipRoutes {
-    private struct NewClip: Decodable {
+    private struct NewClip: ClosedRequest {
+        static var keys: [String] { ["id", "name", "at", "before"] }
+
         let id: String?
         let name: String?
         let at: Double?
         let before: Double?
     }
-    private struct Stop: Decodable { let at: Double? }
-    private struct NewExport: Decodable {
+    private struct Stop: ClosedRequest {
+        static var keys: [String] { ["at"] }
+
+        let at: Double?
+    }
+    private struct NewName: ClosedRequest {
+        static var keys: [String] { ["name"] }
+
+        let name: String?
+    }
+    private struct NewExport: ClosedRequest {
+        static var keys: [String] { ["handles", "exact"] }
+
         let handles: Bool?
         let exact: Bool?
     }
 
-    private struct NewStitch: Decodable {
+    private struct NewStitch: ClosedRequest {
+        static var keys: [String] {
+            let part = ["id", "skipStart", "skipEnd", "audioOffset"] + TransitionRequest.keys.inside("transition")
+            return part.inside("clips") + ["name", "hold"]
+        }
+
         struct Part: Decodable {
             let id: String
             let skipStart: Int64?
@@ -41,7 +59,7 @@ struct ClipRoutes {
     /// A year, in seconds.
     private static let latest = 31_536_000.0
     /// Clips that one file is made of at most.
-    private static let mostParts = 200
+    private static let mostParts = 1000
     /// Frames of years.
     private static let mostSkipped: Int64 = 1 << 40
     /// Seconds by which audio can be moved.
@@ -75,17 +93,21 @@ struct ClipRoutes {
         [
             Endpoint(.post, Self.path, .operate) { request in
                 let clips = try clips(request)
-                let asked = try Self.checked(try await JSON.optionalBody(NewClip.self, of: request))
-                let (clip, isNew) = try await Blocking.disk.run { try clips.start(asked) }
+                // Before anything that takes time: a press without a time is meant for now.
+                let now = clips.newest
+                var asked = try Self.checked(try await JSON.optionalBody(NewClip.self, of: request))
+                asked.newest = now
+                let (clip, isNew) = try await Blocking.clips.run { [asked] in try clips.start(asked) }
                 return JSON.response(
                     clip, status: isNew ? .created : .ok,
                     headers: [.location: "\(request.request.uri.path)/\(clip.id)"])
             },
             Endpoint(.post, Self.clip + "/stop", .operate) { request in
                 let (clips, id) = (try clips(request), try Self.id(request.parameter("clip")))
+                let now = clips.newest
                 let at = try Self.moment(try await JSON.optionalBody(Stop.self, of: request)?.at)
                 // Its press is under way: what was asked for will be, and there is nothing to show yet.
-                guard let clip = try await Blocking.disk.run({ try clips.stop(id, at: at) }) else {
+                guard let clip = try await Blocking.clips.run({ try clips.stop(id, at: at, newest: now) }) else {
                     return JSON.empty(.accepted)
                 }
                 return JSON.response(clip)
@@ -95,6 +117,11 @@ struct ClipRoutes {
 
     private var keeping: [Endpoint] {
         [
+            Endpoint(.patch, Self.clip, .operate) { request in
+                let (clips, id) = (try clips(request), try request.parameter("clip"))
+                let name = try Self.name(try await JSON.body(NewName.self, of: request).name)
+                return JSON.response(try await Blocking.disk.run { try clips.rename(id, to: name) })
+            },
             Endpoint(.delete, Self.clip, .operate) { request in
                 let (clips, id) = (try clips(request), try request.parameter("clip"))
                 try await Blocking.disk.run { try clips.remove(id) }
@@ -111,6 +138,12 @@ struct ClipRoutes {
                     return job
                 }
                 return JSON.response(job, status: .accepted, headers: [.location: Self.place(of: job, request)])
+            },
+            Endpoint(.post, Self.path + "/plan", .operate) { request in
+                let clips = try clips(request)
+                let parts = try Self.parts(try await JSON.body(NewStitch.self, of: request))
+                return JSON.response(
+                    try await Blocking.disk.run { try host.planExport(try clips.stitch(parts)) })
             },
             Endpoint(.post, Self.path + "/stitch", .operate) { request in
                 let clips = try clips(request)

@@ -3,15 +3,19 @@
 /// Clips of what a channel records, pressed while it is on air. All calls may come from any thread and block on the disk,
 /// unless they say otherwise. A name that is none throws `notFound`.
 package protocol ControlledClips: Sendable {
+    /// The program's newest frame, in seconds; nil where it is not on air. Returns at once.
+    var newest: Double? { get }
     /// All clips, in the order of time.
     func list() throws(ControlFailure) -> [RecordedClip]
     /// The clip `id`.
     func clip(_ id: String) throws(ControlFailure) -> RecordedClip
     /// Begins a clip, and returns it, or the one that has this name already. Throws `conflict` where nothing is recorded.
     func start(_ request: ClipStart) throws(ControlFailure) -> (clip: RecordedClip, isNew: Bool)
-    /// Ends the clip `id` with the frame before the one at `seconds` of the program, or before the newest for nil. Nil if
-    /// its start did not come yet.
-    func stop(_ id: String, at seconds: Double?) throws(ControlFailure) -> RecordedClip?
+    /// Ends the clip `id` with the frame before the one at `seconds` of the program, or before the one that was the newest
+    /// when the release came, at `newest`. Nil if its start did not come yet.
+    func stop(_ id: String, at seconds: Double?, newest: Double?) throws(ControlFailure) -> RecordedClip?
+    /// Calls the clip `id` so, or nothing for nil, and returns it.
+    func rename(_ id: String, to name: String?) throws(ControlFailure) -> RecordedClip
     /// Forgets the clip `id`; its files are held by it no more.
     func remove(_ id: String) throws(ControlFailure)
     /// What is to be exported for the clip `id`, with a frame more on each side if it `hasHandles`.
@@ -32,6 +36,8 @@ package struct ClipStart: Sendable {
     package var name: String?
     /// Program time, in seconds, of the frame that was seen at the press; nil for the newest.
     package var at: Double?
+    /// The newest frame's when the press came.
+    package var newest: Double?
     /// Seconds before it that are wanted, too.
     package var before: Double
 
@@ -53,6 +59,8 @@ package struct RecordedClip: Sendable, Encodable {
         case done
         /// Nothing of it is recorded: the recording ended before.
         case empty
+        /// It was exported, and the files in which it lay were deleted since.
+        case gone
     }
 
     package var id: String
@@ -60,6 +68,8 @@ package struct RecordedClip: Sendable, Encodable {
     package var state: State
     /// When the first frame was on air.
     package var start: String
+    /// When it was asked for; nil if that was before relay was started.
+    package var pressed: String?
     /// The same in seconds of the program.
     package var programSeconds: Double
     /// How long it is, or how long it runs.

@@ -16,12 +16,26 @@ struct EventStream: Sendable {
         let lastEvent: UInt64
     }
 
-    private struct Meters: Encodable {
+    struct Meters: Encodable {
         let channel: String
-        let momentary: Double
-        let shortTerm: Double
-        let integrated: Double
-        let truePeak: Double
+        var momentary: Double?
+        var shortTerm: Double?
+        var integrated: Double?
+        var truePeak: Double?
+        /// Peaks of each channel of a program's sources, in dBFS.
+        var sources: [String: [Double]]?
+
+        /// What is measured in `report`; nil where nothing is.
+        init?(_ report: ChannelReport) {
+            let (loudness, parts) = (report.status?.monitor?.loudness, report.status?.parts)
+            if loudness == nil, parts == nil { return nil }
+            channel = report.name
+            (momentary, shortTerm) = (loudness?.momentary, loudness?.shortTerm)
+            (integrated, truePeak) = (loudness?.integrated, loudness?.truePeak)
+            sources = parts.map { parts in
+                Dictionary(parts.map { ($0.name, $0.levels.map { ($0 * 10).rounded() / 10 }) }) { first, _ in first }
+            }
+        }
     }
 
     /// Between two looks at what happened, in milliseconds: as often as meters are wanted, or as anybody notices.
@@ -85,15 +99,7 @@ struct EventStream: Sendable {
     }
 
     private static func meters(_ reports: [ChannelReport]) -> [ByteBuffer] {
-        reports.compactMap { report in
-            guard let loudness = report.status?.monitor?.loudness else { return nil }
-            return message(
-                "meters",
-                JSON.encode(
-                    Meters(
-                        channel: report.name, momentary: loudness.momentary, shortTerm: loudness.shortTerm,
-                        integrated: loudness.integrated, truePeak: loudness.truePeak)))
-        }
+        reports.compactMap { Meters($0).map { message("meters", JSON.encode($0)) } }
     }
 
     /// One message; JSON has no line breaks that would divide it.

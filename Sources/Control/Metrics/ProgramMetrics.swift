@@ -17,6 +17,10 @@ enum ProgramMetrics {
         .program("relay_program_lag_seconds", .gauge, "How far the program is behind its clock.") {
             $0.program.lagSeconds
         },
+        .program(
+            "relay_program_level_decibels", .gauge,
+            "The peak of what is heard, of its loudest channel, against full scale."
+        ) { $0.passthrough == nil ? $0.program.levels.max() : nil },
         .program("relay_program_frame_rate_hertz", .gauge, "Frames a second that the program is to have.") {
             $0.frameRate.value
         },

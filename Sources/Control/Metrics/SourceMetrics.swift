@@ -43,10 +43,35 @@ enum SourceMetrics {
         }
     }
 
+    private static func parts(
+        _ name: String, _ kind: MetricFamily.Kind, _ help: String, _ value: @escaping @Sendable (PartStatus) -> Double
+    ) -> MetricFamily {
+        .channel(name, kind, help, labels: ["source"]) { report, samples in
+            for part in report.status?.parts ?? [] { samples.add(value(part), part.name) }
+        }
+    }
+
     private static let states: [MetricFamily] = [
-        .channel("relay_source_on_air", .gauge, "Whether one of several sources is seen.", labels: ["source"]) {
-            report, samples in
-            for part in report.status?.parts ?? [] { samples.add(MetricFamily.number(part.isOnAir), part.name) }
+        parts("relay_source_on_air", .gauge, "Whether one of several sources is seen.") {
+            MetricFamily.number($0.isOnAir)
+        },
+        parts(
+            "relay_source_repeated_frames_total", .counter,
+            "Frames of one of several sources that were shown once more."
+        ) { Double($0.framesRepeated) },
+        parts(
+            "relay_source_late_frames_total", .counter,
+            "Those of them for which the next frame was due and had not come."
+        ) { Double($0.framesLate) },
+        parts(
+            "relay_source_dropped_frames_total", .counter, "Frames of one of several sources that were never shown."
+        ) { Double($0.framesDropped) },
+        .channel(
+            "relay_source_level_decibels", .gauge,
+            "The peak of one of several sources, heard or not, of its loudest channel, against full scale.",
+            labels: ["source"]
+        ) { report, samples in
+            for part in report.status?.parts ?? [] { samples.add(part.levels.max(), part.name) }
         },
         .each(
             "relay_source_state", .gauge, "What the source does: 1 of its state, 0 of the others.",

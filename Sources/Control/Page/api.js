@@ -20,12 +20,13 @@ let onUnauthorized = () => {};
 /** Calls `work` when relay answers that nobody is signed in. */
 export function whenUnauthorized(work) { onUnauthorized = work; }
 
-/** Sends a request and returns what came, decoded; throws a `Failure`. An early request may come before a sign-in. */
-export async function request(method, path, body, { isEarly = false } = {}) {
+/** Sends a request and returns what came, decoded; throws a `Failure`. An early request may come before a sign-in; one that
+ * is kept is sent on when the page goes away. */
+export async function request(method, path, body, { isEarly = false, isKept = false } = {}) {
     let answer;
     try {
         answer = await fetch(urlOf(path), {
-            method, cache: "no-store", signal: AbortSignal.timeout(15000),
+            method, cache: "no-store", signal: AbortSignal.timeout(15000), keepalive: isKept,
             headers: body === undefined ? {} : { "Content-Type": "application/json" },
             body: body === undefined ? undefined : JSON.stringify(body),
         });
@@ -49,10 +50,10 @@ async function failureOf(answer, isEarly = false) {
 }
 
 export const get = (path, options) => request("GET", path, undefined, options);
-export const post = (path, body) => request("POST", path, body);
+export const post = (path, body, options) => request("POST", path, body, options);
 export const put = (path, body) => request("PUT", path, body);
 export const patch = (path, body) => request("PATCH", path, body);
-export const remove = (path) => request("DELETE", path);
+export const remove = (path, options) => request("DELETE", path, undefined, options);
 
 /** relay's server-sent events, by a streaming fetch: unlike EventSource it tells a refusal from a break, and its silence
  * is noticed.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The view of clips: what is on air with a button to hold, the strip of clips, and files made of them.
 
-import { channelPath, get, post, remove, urlOf } from "./api.js";
-import { announce, byID, copy, enable, isBlocked, KeyedList, onPress, partsOf, Question, setAttribute, setProperty,
-    setShown, setText, showFailure } from "./dom.js";
+import { channelPath, get, patch, post, remove, urlOf } from "./api.js";
+import { announce, byID, copy, enable, holdsFocus, isBlocked, KeyedList, onPress, partsOf, Question, setAttribute,
+    setProperty, setShown, setText, showFailure } from "./dom.js";
 import { FilmPanel } from "./film.js";
+import { Press } from "./presses.js";
+import { Thumbnail } from "./thumbnails.js";
 import { count, duration, sentence, shortClock, timeOfDay } from "./words.js";
 
 /** Milliseconds from which a press is held; a shorter one is a tap, and the next tap ends the clip. */
@@ -12,14 +14,11 @@ const tap = 300;
 /** Milliseconds between two looks. */
 const lookEach = 1000;
 
-/** A name for a clip, so that its end can be asked for before its beginning was answered. */
-const freshID = () => [...crypto.getRandomValues(new Uint8Array(10))].map((byte) => byte.toString(16).padStart(2, "0"))
-    .join("");
-
 export class ClipsView {
-    /** `recordings()` returns the files known, for thumbnails; `seconds()` the program time of the frame shown. */
-    constructor({ recordings, seconds, known }) {
-        Object.assign(this, { recordings, seconds, known });
+    /** `recordings()` returns the files known, for thumbnails, and `live(file)` one as it is now; `seconds()` the program
+     * time of the frame shown. */
+    constructor({ recordings, live, seconds, known }) {
+        Object.assign(this, { recordings, live, seconds, known });
         this.parts = partsOf(byID("view-clips"));
         this.isShown = false;
         this.clips = [];
@@ -36,7 +35,9 @@ export class ClipsView {
             hold.setPointerCapture(event.pointerId);
             this.#down();
         });
-        for (const name of ["pointerup", "pointercancel"]) hold.addEventListener(name, () => this.#up());
+        for (const name of ["pointerup", "pointercancel", "lostpointercapture"]) {
+            hold.addEventListener(name, () => this.#up());
+        }
         // By the keyboard the button is tapped: a click without a pointer.
         hold.addEventListener("click", (event) => { if (event.detail === 0) this.#tapped(); });
         hold.addEventListener("contextmenu", (event) => event.preventDefault());
@@ -47,6 +48,10 @@ export class ClipsView {
             if (this.isKeyDown && event.key.toLowerCase() === "c") this.#keyUp();
         });
         addEventListener("blur", () => { if (this.isKeyDown) this.#keyUp(); });
+        addEventListener("pagehide", () => {
+            this.running?.press.leave(this.#now());
+            this.running = null;
+        });
         setInterval(() => { if (this.isShown && !document.hidden) this.refresh(); }, lookEach);
         setInterval(() => { if (this.isShown) this.#clock(); }, 100);
     }
@@ -59,8 +64,10 @@ export class ClipsView {
         if (isShown) this.refresh();
     }
 
+    /** Another channel: what is pressed is released, on the channel that it was pressed for. */
     reset() {
-        Object.assign(this, { clips: [], running: null, channel: null });
+        if (this.running) this.#end();
+        Object.assign(this, { clips: [], channel: null });
         this.jobs.clear();
         this.#render();
     }
@@ -78,12 +85,14 @@ export class ClipsView {
         const { channel } = this;
         if (!channel || this.isReading) return;
         this.isReading = true;
+        const waiting = this.film.waiting;
         try {
             const [{ clips }, jobs] = await Promise.all([get(this.path()),
-                this.film.waits || this.clips.some((clip) => clip.export) ? get("v1/exports") : { exports: [] }]);
+                waiting.length || this.clips.some((clip) => clip.export) ? get("v1/exports") : { exports: [] }]);
             if (channel !== this.channel) return;
             this.clips = clips ?? [];
             this.jobs = new Map((jobs.exports ?? []).map((job) => [job.id, job]));
+            this.film.forget(waiting.filter((id) => !this.jobs.has(id)));
             this.#render();
         } catch {
             // The page says so elsewhere if relay does not answer.
@@ -140,11 +149,11 @@ export class ClipsView {
             return;
         }
         if (isBlocked() || this.parts.hold.getAttribute("aria-disabled") === "true") return;
-        this.running = { id: freshID(), since: performance.now(), isTapped: false, isHeld: true };
-        const { running } = this;
+        const press = new Press(this.channel, this.#now(), () => this.#unanswered());
+        this.running = { press, since: performance.now(), isTapped: false, isHeld: true };
         setShown(this.parts.failed, false);
-        this.#ask("", { id: running.id, ...this.#now() }).catch((problem) => {
-            if (this.running === running) this.running = null;
+        press.taken.then(() => setShown(this.parts.failed, false)).catch((problem) => {
+            if (this.running?.press === press) this.running = null;
             showFailure(this.parts.failed, problem);
         }).finally(() => this.#clock());
         this.#clock();
@@ -160,21 +169,29 @@ export class ClipsView {
     }
 
     #end() {
-        const { running } = this;
+        const { press } = this.running;
         this.running = null;
-        this.#ask(`/${running.id}/stop`, this.#now()).then(() => {
+        press.end(this.#now()).then(() => {
+            setShown(this.parts.failed, false);
             announce("The clip is recorded.");
             return this.refresh();
         }).catch((problem) => showFailure(this.parts.failed, problem));
         this.#clock();
     }
 
+    /** What was pressed or released counts from when it was: it is only told later. */
+    #unanswered() {
+        setText(this.parts.failed, "relay does not answer. It is told again, with the same frame, until it does.");
+        setShown(this.parts.failed, true);
+    }
+
     async #replay(seconds) {
-        const [id, now] = [freshID(), this.#now()];
-        const [clip] = await Promise.all([this.#ask("", { id, before: seconds, ...now }),
-            this.#ask(`/${id}/stop`, now)]);
+        const now = this.#now();
+        const press = new Press(this.channel, { before: seconds, ...now });
+        const clip = await press.taken;
+        await press.end(now);
         await this.refresh();
-        return clip?.lackingSeconds ? `The last ${duration(Math.round(seconds - clip.lackingSeconds))} are a clip; nothing was recorded before.`
+        return clip.lackingSeconds ? `The last ${duration(Math.round(seconds - clip.lackingSeconds))} are a clip; nothing was recorded before.`
             : `The last ${seconds} seconds are a clip.`;
     }
 
@@ -184,17 +201,16 @@ export class ClipsView {
         return at === null ? {} : { at };
     }
 
-    #ask(rest, body) { return post(this.path(rest), body); }
-
-    /** Where a frame of the recordings can be seen that is on the screen so many seconds behind the clip's first. */
-    thumbnail(clip, seconds = 0) {
+    /** Where a frame of the recordings can be seen that is on the screen so many seconds behind the clip's first: the very
+     * frame, if it `isExact`, or the keyframe before it. */
+    thumbnail(clip, seconds = 0, isExact = false) {
         const start = Date.parse(clip.start) + seconds * 1000;
         const file = this.recordings().find((one) => one.state !== "deleted" && Date.parse(one.start) <= start
-            && start < Date.parse(one.end));
+            && start < Date.parse(this.live(one).end));
         if (!file) return null;
         const at = ((start - Date.parse(file.start)) / 1000).toFixed(3);
         return urlOf(channelPath(this.channel,
-            `/recordings/${encodeURIComponent(file.id)}/thumbnail.jpg?width=320&at=${at}`));
+            `/recordings/${encodeURIComponent(file.id)}/thumbnail.jpg?width=320&at=${at}${isExact ? "&exact=1" : ""}`));
     }
 }
 
@@ -212,6 +228,16 @@ class ClipRow {
             await post(view.path(`/${encodeURIComponent(this.clip.id)}/stop`), {});
             await view.refresh();
         }, parts.failed);
+        onPress(parts.cancel, async () => {
+            await remove(`v1/exports/${encodeURIComponent(this.clip.export)}`);
+            await view.refresh();
+            return "It is cancelled; nothing is left of it.";
+        }, parts.failed);
+        parts.name.addEventListener("change", () => this.#rename());
+        parts.name.addEventListener("keydown", (event) => {
+            if (event.key === "Escape") parts.name.value = this.clip.name ?? "";
+            if (["Enter", "Escape"].includes(event.key)) parts.name.blur();
+        });
         parts.delete.addEventListener("click", () => {
             if (parts.delete.getAttribute("aria-disabled") === "true") return;
             this.question.open(parts.delete, "Forget this clip? What was recorded stays.", async () => {
@@ -220,8 +246,21 @@ class ClipRow {
                 return "The clip is forgotten.";
             });
         });
-        parts.thumbnail.addEventListener("error", () => parts.thumbnail.classList.add("absent"));
-        parts.thumbnail.addEventListener("load", () => parts.thumbnail.classList.remove("absent"));
+        this.thumbnail = new Thumbnail(parts.thumbnail);
+    }
+
+    async #rename() {
+        const { clip, parts, view } = this;
+        const name = parts.name.value.trim();
+        if (name === (clip.name ?? "")) return;
+        setShown(parts.failed, false);
+        try {
+            await patch(view.path(`/${encodeURIComponent(clip.id)}`), { name: name || null });
+            await view.refresh();
+        } catch (problem) {
+            parts.name.value = clip.name ?? "";
+            showFailure(parts.failed, problem);
+        }
     }
 
     update(clip) {
@@ -229,7 +268,7 @@ class ClipRow {
         const job = this.view.jobs.get(clip.export);
         const isUnderWay = job && ["queued", "running"].includes(job.state);
         this.clip = clip;
-        setText(parts.title, clip.name ?? timeOfDay(clip.start));
+        this.#name(clip);
         setText(parts.length, clip.durationSeconds >= 60 ? shortClock(clip.durationSeconds)
             : `${clip.durationSeconds.toFixed(1)} s`);
         setText(parts.about, this.#words(clip, job));
@@ -237,14 +276,24 @@ class ClipRow {
         setProperty(parts.bar, "--done", job?.progress ?? 0);
         setAttribute(parts.progress, "aria-valuenow", Math.round((job?.progress ?? 0) * 100));
         setShown(parts.end, clip.state === "running");
+        setShown(parts.cancel, Boolean(isUnderWay));
+        enable(parts.cancel);
         setShown(parts.make, clip.state !== "running" && job?.state !== "done" && !isUnderWay);
         setShown(parts.download, job?.state === "done");
         if (job?.state === "done") setAttribute(parts.download, "href", urlOf(`v1/exports/${encodeURIComponent(job.id)}/file`));
         enable(parts.make, ["done", "ending"].includes(clip.state), "Nothing of it is recorded");
         enable(parts.end);
         enable(parts.delete);
-        const address = clip.state === "empty" ? null : this.view.thumbnail(clip);
-        if (address && parts.thumbnail.getAttribute("src") === null) parts.thumbnail.src = address;
+        if (clip.state !== "empty" && this.thumbnail.address === null) this.thumbnail.show(this.view.thumbnail(clip));
+    }
+
+    /** What someone is writing stays. */
+    #name(clip) {
+        const { name } = this.parts;
+        setAttribute(name, "placeholder", timeOfDay(clip.start));
+        setAttribute(name, "aria-label", `Name of the clip of ${timeOfDay(clip.start)}`);
+        if (!holdsFocus(name) && name.value !== (clip.name ?? "")) name.value = clip.name ?? "";
+        name.readOnly = isBlocked();
     }
 
     #words(clip, job) {

@@ -3,8 +3,9 @@
 
 import { channelPath, urlOf } from "./api.js";
 import { announce, byID, setAttribute, setIcon, setProperty, setShown, setText } from "./dom.js";
+import { formatWords, inputOnAir, onAirName, troublesOnAir } from "./inputs.js";
 import { LivePreview } from "./live-preview.js";
-import { clock, duration, signed, sourceWords } from "./words.js";
+import { clock, duration, signed } from "./words.js";
 
 /** LUFS at the bottom of the bars. The scale is linear from there to 0, as its labels say. */
 const bottom = -60;
@@ -58,9 +59,8 @@ export class Deck {
         if (report.state !== "on_air") return { opening: "opening", waiting: "waiting for its source",
             over: "the program is over" }[report.state] ?? "waiting for the first frame";
         const parts = [];
-        const rate = report.frameRate ? report.frameRate.numerator / report.frameRate.denominator : 0;
-        if (report.video) parts.push(`${report.video.height}p${rate ? Number(rate.toFixed(2)) : ""}`);
-        const late = sourceOnAir(report)?.clock?.audioBehindVideoMilliseconds;
+        if (report.video) parts.push(formatWords({ ...report.video, frameRate: report.frameRate }));
+        const late = inputOnAir(report)?.clock?.audioBehindVideoMilliseconds;
         if (late !== undefined) {
             const value = Math.round(late);
             parts.push(value === 0 ? "audio in step" : `audio ${Math.abs(value)} ms ${value > 0 ? "late" : "early"}`);
@@ -85,20 +85,24 @@ export class Deck {
 
     get encoderLoad() { return this.load ?? 0; }
 
+    /** What is wrong on air, over the video: the worst of it in words, and how much there is besides. */
     #alarm(report, state) {
-        const trouble = report.state === "on_air" ? sourceTrouble(report) : null;
-        for (const name of this.troubles.keys()) if (name !== trouble?.name) this.troubles.delete(name);
-        if (trouble && !this.troubles.has(trouble.name)) {
-            this.troubles.set(trouble.name, { since: Date.now(), isKnown: state.reportsSeen > 1 });
-            announce(`${trouble.title}. ${trouble.text}`, true);
+        const troubles = report.state === "on_air" ? troublesOnAir(report) : [];
+        const names = new Set(troubles.map(({ name }) => name));
+        for (const name of this.troubles.keys()) if (!names.has(name)) this.troubles.delete(name);
+        for (const { name, title, text } of troubles.filter((trouble) => !this.troubles.has(trouble.name))) {
+            this.troubles.set(name, { since: Date.now(), isKnown: state.reportsSeen > 1 });
+            announce(`${title}. ${text}`, true);
         }
+        const [trouble, ...others] = troubles;
         if (trouble) {
             const { since, isKnown } = this.troubles.get(trouble.name);
             const seconds = (Date.now() - since) / 1000;
             setText(byID("alarm-title"), trouble.title + (isKnown && seconds >= 1 ? ` for ${duration(seconds)}` : ""));
-            setText(byID("alarm-text"), trouble.text);
+            setText(byID("alarm-text"), trouble.text
+                + (others.length ? ` Nor is there any from ${others.map(({ name }) => name).join(", ")}.` : ""));
         }
-        setShown(byID("alarm"), trouble !== null);
+        setShown(byID("alarm"), trouble !== undefined);
     }
 
     #loudnessWords() {
@@ -217,42 +221,4 @@ function tint(canvas, surface, filter, alpha) {
     context.drawImage(surface, -2, -2, canvas.width + 4, canvas.height + 4);
     Object.assign(context, { filter: "none", globalAlpha: 1 });
     return context;
-}
-
-/** The source on air, by the selection or the only one. */
-export function sourceOnAir(report) {
-    const sources = report.sources ?? [];
-    return sources.find((source) => source.name === report.selection?.onAir)
-        ?? (sources.length === 1 ? sources[0] : undefined);
-}
-
-function onAirName(report) {
-    if (report.selection?.onAir === "slate") return "Slate";
-    return sourceOnAir(report)?.name ?? report.selection?.onAir ?? report.sources?.[0]?.name ?? report.name;
-}
-
-/** What is wrong with the video or audio on air, for the glance and for the alarm; null if nothing is. */
-export function sourceTrouble(report) {
-    const onAir = sourceOnAir(report);
-    if (report.selection?.onAir === "slate") {
-        return { name: "slate", title: "No source delivers", glance: "No source delivers", aside: "the slate is shown",
-            text: "Viewers see the slate. Each source is opened again by itself." };
-    }
-    if (onAir && ["waiting", "failed", "opening"].includes(onAir.state) && onAir.framesDecoded > 0) {
-        const next = onAir.state === "failed" ? "It is not opened again." : "It is opened again by itself.";
-        return { name: onAir.name, title: `No video from ${onAir.name}`, glance: `${onAir.name}: no video`,
-            aside: "last frame shown", text: `Viewers see its last frame, without audio. ${next}` };
-    }
-    if (onAir?.silentTracks?.includes("video")) {
-        return { name: onAir.name, title: `No video from ${onAir.name}`, glance: `${onAir.name}: no video`,
-            aside: "last frame shown", text: "Viewers see its last frame. The connection is open, nothing comes." };
-    }
-    return null;
-}
-
-/** A source that is not on air and not well, in words; null if it is well. */
-export function standbyTrouble(source) {
-    if (source.state === "running" || source.state === "ended"
-        || (source.state === "opening" && !source.lastError)) return null;
-    return `${source.name} ${sourceWords[source.state] ?? source.state}`;
 }

@@ -3,15 +3,21 @@
 // this browser's; nothing of it is relay's until a file is asked for.
 
 import { post, remove, urlOf } from "./api.js";
-import { copy, enable, holdsFocus, KeyedList, onPress, partsOf, setAttribute, setProperty, setShown, setText }
+import { enable, holdsFocus, isBlocked, KeyedList, onPress, partsOf, setAttribute, setProperty, setShown, setText }
     from "./dom.js";
+import { FilmCell, titleOf } from "./film-cell.js";
+import { FilmPlan } from "./film-plan.js";
+import { FilmTrim } from "./film-trim.js";
+import { dipColor } from "./scenes.js";
 import { store, stored } from "./storage.js";
-import { count, sentence, shortClock, timeOfDay } from "./words.js";
+import { count, sentence, shortClock } from "./words.js";
 
 /** Seconds of either side of a join that is played. */
 const around = 2;
 /** Milliseconds by which audio can be moved. */
 const furthest = 10000;
+/** Clips that come into the file by themselves, and that it can have. */
+const room = { usual: 20, most: 200 };
 const within = (value, low, high) => Math.min(high, Math.max(low, value));
 
 export class FilmPanel {
@@ -21,9 +27,13 @@ export class FilmPanel {
         const { parts } = this;
         this.cells = new KeyedList(parts.reel, () => new FilmCell(this));
         const { failed } = parts;
-        for (const [name, key, step] of [["in-less", "skipStart", -1], ["in-more", "skipStart", 1],
-            ["out-more", "skipEnd", 1], ["out-less", "skipEnd", -1]]) {
-            onPress(parts[name], () => this.#trim(key, step), failed);
+        this.trim = new FilmTrim(parts.edit, {
+            change: (skipStart, skipEnd) => this.#change((item) => Object.assign(item, { skipStart, skipEnd })),
+            thumbnail: (clip, seconds) => view.thumbnail(clip, seconds, true),
+        });
+        this.plan = new FilmPlan(parts.plan, (clips) => post(view.path("/plan"), { clips }));
+        for (const [name, isOut] of [["all", false], ["no-one", true]]) {
+            onPress(parts[name], () => this.#putAll(isOut), failed);
         }
         onPress(parts["audio-less"], () => this.#change((item) => { item.offset -= 1; }), failed);
         onPress(parts["audio-more"], () => this.#change((item) => { item.offset += 1; }), failed);
@@ -33,45 +43,61 @@ export class FilmPanel {
         onPress(parts.play, () => this.#playJoin(), failed);
         onPress(parts.make, () => this.#make(), failed);
         onPress(parts.cancel, () => this.#cancel(), failed);
-        for (const name of ["type", "seconds"]) {
+        for (const name of ["type", "seconds", "color"]) {
             parts[name].addEventListener("change", () => this.#change((item) => { item[name] = parts[name].value; }));
         }
         parts.reel.addEventListener("keydown", (event) => this.#key(event));
         parts.video.addEventListener("ended", () => this.#closeJoin());
+        addEventListener("pagehide", () => this.#dropJoin());
     }
 
     // ---- The list ----
 
-    /** Takes the clips that there are, in the order of time: new ones come last. */
-    update(channel, clips, jobs) {
+    /** Takes the clips that there are, in the order of time: new ones come last, and from a number on they are left out
+     * until somebody puts them in. */
+    update(channel, present, jobs) {
         if (channel !== this.channel) this.#open(channel);
         this.jobs = jobs;
-        this.clips = new Map(clips.filter(({ state, frames }) => ["done", "ending"].includes(state) && frames > 0)
+        this.clips = new Map(present.filter(({ state, frames }) => ["done", "ending"].includes(state) && frames > 0)
             .map((clip) => [clip.id, clip]));
         const known = new Set(this.items.map(({ id }) => id));
         for (const id of this.clips.keys()) {
-            if (!known.has(id)) this.items.push({ id, skipStart: 0, skipEnd: 0, offset: 0, type: "cut", seconds: "1" });
+            if (known.has(id)) continue;
+            this.items.push({ id, skipStart: 0, skipEnd: 0, offset: 0, type: "cut", seconds: "1",
+                isOut: this.#used.length >= room.usual });
         }
         // What is forgotten is not asked for; before the first answer nothing is.
-        if (clips.length > 0) this.items = this.items.filter(({ id }) => this.clips.has(id));
+        if (present.length > 0) this.items = this.items.filter(({ id }) => this.clips.has(id));
         this.#render();
     }
 
     #open(channel) {
-        Object.assign(this, { channel, selected: null, job: null, join: null });
+        this.#dropJoin();
+        Object.assign(this, { channel, selected: null, job: null, items: [] });
         try {
-            this.items = (JSON.parse(stored(this.#place)) ?? []).filter((item) => typeof item?.id === "string");
+            const { items, job } = JSON.parse(stored(this.#place));
+            this.items = items.filter((item) => typeof item?.id === "string");
+            this.job = typeof job === "string" ? job : null;
         } catch {
-            this.items = [];
+            // Nothing was put together here yet.
         }
     }
 
     get #place() { return `film.${this.channel}`; }
 
-    #store() { store(this.#place, JSON.stringify(this.items)); }
+    #store() { store(this.#place, JSON.stringify({ items: this.items, job: this.job })); }
 
-    /** Whether something was asked for that relay makes, or made. */
-    get waits() { return this.job !== null || this.join !== null; }
+    /** What relay makes, or made, for this list. */
+    get waiting() { return [this.job, this.join?.id].filter(Boolean); }
+
+    /** relay does not know these jobs any more. */
+    forget(jobs) {
+        if (jobs.includes(this.job)) {
+            this.job = null;
+            this.#store();
+        }
+        if (jobs.includes(this.join?.id)) this.#dropJoin();
+    }
 
     get #item() { return this.items.find(({ id }) => id === this.selected); }
     get #used() { return this.items.filter(({ id, isOut }) => !isOut && this.clips.has(id)); }
@@ -85,12 +111,11 @@ export class FilmPanel {
         this.#render();
     }
 
-    /** Cuts frames off, or gives them back; one stays. */
-    #trim(key, step) {
-        const item = this.#item;
-        const left = this.clips.get(item?.id)?.frames - item?.skipStart - item?.skipEnd;
-        if (step > 0 && !(left > 1)) return;
-        this.#change((one) => { one[key] = Math.max(0, one[key] + step); });
+    /** Leaves all clips out, or none. */
+    #putAll(isOut) {
+        for (const item of this.items) item.isOut = isOut;
+        this.#store();
+        this.#render();
     }
 
     select(id) {
@@ -138,6 +163,8 @@ export class FilmPanel {
         this.cells.show(this.items.filter(({ id }) => this.clips.has(id)), ({ id }) => id);
         const seconds = used.reduce((sum, item) => sum + this.lengthOf(item), 0);
         setText(parts.total, `${count(used.length, "clip")} · ${shortClock(seconds)}`);
+        enable(parts.all, used.length < this.clips.size, "All are in it");
+        enable(parts["no-one"], used.length > 0, "None is in it");
         this.#edit(used);
         this.#export(used);
     }
@@ -154,17 +181,13 @@ export class FilmPanel {
         setShown(parts.edit, Boolean(clip));
         if (!clip) return;
         const index = this.items.indexOf(item);
-        const left = clip.frames - item.skipStart - item.skipEnd;
-        const frame = clip.durationSeconds / clip.frames;
         setText(parts["edit-title"], titleOf(clip));
-        setText(parts["in-words"], `+${count(item.skipStart, "frame")}`);
-        setText(parts["out-words"], `−${count(item.skipEnd, "frame")}`);
-        enable(parts["in-less"], item.skipStart > 0, "It begins with its first frame");
-        enable(parts["out-less"], item.skipEnd > 0, "It ends with its last frame");
-        for (const name of ["in-more", "out-more"]) enable(parts[name], left > 1, "One frame stays");
+        this.trim.update(item, clip);
         setText(parts["audio-words"], `${item.offset > 0 ? "+" : item.offset < 0 ? "−" : ""}${Math.abs(item.offset)} ms`);
         for (const name of ["audio-less", "audio-more"]) enable(parts[name]);
         for (const name of ["type", "seconds"]) if (parts[name].value !== item[name]) parts[name].value = item[name];
+        if (!holdsFocus(parts.color)) parts.color.value = item.color ?? dipColor;
+        setShown(parts["color-field"], item.type === "dip");
         setShown(parts["seconds-field"], item.type !== "cut");
         enable(parts.earlier, index > 0, "It is the first");
         enable(parts.later, index < this.items.length - 1, "It is the last");
@@ -172,11 +195,6 @@ export class FilmPanel {
         enable(parts.leave);
         enable(parts.play, used.indexOf(item) > 0 && !this.join, this.join ? "A join is being made"
             : "There is no clip in front of it");
-        for (const [name, seconds] of [["first", item.skipStart * frame],
-            ["last", (clip.frames - item.skipEnd - 1) * frame]]) {
-            const address = this.view.thumbnail(clip, seconds);
-            if (address) setAttribute(parts[name], "src", address);
-        }
         this.#showJoin();
     }
 
@@ -190,10 +208,12 @@ export class FilmPanel {
         setShown(parts.cancel, isUnderWay);
         enable(parts.cancel);
         setShown(parts.make, !isUnderWay);
-        enable(parts.make, used.length > 0, "There is no clip in it");
+        enable(parts.make, used.length > 0 && used.length <= room.most,
+            used.length ? `A file has ${room.most} clips at most` : "There is no clip in it");
         setShown(parts.download, job?.state === "done");
         if (job?.state === "done") setAttribute(parts.download, "href", fileOf(job));
         setText(parts.words, wordsOf(job));
+        this.plan.show(isUnderWay || !this.view.isShown || isBlocked() ? [] : this.#asked);
     }
 
     // ---- What is asked for ----
@@ -202,15 +222,21 @@ export class FilmPanel {
     #part(item, isFirst) {
         const part = { id: item.id, skipStart: item.skipStart, skipEnd: item.skipEnd };
         if (item.offset !== 0) part.audioOffset = item.offset / 1000;
-        if (!isFirst && item.type !== "cut") part.transition = { type: item.type, seconds: Number(item.seconds) };
+        if (!isFirst && item.type !== "cut") {
+            part.transition = { type: item.type, seconds: Number(item.seconds) };
+            if (item.type === "dip" && item.color) part.transition.color = item.color;
+        }
         return part;
     }
+
+    /** The clips that are in the file, as the API has them. */
+    get #asked() { return this.#used.map((item, index) => this.#part(item, index === 0)); }
 
     #ask(body) { return post(this.view.path("/stitch"), body); }
 
     async #make() {
-        const clips = this.#used.map((item, index) => this.#part(item, index === 0));
-        this.job = (await this.#ask({ clips })).id;
+        this.job = (await this.#ask({ clips: this.#asked })).id;
+        this.#store();
         await this.view.refresh();
         return "The file is being made.";
     }
@@ -223,6 +249,7 @@ export class FilmPanel {
 
     /** Makes a small file of the join in front of the clip that is chosen; it is played when it is there. */
     async #playJoin() {
+        const { channel } = this;
         const used = this.#used;
         const item = this.#item;
         const before = used[used.indexOf(item) - 1];
@@ -236,6 +263,7 @@ export class FilmPanel {
         one.skipStart += kept(before, around);
         two.skipEnd += kept(item, length);
         this.join = { id: (await this.#ask({ clips: [one, two], hold: true })).id, of: item.id };
+        if (channel !== this.channel) this.#dropJoin();
         await this.view.refresh();
     }
 
@@ -243,7 +271,7 @@ export class FilmPanel {
         const { parts, join } = this;
         const job = this.jobs.get(join?.id);
         if (join && this.selected !== join.of) return this.#closeJoin();
-        if (job?.state === "failed") {
+        if (["failed", "cancelled"].includes(job?.state)) {
             setText(parts.failed, sentence(job.detail ?? "The join could not be made"));
             setShown(parts.failed, true);
             return this.#closeJoin();
@@ -257,20 +285,24 @@ export class FilmPanel {
         return undefined;
     }
 
-    /** Forgets the join, and its file. */
     #closeJoin() {
+        if (!this.join) return;
+        this.#dropJoin();
+        this.#render();
+    }
+
+    /** Forgets the join, and its file. */
+    #dropJoin() {
         const { join, parts } = this;
         if (!join) return;
         this.join = null;
         parts.video.removeAttribute("src");
         parts.video.load();
         setShown(parts.video, false);
-        remove(`v1/exports/${encodeURIComponent(join.id)}`).catch(() => {});
-        this.#render();
+        remove(`v1/exports/${encodeURIComponent(join.id)}`, { isKept: true }).catch(() => {});
     }
 }
 
-const titleOf = (clip) => clip.name ?? timeOfDay(clip.start);
 const fileOf = (job) => urlOf(`v1/exports/${encodeURIComponent(job.id)}/file`);
 
 function wordsOf(job) {
@@ -281,40 +313,5 @@ function wordsOf(job) {
     case "cancelled": return "It was cancelled.";
     case "done": return `${count(job.copiedFrames, "frame")} as recorded, ${job.encodedFrames} coded again`;
     default: return "";
-    }
-}
-
-class FilmCell {
-    constructor(panel) {
-        this.panel = panel;
-        this.root = copy("t-film");
-        this.parts = partsOf(this.root);
-        const { pick } = this.parts;
-        pick.addEventListener("click", () => panel.select(this.item.id));
-        pick.addEventListener("dragstart", (event) => {
-            event.dataTransfer.setData("text/plain", this.item.id);
-            event.dataTransfer.effectAllowed = "move";
-        });
-        this.root.addEventListener("dragover", (event) => event.preventDefault());
-        this.root.addEventListener("drop", (event) => {
-            event.preventDefault();
-            panel.drop(event.dataTransfer.getData("text/plain"), this.item.id);
-        });
-    }
-
-    update(item) {
-        const { panel, parts } = this;
-        const clip = panel.clips.get(item.id);
-        this.item = item;
-        const number = panel.items.indexOf(item) + 1;
-        setText(parts.title, `${number} ${titleOf(clip)}`);
-        const offset = item.offset === 0 ? "" : ` · audio ${item.offset > 0 ? "+" : "−"}${Math.abs(item.offset)} ms`;
-        setText(parts.about, item.isOut ? "left out" : `${panel.lengthOf(item).toFixed(1)} s${offset}`);
-        setText(parts.join, number === 1 ? "" : item.type === "cut" ? "Cut" : `${item.type} ${item.seconds} s`);
-        this.root.classList.toggle("out", item.isOut === true);
-        setAttribute(parts.pick, "aria-pressed", String(item.id === panel.selected));
-        setAttribute(parts.pick, "aria-label", `Clip ${number}, ${titleOf(clip)}${item.isOut ? ", left out" : ""}`);
-        const address = panel.view.thumbnail(clip);
-        if (address && parts.thumbnail.getAttribute("src") === null) parts.thumbnail.src = address;
     }
 }

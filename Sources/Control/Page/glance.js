@@ -4,7 +4,7 @@
 import {
     announce, byID, copy, enable, KeyedList, onPress, partsOf, setAttribute, setIcon, setShown, setText,
 } from "./dom.js";
-import { sourceTrouble, standbyTrouble } from "./deck.js";
+import { troublesOffAir, troublesOnAir } from "./inputs.js";
 import { clock, count, duration, hourAndMinute, isOffAir, needsOperator } from "./words.js";
 
 export const fps = (report) => (report.frameRate ? report.frameRate.numerator / report.frameRate.denominator : 0);
@@ -49,14 +49,12 @@ function channelProblems(report) {
         aside: "nothing is on air" }];
     if (report.state === "over") return [{ key: "over", strong: "The program is over" }];
     if (report.state !== "on_air") return [];
-    const trouble = sourceTrouble(report);
-    const rows = trouble ? [{ key: "source", isCritical: true, strong: trouble.glance, aside: trouble.aside }] : [];
-    for (const source of report.sources ?? []) {
-        const words = source.name === trouble?.name || source.name === report.selection?.onAir
-            || (report.sources.length === 1) ? null : standbyTrouble(source);
-        if (words) rows.push({ key: `standby:${source.name}`, strong: words, aside: "not on air" });
-    }
-    return rows;
+    return [
+        ...troublesOnAir(report).map(({ name, glance, aside }) => ({ key: `source:${name}`, isCritical: true,
+            strong: glance, aside })),
+        ...troublesOffAir(report).map(({ name, words }) => ({ key: `standby:${name}`, strong: words,
+            aside: "not on air" })),
+    ];
 }
 
 function recordingProblems(report) {
@@ -124,6 +122,13 @@ function forecastOf(report, encoderLoad) {
         } else {
             rows.push({ key: "disk", icon: "disk", before: "Disk full in ", strong: duration(left), aside: at });
         }
+    }
+    const show = report.runDown;
+    if (show?.state === "running" && !show.loops && show.remainingSeconds !== undefined) {
+        const isUrgent = diskIs(report, "critical", "warning");
+        rows.splice(isUrgent ? rows.length : 0, 0, { key: "rundown", icon: "clock", before: `${show.name} ends in `,
+            strong: duration(Math.ceil(show.remainingSeconds)),
+            aside: `at ${hourAndMinute(now + show.remainingSeconds * 1000)}` });
     }
     if (isRecording(report) && recorder.nextCut !== undefined) {
         const cut = recorder.nextCut / 1e9 - report.programSeconds;

@@ -30,7 +30,8 @@ class Page {
         this.glance = new Glance((action, subject) => this.act(action, subject));
         this.program = new ProgramView({ known: (hasProgram) => this.allowProgram(hasProgram) });
         this.clips = new ClipsView({
-            recordings: () => this.recordings.list, seconds: () => this.deck.preview.programSeconds,
+            recordings: () => this.recordings.list, live: (file) => this.recordings.live(file),
+            seconds: () => this.deck.preview.programSeconds,
             known: (canRecord) => this.allowClips(canRecord),
         });
         this.views = new Views((view) => this.#viewed(view));
@@ -179,7 +180,9 @@ class Page {
             if (!this.channels.some((channel) => channel.name === report.name)) this.refreshChannels();
             if (report.name === this.channel) this.take(report);
         } else if (name === "meters") {
-            if (data.channel === this.channel) this.deck.meter(data);
+            if (data.channel !== this.channel) return;
+            if (data.momentary !== undefined) this.deck.meter(data);
+            if (data.sources) this.program.meter(data.sources);
         } else if (name === "event") {
             this.log.add(data, this.startedAt);
             const isNew = Date.now() - Date.parse(data.time) < 10000;
@@ -219,7 +222,6 @@ class Page {
         const { state } = this;
         if (!state) return;
         const views = outlook(state.report, (name) => this.outputs.history.offAir(name), this.deck.encoderLoad);
-        views.now.unshift(...this.program.problems);
         this.deck.update(state);
         this.glance.update(state, views);
         this.recorder.update(state);

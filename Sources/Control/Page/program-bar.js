@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bar of a program: layouts, scenes by name, and the transition with its length, easing and way.
 
-import { copy, enable, KeyedList, onPress, partsOf, Radios, setAttribute, setShown, setText } from "./dom.js";
-import { families, familyOf, lengthAfter, lengthOf, typeOf } from "./scenes.js";
+import { copy, enable, holdsFocus, isBlocked, KeyedList, onPress, partsOf, press, Radios, setAttribute, setShown, setText }
+    from "./dom.js";
+import { dipColor, families, familyOf, lengthAfter, lengthOf, typeOf } from "./scenes.js";
 
 export class ProgramBar {
     /** `layout(layout)`, `scene(name)` and `transition(transition)` ask for what is chosen, and return promises. */
@@ -16,6 +17,9 @@ export class ProgramBar {
         this.ways = new Map(Object.keys(waysOf).map((name) => [name, new Radios(parts[`ways-${name}`],
             (way) => this.#ask((now) => ({ type: typeOf(familyOf(now.type).family, way) })), failed)]));
         this.easings = new Radios(parts.easings, (easing) => this.#ask(() => ({ easing })), failed);
+        // `change` comes when one is chosen, `input` while one moves through them.
+        parts.color.addEventListener("change", () => press(parts.color, () => this.#ask(() => ({
+            color: parts.color.value })), failed));
         for (const name of ["shorter", "longer"]) {
             onPress(parts[name], () => this.#ask((now) => ({ seconds: lengthAfter(lengthOf(now), name === "longer") })),
                 failed);
@@ -26,7 +30,12 @@ export class ProgramBar {
     }
 
     /** Asks for the transition that is set, changed. */
-    #ask(change) { return this.transition(({ name, ...now }) => ({ ...now, ...change(now) })); }
+    #ask(change) {
+        return this.transition(({ name, ...now }) => {
+            const { color, ...next } = { ...now, ...change(now) };
+            return next.type === "dip" && color ? { ...next, color } : next;
+        });
+    }
 
     update({ preview, previewName, transition, scenes, stingers, overlays }) {
         const { parts } = this;
@@ -42,6 +51,10 @@ export class ProgramBar {
         }
         // It keeps its room, so that nothing moves.
         parts.ways.classList.toggle("away", families[family] === undefined);
+        setShown(parts["color-field"], family === "dip");
+        enable(parts.color);
+        parts.color.disabled = isBlocked();
+        if (!holdsFocus(parts.color)) parts.color.value = transition.color ?? dipColor;
         this.easings.show(isFixed ? null : transition.easing ?? "linear", !isFixed, why);
         const seconds = lengthOf(transition);
         setText(parts.length, isFixed ? "–" : `${seconds.toFixed(1)} s`);

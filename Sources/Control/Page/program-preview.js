@@ -4,7 +4,7 @@
 
 import { enable, setAttribute, setProperty, setShown, setText } from "./dom.js";
 import { drawPlaceholder } from "./snapshots.js";
-import { insetOf, moved, placements, resized, sceneWords, stepped } from "./scenes.js";
+import { insetOf, moved, overlayWords, placements, resized, sceneWords, stepped } from "./scenes.js";
 
 /** Of an inset's border and its corners, as parts of the frame's height. */
 const [border, radius] = [1 / 360, 1 / 60];
@@ -39,7 +39,8 @@ export class ProgramPreview {
         const stageRatio = 16 / 9;
         setProperty(this.parts.frame, "--fw", `${(Math.min(1, ratio / stageRatio) * 100).toFixed(3)}%`);
         setProperty(this.parts.frame, "--fh", `${(Math.min(1, stageRatio / ratio) * 100).toFixed(3)}%`);
-        const words = sceneWords(report.preview, report.previewName);
+        const words = [sceneWords(report.preview, report.previewName), overlayWords(report.preview)].filter(Boolean)
+            .join(" · ");
         setText(this.parts["preview-name"], words);
         setAttribute(this.parts.preview, "aria-label", `Preview: ${words}`);
         this.#inset();

@@ -5,7 +5,7 @@
 import { get, post } from "./api.js";
 import { copy, enable, KeyedList, onPress, partsOf, setAttribute, setProperty, setShown, setText } from "./dom.js";
 import { transitionWords } from "./scenes.js";
-import { duration, grouped, hourAndMinute } from "./words.js";
+import { count, duration, grouped, hourAndMinute } from "./words.js";
 
 /** Milliseconds after which the segments are asked for again: others may have loaded another run-down. */
 const patience = 5000;
@@ -42,8 +42,9 @@ export class RunDownPanel {
         this.#buttons(now);
         setText(this.parts.name, now.name);
         setText(this.parts.words, wordsOf(now, this.segments));
-        setShown(this.parts.trouble, now.failure !== undefined);
-        setText(this.parts.trouble, now.failure === undefined ? "" : `Left out: ${now.failure}`);
+        const trouble = troubleOf(now);
+        setShown(this.parts.trouble, trouble !== "");
+        setText(this.parts.trouble, trouble);
         this.#timeline(now);
     }
 
@@ -92,6 +93,12 @@ export class RunDownPanel {
         const list = this.parts.segments;
         list.scrollTo({ left: root.offsetLeft - list.offsetLeft - list.clientWidth / 3, behavior: "smooth" });
     }
+}
+
+/** What went wrong since it was started. */
+function troubleOf({ failure, lateFrames }) {
+    const late = lateFrames > 0 ? `${count(lateFrames, "frame")} too late in all: files were not ready in time.` : "";
+    return [failure === undefined ? "" : `Left out: ${failure}`, late].filter(Boolean).join(" ");
 }
 
 /** `Next Guest · Flip 0.5 s · in 41 s · ends 14:51`. */

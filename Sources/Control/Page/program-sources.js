@@ -4,6 +4,7 @@
 
 import { copy, enable, KeyedList, onPress, partsOf, setAttribute, setIcon, setProperty, setShown, setText, showFailure }
     from "./dom.js";
+import { formatWords } from "./inputs.js";
 import { drawPlaceholder } from "./snapshots.js";
 import { signed, sourceWords } from "./words.js";
 
@@ -40,6 +41,11 @@ export class SourceTiles {
         setProperty(this.root, "--columns", count);
         const items = sources.map((source, index) => ({ ...source, number: index + 1, status: statuses[source.name] }));
         this.list.show(items, (source) => source.name);
+    }
+
+    /** `levels` are the peaks of each source's channels, by its name. */
+    meter(levels) {
+        for (const tile of this.tiles) tile.meter(levels[tile.source.name] ?? []);
     }
 
     /** A new snapshot of a source came. */
@@ -114,7 +120,8 @@ class Tile {
         setText(parts.state, state);
         setShown(parts.lost, isLost);
         const where = [source.isOnAir && "on air", source.isInPreview && "in the preview"].filter(Boolean).join(", ");
-        setAttribute(parts.pick, "aria-label", `${source.name}${where ? `, ${where}` : ""}, ${state}. To the preview`);
+        setAttribute(parts.pick, "aria-label",
+            `${[source.name, where, state].filter(Boolean).join(", ")}. To the preview`);
         setAttribute(parts.pick, "aria-pressed", String(source.isInPreview));
         this.#levels(source);
         this.#audio(source);
@@ -140,11 +147,17 @@ class Tile {
         setAttribute(parts.gain, "aria-valuetext", decibels(gain).replace("−", "minus "));
     }
 
+    /** Moves the bars; words follow with the next report. */
+    meter(levels) {
+        const { parts } = this;
+        setProperty(parts.left, "--v", share(levels[0] ?? bottom).toFixed(3));
+        setProperty(parts.right, "--v", share(levels.at(-1) ?? bottom).toFixed(3));
+    }
+
     #levels({ name, levels, isMuted }) {
         const { parts } = this;
         const loudest = Math.max(bottom, ...levels);
-        setProperty(parts.left, "--v", share(levels[0] ?? bottom).toFixed(3));
-        setProperty(parts.right, "--v", share(levels.at(-1) ?? bottom).toFixed(3));
+        this.meter(levels);
         setAttribute(parts.levels, "aria-label", `Level of ${name}`);
         setAttribute(parts.levels, "aria-valuenow", Math.round(loudest));
         const words = loudest <= bottom ? "silent" : `${signed(loudest, 0).replace("−", "minus ")} dBFS`;
@@ -177,8 +190,11 @@ function stateWords({ name, input, status, levels, isMuted }) {
     if (input !== name) parts.push("on its backup");
     const late = status?.clock?.audioBehindVideoMilliseconds;
     if (status && status.state !== "running") parts.push(sourceWords[status.state] ?? status.state);
-    else if (late === undefined || Math.abs(late) < inStep) parts.push("in step");
-    else parts.push(`audio ${Math.round(Math.abs(late))} ms ${late > 0 ? "late" : "early"}`);
+    else if (status?.video) parts.push(formatWords(status.video));
+    if (late !== undefined) {
+        parts.push(Math.abs(late) < inStep ? "in step"
+            : `audio ${Math.round(Math.abs(late))} ms ${late > 0 ? "late" : "early"}`);
+    }
     if (isMuted) parts.push("muted");
     else if (Math.max(bottom, ...levels) <= bottom) parts.push("silent");
     return parts.join(" · ");

@@ -5,6 +5,7 @@ import { patch, post, put } from "./api.js";
 import { byID, enable, onPress, partsOf, Question, setProperty, setShown, setText, showFailure }
     from "./dom.js";
 import { isOnAir, isRecording, recordedSeconds } from "./glance.js";
+import { inputsOf } from "./inputs.js";
 import { Snapshots } from "./snapshots.js";
 import { ProgramBar } from "./program-bar.js";
 import { ProgramFeed } from "./program-feed.js";
@@ -93,6 +94,11 @@ export class ProgramView {
         if (this.question.isOpen) this.question.close();
     }
 
+    /** Takes the sources' levels, ten times a second. */
+    meter(levels) {
+        if (this.isShown && !document.hidden) this.tiles.meter(levels);
+    }
+
     /** Takes the channel's report, once a second. A channel without scenes has no program to ask about. */
     update(state) {
         this.state = state;
@@ -126,11 +132,11 @@ export class ProgramView {
         this.#look();
     }
 
-    /** What is known of the sources' inputs, by name: only where each source has one. */
+    /** What is known of the input that each source shows, by the source's name. */
     #statuses({ sources }) {
-        const inputs = this.state.report.sources ?? [];
-        if (inputs.length !== sources.length) return {};
-        return Object.fromEntries(sources.map(({ name }, index) => [name, inputs[index]]));
+        const inputs = inputsOf(this.state.report);
+        return Object.fromEntries(sources.map(({ name, input }) => [name,
+            inputs.find((one) => one.part === name && one.name === input)]));
     }
 
     #desk(report) {
@@ -165,15 +171,6 @@ export class ProgramView {
         parts.record.classList.toggle("recording", isOn && !this.state.isStale);
         enable(parts.record, report.canRecord !== false, "relay was started without a directory to record to");
         enable(parts.sure);
-    }
-
-    /** What is wrong with the sources, for the glance bar: known while this view is looked at. */
-    get problems() {
-        if (!this.isShown) return [];
-        return (this.feed.report?.sources ?? []).filter(({ input }) => input === "slate").map(({ name, isOnAir }) => ({
-            key: `program:${name}`, isCritical: isOnAir, strong: `${name}: no video`,
-            aside: isOnAir ? "the slate is shown in its place" : "not on air",
-        }));
     }
 
     // ---- Snapshots ----

@@ -23,6 +23,9 @@ export function sceneWords(scene, name) {
     return name ? `${name} · ${words}` : words;
 }
 
+/** `Title, Logo over it`; empty where nothing stands over a scene. */
+export const overlayWords = ({ overlays }) => (overlays?.length ? `${overlays.join(", ")} over it` : "");
+
 /** Where each source stands, in the order of `sources`: fractions of the frame. */
 export function placements(scene) {
     const fits = scene.fit === "contain";
@@ -55,10 +58,11 @@ export function inLayout(scene, layout, names) {
     return { ...kept(scene, layout), layout, sources: all.slice(0, number) };
 }
 
-/** What a layout can keep of another's details. */
+/** What a layout can keep of another's details: what stands over the scene always. */
 function kept(scene, layout) {
-    if (layout === "pip") return scene.inset ? { inset: scene.inset } : {};
-    return layout.startsWith("split") && scene.fit ? { fit: scene.fit } : {};
+    const { inset, fit, overlays } = scene;
+    return { ...(layout === "pip" && inset ? { inset } : {}), ...(layout.startsWith("split") && fit ? { fit } : {}),
+        ...(overlays ? { overlays } : {}) };
 }
 
 /** `scene` with a source chosen: as its main one, or in a grid added or taken away. */
@@ -69,7 +73,9 @@ export function choosing(scene, name) {
         if (isIn && sources.length > 1) return { ...scene, sources: sources.filter((other) => other !== name) };
         return isIn || sources.length >= grid.most ? scene : { ...scene, sources: [...sources, name] };
     }
-    if (scene.layout === "single" || scene.layout === "slate") return { layout: "single", sources: [name] };
+    if (scene.layout === "single" || scene.layout === "slate") {
+        return { ...kept(scene, "single"), layout: "single", sources: [name] };
+    }
     if (sources[1] === name) return swapped(scene);
     return { ...scene, sources: [name, sources[1]] };
 }
@@ -108,6 +114,9 @@ export function stepped(inset, key, isResizing) {
 // ---- Transitions ----
 
 const sides = ["left", "right", "up", "down"];
+/** What a dip goes through where nothing else is said. */
+export const dipColor = "#000000";
+
 /** Families of transitions, and the ways that each can go. */
 export const families = {
     slide: sides, push: sides, wipe: sides, zoom: ["in", "out"], flip: ["horizontal", "vertical"],

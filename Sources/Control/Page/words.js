@@ -66,6 +66,14 @@ export function sentence(words) {
     return /[.?…]$/.test(begun) ? begun : `${begun}.`;
 }
 
+/** `0:00:02:05` of the frame `frame`, counted from 0, at so many frames a second. */
+export function timecode(frame, rate) {
+    const base = Math.max(1, Math.round(rate));
+    const two = (value) => String(value).padStart(2, "0");
+    const seconds = Math.floor(frame / base);
+    return `${Math.floor(seconds / 3600)}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}:${two(frame % base)}`;
+}
+
 /** Milliseconds: `44 ms`, from a second on `3.0 s`. */
 export const milliseconds = (value) => (value >= 1000 ? `${(value / 1000).toFixed(1)} s` : `${Math.round(value)} ms`);
 

@@ -18,20 +18,25 @@ package struct ProgramReport: Sendable, Codable {
         package var gain: Double
         /// Whether nothing of it is heard.
         package var isMuted: Bool
-        /// How much later its audio is heard than it comes, in seconds.
-        package var delay: Double
+        /// How much later its audio is heard than it comes, in seconds; earlier if negative.
+        package var audioOffset: Double
         /// What a file does while it is off air; nil for what is no file.
         package var whenOff: String?
+        /// Frames for which the one that was due had not come, so that the one before was shown again; nil for what has no
+        /// video.
+        package var framesLate: Int?
+        /// Frames that were never shown; nil for what has no video.
+        package var framesDropped: Int?
         /// The peak of each channel, in dBFS.
         package var levels: [Double]
 
         /// A source of these properties.
         package init(
             name: String, input: String?, isOnAir: Bool, isInPreview: Bool, gain: Double, isMuted: Bool,
-            delay: Double = 0, levels: [Double]
+            audioOffset: Double = 0, levels: [Double]
         ) {
             (self.name, self.input, self.isOnAir, self.isInPreview) = (name, input, isOnAir, isInPreview)
-            (self.gain, self.isMuted, self.delay, self.levels) = (gain, isMuted, delay, levels)
+            (self.gain, self.isMuted, self.audioOffset, self.levels) = (gain, isMuted, audioOffset, levels)
         }
     }
 
@@ -82,6 +87,8 @@ package struct ProgramReport: Sendable, Codable {
     package var progress: Double?
     /// Whose audio is heard: `follow`, `mix`, or a source's name.
     package var audioFrom: String
+    /// The peak of each channel of what is heard, in dBFS; none before any audio.
+    package var levels: [Double] = []
     /// The sources, in the order in which they were given.
     package var sources: [Source]
     /// The scenes that have a name.

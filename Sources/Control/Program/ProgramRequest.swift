@@ -19,7 +19,7 @@ package struct ProgramRequest: Sendable, Decodable {
     /// The frame of the program at which it begins; the next one without it.
     package var at: Int64?
 
-    private enum Key: String, CodingKey { case scene, transition, at }
+    private enum Key: String, CodingKey, CaseIterable { case scene, transition, at }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
@@ -51,7 +51,10 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
     /// The stinger of this name.
     package var stinger: String?
 
-    private enum Key: String, CodingKey { case type, seconds, easing, color, name }
+    private enum Key: String, CodingKey, CaseIterable { case type, seconds, easing, color, name }
+
+    /// Its keys in a request.
+    static var keys: [String] { Key.allCases.map(\.rawValue) }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
@@ -96,8 +99,8 @@ package struct SourceRequest: Sendable, Decodable {
     package var gain: Double?
     /// Whether nothing of it is heard.
     package var muted: Bool?
-    /// How much later its audio is heard than it comes, in seconds.
-    package var delay: Double?
+    /// How much later its audio is heard than it comes, in seconds; earlier if negative.
+    package var audioOffset: Double?
     /// Where a file goes on, in seconds from its beginning.
     package var seek: Double?
     /// Whether a file begins anew.
@@ -105,7 +108,7 @@ package struct SourceRequest: Sendable, Decodable {
 
     /// Whether nothing is to be changed.
     package var isEmpty: Bool {
-        gain == nil && muted == nil && delay == nil && seek == nil && restart == nil
+        gain == nil && muted == nil && audioOffset == nil && seek == nil && restart == nil
     }
 }
 
@@ -128,7 +131,7 @@ package struct OverlayRequest: Sendable, Decodable {
     /// The frame of the program at which it begins; the next one without it.
     package var at: Int64?
 
-    private enum Key: String, CodingKey { case visible, text, seconds, at }
+    private enum Key: String, CodingKey, CaseIterable { case visible, text, seconds, at }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
@@ -143,4 +146,21 @@ package struct OverlayRequest: Sendable, Decodable {
 
     /// Whether nothing is to be changed.
     package var isEmpty: Bool { visible == nil && text == nil }
+}
+
+// MARK: Their keys
+
+extension ProgramRequest: ClosedRequest {
+    static var keys: [String] {
+        let scene = ["layout", "sources", "fit", "overlays"] + ["x", "y", "width"].inside("inset")
+        return Key.allCases.map(\.rawValue) + scene.inside("scene") + TransitionRequest.keys.inside("transition")
+    }
+}
+
+extension SourceRequest: ClosedRequest {
+    static var keys: [String] { ["gain", "muted", "delay", "seek", "restart"] }
+}
+
+extension OverlayRequest: ClosedRequest {
+    static var keys: [String] { Key.allCases.map(\.rawValue) }
 }

@@ -25,6 +25,8 @@ package struct ExportRequest: Sendable {
     package var clip: ClipExport?
     /// The clips that are to be one file, one behind the other, in place of the range; empty for what is one piece.
     package var stitched: [StitchedClip] = []
+    /// Whether it is made to be looked at, and goes before others do.
+    package var isTrial = false
 
     /// A request.
     package init(channel: String, range: Range<Int64>, name: String?, isExact: Bool?) {
@@ -33,9 +35,9 @@ package struct ExportRequest: Sendable {
 }
 
 /// A clip that is to be made, is being made, or was.
-package struct ExportJob: Sendable, Encodable {
+package struct ExportJob: Sendable, Codable {
     /// How far it is.
-    package enum State: String, Sendable, Encodable {
+    package enum State: String, Sendable, Codable {
         case queued, running, done, failed, cancelled
 
         /// Whether nothing more will come of it.
@@ -69,5 +71,22 @@ package struct ExportJob: Sendable, Encodable {
     package init(id: String, channel: String, from: String, to: String, name: String?, isExact: Bool) {
         (self.id, self.channel, self.from, self.to) = (id, channel, from, to)
         (self.name, self.isExact, state, progress) = (name, isExact, .queued, 0)
+    }
+}
+
+/// What making a file of clips would take.
+package struct ExportPlan: Sendable, Encodable {
+    /// Frames that would be in it as they were recorded, and frames that would be coded again.
+    package var copiedFrames: Int
+    package var encodedFrames: Int
+    /// Why clips would be coded again as a whole, each reason once.
+    package var reasons: [String]
+    /// What a reader of the file should know.
+    package var notes: [String]
+
+    /// A plan.
+    package init(copiedFrames: Int, encodedFrames: Int, reasons: [String], notes: [String]) {
+        (self.copiedFrames, self.encodedFrames) = (copiedFrames, encodedFrames)
+        (self.reasons, self.notes) = (reasons, notes)
     }
 }

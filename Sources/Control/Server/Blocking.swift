@@ -13,18 +13,22 @@ final class Blocking: Sendable {
     /// What makes stills, and waits for nothing but the processor.
     static let stills = Blocking("relay.control.stills", qos: .utility)
 
-    private static let most = 16
+    /// Commands to clips, of which none is lost because others look at something.
+    static let clips = Blocking("relay.control.clips", qos: .default, most: 256)
 
     private let queue: DispatchQueue
     private let running = Atomic(0)
+    /// So much may be under way.
+    private let most: Int
 
-    private init(_ name: String, qos: DispatchQoS) {
+    private init(_ name: String, qos: DispatchQoS, most: Int = 16) {
+        self.most = most
         queue = DispatchQueue(label: name, qos: qos, attributes: .concurrent)
     }
 
     /// What `work` returns or throws. Throws where too much is under way already.
     func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
-        guard running.wrappingAdd(1, ordering: .relaxed).newValue <= Self.most else {
+        guard running.wrappingAdd(1, ordering: .relaxed).newValue <= most else {
             running.subtract(1, ordering: .relaxed)
             throw ControlFailure(.unavailable, "Too much is being done at once. Try again.")
         }

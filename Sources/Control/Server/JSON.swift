@@ -43,8 +43,16 @@ enum JSON {
         }
         // All of it is there already.
         let buffer = try await request.request.body.collect(upTo: mostBytes)
+        return try decode(type, from: Data(buffer.readableBytesView))
+    }
+
+    /// `data` as a `Value`. Throws a ``ControlFailure`` where it is none.
+    static func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
         do {
-            return try JSONDecoder().decode(type, from: Data(buffer.readableBytesView))
+            if let closed = type as? any ClosedRequest.Type {
+                try closed.check(try JSONDecoder().decode(KeyPaths.self, from: data))
+            }
+            return try JSONDecoder().decode(type, from: data)
         } catch let error as DecodingError {
             throw ControlFailure(.malformed, sentence(error))
         } catch let fault as SceneLayout.Fault {

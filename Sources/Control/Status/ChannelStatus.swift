@@ -48,4 +48,9 @@ package struct ChannelStatus: Sendable, Codable {
         (self.program, self.encoder, self.frameRate, self.outputs) = (program, encoder, frameRate, outputs)
         self.passthrough = passthrough
     }
+
+    /// How far the program is, in nanoseconds.
+    package var programNanoseconds: Int64 {
+        passthrough?.programNanoseconds ?? frameRate.timeBase.rescale(program.position, to: .nanoseconds)
+    }
 }

@@ -45,12 +45,15 @@ package struct SourceRecordingStatus: Sendable, Codable {
     /// Frames that were left out because the encoder could not keep up.
     package var droppedFrames: Int
     package var coding: Coding
+    /// Why it is not recorded, or no more; nil if it is.
+    package var failure: String?
 
     /// What is known of one.
     package init(
         source: String, recorder: RecorderStatus?, storage: StorageStatus?, encoder: EncoderStatus, droppedFrames: Int,
-        coding: Coding
+        coding: Coding, failure: String? = nil
     ) {
+        self.failure = failure
         self.coding = coding
         (self.source, self.recorder, self.storage) = (source, recorder, storage)
         (self.encoder, self.droppedFrames) = (encoder, droppedFrames)

@@ -18,15 +18,16 @@ package final class DecodedPacketSource: MediaSource {
     private let queue: DispatchQueue
     private let startOnce = StartOnce()
 
-    /// Opens `source`, which must be live and is what `location` names: blocks until its tracks are known.
+    /// Opens `source`, which must be live and is what `location` names: blocks until its tracks are known. An `opening` goes
+    /// on to say how much of it is decoded.
     package init(
-        _ source: any PacketSource, at location: InputLocation, logger: Logger
+        _ source: any PacketSource, at location: InputLocation, logger: Logger, opening: SourceOpening? = nil
     ) throws(IngestError) {
         name = location.description
         let input = try source.open()
         self.source = source
         self.input = input
-        monitor = SourceMonitor(logger: logger)
+        monitor = opening?.monitor ?? SourceMonitor(logger: logger)
         queue = DispatchQueue(label: "relay.ingest.\(name)")
         description = SourceDescription(
             video: input.stream.video.flatMap(Self.format), hasAudio: input.stream.audio != nil, isLive: true,
@@ -70,7 +71,9 @@ package final class DecodedPacketSource: MediaSource {
     package var status: SourceStatus {
         var status = source.status
         let own = monitor.status
+        status.video = description.video
         status.framesDecoded = own.framesDecoded
+        status.framesSkipped = own.framesSkipped
         status.decodeErrors += own.decodeErrors
         status.silentTracks = own.silentTracks
         status.clock = own.clock

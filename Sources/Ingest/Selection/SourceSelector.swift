@@ -13,6 +13,9 @@ package import Media
 /// sooner. A source that is preferred comes back after it was healthy for as long as the options say, but at once if
 /// what is on air is lost, or the slate is. Sources opened for a loss are closed only after a preferred one was healthy
 /// for that long, so one that comes and goes cannot keep the others from being opened.
+///
+/// Where the choice is one of several sources of a program it may be that nobody wants what is on air. Then its keyframes
+/// alone are decoded, or all is closed once it was on air, and begins anew when it is wanted again.
 package struct SourceSelector: Sendable {
     /// What is kept ready of sources that are not on air.
     package enum Standby: String, Sendable, Hashable, CaseIterable {
@@ -32,17 +35,20 @@ package struct SourceSelector: Sendable {
         package var returnAfter: Duration?
         /// What is kept ready.
         package var standby: Standby
+        /// What is kept ready of what is on air while nobody wants it.
+        package var unseen: Standby
         /// Whether there is a slate. Without one the last frame stands.
         package var hasSlate: Bool
 
         /// Options, with the defaults of the command line.
         package init(
             timeout: Duration = .seconds(2), returnAfter: Duration? = .seconds(10), standby: Standby = .cold,
-            hasSlate: Bool = true
+            unseen: Standby = .hot, hasSlate: Bool = true
         ) {
             self.timeout = timeout
             self.returnAfter = returnAfter
             self.standby = standby
+            self.unseen = unseen
             self.hasSlate = hasSlate
         }
     }
@@ -87,6 +93,8 @@ package struct SourceSelector: Sendable {
         case lost(Int, at: Timestamp)
         /// The source has video: a frame, or while not all of them are decoded a packet. To be told of each.
         case video(Int, at: Timestamp)
+        /// Whether anybody wants what is on air. Somebody does until this is said.
+        case wanted(Bool, at: Timestamp)
         /// Time passed: ``SourceSelector/nextDeadline``, or any other moment.
         case tick(at: Timestamp)
     }
@@ -118,7 +126,7 @@ package struct SourceSelector: Sendable {
 
     /// How sources are chosen.
     package let options: Options
-    /// What is on air; nil before anything is.
+    /// What is on air; nil before anything is, and again while all is closed because nobody wants it.
     package private(set) var onAir: OnAir?
 
     private let timeout: Int64
@@ -126,6 +134,9 @@ package struct SourceSelector: Sendable {
     private var sources: [Source]
     private var startedAt: Int64?
     private var now: Int64 = .min
+    private var isWanted = true
+    /// Whether everything is closed because nobody wants it.
+    private var isAsleep = false
 
     /// A selector of `count` sources, at least one.
     package init(count: Int, options: Options = Options()) {
@@ -159,6 +170,9 @@ package struct SourceSelector: Sendable {
             (sources[source].hasFailed, sources[source].lastVideo) = (false, now)
             sources[source].liveSince = sources[source].liveSince ?? now
             return decide()
+        case .wanted(let isWanted, let moment):
+            guard move(to: moment) else { return [] }
+            return want(isWanted)
         case .tick(let moment):
             return move(to: moment) ? decide() : []
         }
@@ -202,10 +216,38 @@ extension SourceSelector {
     /// How much of a source is decoded when this is on air. What is opened for a loss will be on air at its first
     /// frame.
     private func decoding(of index: Int) -> Decoding {
-        options.standby == .keyframes && onAir != .source(index) ? .keyframes : .all
+        if onAir == .source(index) { return isWanted || options.unseen != .keyframes ? .all : .keyframes }
+        return options.standby == .keyframes ? .keyframes : .all
+    }
+
+    private mutating func want(_ isWanted: Bool) -> [Action] {
+        self.isWanted = isWanted
+        switch options.unseen {
+        case .hot: return []
+        case .keyframes:
+            guard case .source(let index) = onAir else { return [] }
+            return adjustDecoding(of: index)
+        case .cold: return isWanted ? wake() : sleep()
+        }
+    }
+
+    /// Closes all, if what is on air has video: until then there is nothing to leave on the screen.
+    private mutating func sleep() -> [Action] {
+        guard case .source(let index) = onAir, sources[index].liveSince != nil else { return [] }
+        (isAsleep, onAir) = (true, nil)
+        let open = sources.indices.filter { isOpen($0) }
+        for index in open { sources[index] = Source() }
+        return open.map { .close($0) }
+    }
+
+    private mutating func wake() -> [Action] {
+        guard isAsleep else { return [] }
+        (isAsleep, startedAt) = (false, now)
+        return openAtStart()
     }
 
     private mutating func decide() -> [Action] {
+        if isAsleep { return [] }
         var actions: [Action] = []
         if let (next, reason) = choice(), next != onAir { actions += switchOver(to: next, reason) }
         if options.standby == .cold { actions += openNext() + closeSpare() }

@@ -11,8 +11,9 @@ package final class Fader: Sendable {
         package var gain = 0.0
         /// Whether nothing of it is heard.
         package var isMuted = false
-        /// How much later it is heard than it comes, in seconds; 0 to ``Fader/longestDelay``.
-        package var delay = 0.0
+        /// How much later it is heard than it comes, in seconds, from ``Fader/earliest`` to ``Fader/latest``; earlier if
+        /// negative, as far as it is there by then.
+        package var offset = 0.0
 
         /// As it came.
         package init() {}
@@ -24,17 +25,27 @@ package final class Fader: Sendable {
         }
     }
 
-    /// How much later a source may be heard than it comes, in seconds.
-    package static let longestDelay = 2.0
+    /// How much later, and how much earlier, a source may be heard than it comes, in seconds.
+    package static let latest = 2.0
+    package static let earliest = -0.5
 
-    private let state = Mutex(Settings())
+    /// What a gain may be, in decibels.
+    package static let gains = -60.0...20.0
+
+    private let state = Mutex((now: Settings(), start: Settings()))
 
     /// As it came.
     package init() {}
 
     /// The settings.
-    package var settings: Settings { state.withLock { $0 } }
+    package var settings: Settings { state.withLock { $0.now } }
+
+    /// What was changed since the beginning; nil for nothing.
+    package var changed: Settings? { state.withLock { $0.now == $0.start ? nil : $0.now } }
 
     /// Changes them. It is heard from the program's next frame on, without a click.
-    package func change(_ body: (inout Settings) -> Void) { state.withLock { body(&$0) } }
+    package func change(_ body: (inout Settings) -> Void) { state.withLock { body(&$0.now) } }
+
+    /// Begins with `settings`, before the program does.
+    package func begin(with settings: Settings) { state.withLock { $0 = (settings, settings) } }
 }

@@ -3,11 +3,10 @@
 internal import Foundation
 internal import Media
 
-/// Makes one audio of many, frame by frame of the program: who comes is faded in and who goes is faded out, with equal
-/// power, from the first sample of a frame on. What is alone and untouched passes as it is.
-///
-/// The curve keeps the loudness of sources that have nothing to do with each other; that of one source that stays is not
-/// touched at all.
+/// Makes one audio of many, frame by frame of the program: who comes is faded in and who goes is faded out, from the first
+/// sample of a frame on, so that the loudness stays: with equal power where both have nothing to do with each other, with
+/// levels that add up to 1 where both are the same signal, and between that where they are alike. What is alone and untouched
+/// passes as it is.
 struct Mixer {
     /// A feed that is there, and what is to be done with it.
     struct Part {
@@ -16,8 +15,8 @@ struct Mixer {
         let isHeard: Bool
         /// What its samples are multiplied with.
         var gain: Float = 1
-        /// How many samples later it is heard than it comes; nil if that never changes.
-        var delay: Int64?
+        /// How many samples later it is heard than it comes, or earlier if negative; nil if that never changes.
+        var offset: Int64?
         /// The source whose audio it is: it is told how loud that is, heard or not.
         var source: Stage?
     }
@@ -32,17 +31,25 @@ struct Mixer {
         var step = 0.0
         /// What its samples were multiplied with at the end of the frame before.
         var gain: Float
+        /// What of it is mixed next, and what that is multiplied with at its end.
+        var audio: AudioBuffer?
+        var nextGain: Float = 1
+        /// What each of its samples is multiplied with.
+        var levels: [Float] = []
     }
 
     private let format: AudioFormat
     private var strips: [Strip] = []
-    /// What was delivered of feeds that may be heard later than it comes.
-    private var lines: [(feed: SourceFeed, line: DelayLine)] = []
+    /// Those of which one comes as the other goes.
+    private var pairs: [FadePair] = []
+    /// What was delivered of feeds that may be heard later or earlier than it comes.
+    private var shifts: [(feed: SourceFeed, audio: AudioShift)] = []
     private var taken: [SourceFeed] = []
     /// What came of each source, as it came.
     private var came: [(source: Stage, audio: AudioBuffer)] = []
-    private var limiter = Limiter()
     private var hasBegun = false
+    /// Whether what was mixed last is of one source, and nowhere louder than it came; or nothing.
+    private(set) var isAlone = true
 
     /// A mixer that has heard nothing.
     init(format: AudioFormat) { self.format = format }
@@ -51,47 +58,73 @@ struct Mixer {
     /// the first of the range on.
     mutating func mix(_ parts: [Part], _ range: Range<SampleIndex>, fade: Int64) -> AudioBuffer {
         plan(parts, fade: fade)
-        let count = Int(range.upperBound - range.lowerBound)
-        var sum: AudioBuffer?
         came.removeAll(keepingCapacity: true)
         for part in parts {
-            let came = part.feed.audio(from: range.lowerBound, upTo: range.upperBound)
-            let audio = delayed(came, part)
+            let (came, audio) = take(part, range)
             if let source = part.source {
                 source.meter.note(audio, gain: part.gain)
                 self.came.append((source, came))
             }
             guard let index = strips.firstIndex(where: { $0.feed === part.feed }) else { continue }
-            strips[index].add(audio, gain: part.gain, to: &sum)
+            (strips[index].audio, strips[index].nextGain) = (audio, part.gain)
         }
         // Whose source is gone has no part any more.
         for index in strips.indices where !parts.contains(where: { $0.feed === strips[index].feed }) {
-            var audio = strips[index].feed.audio(from: range.lowerBound, upTo: range.upperBound)
-            if let known = lines.firstIndex(where: { $0.feed === strips[index].feed }) {
-                audio = lines[known].line.push(audio, delay: lines[known].line.delay)
-            }
-            strips[index].add(audio, gain: strips[index].gain, to: &sum)
+            let feed = strips[index].feed
+            let offset = shifts.first { $0.feed === feed }?.audio.shift
+            let audio = take(Part(feed: feed, isHeard: false, offset: offset), range).heard
+            (strips[index].audio, strips[index].nextGain) = (audio, strips[index].gain)
         }
         taken = parts.map(\.feed) + strips.map(\.feed)
         let kept = taken
-        lines.removeAll { line in !kept.contains { $0 === line.feed } }
-        let isPlain = strips.count == 1 && strips[0].isPlain
-        guard var sum else { return .silence(at: range.lowerBound.number, count: count, format: format) }
-        if isPlain { limiter.release(&sum) } else { limiter.limit(&sum) }
-        return sum
+        shifts.removeAll { shift in !kept.contains { $0 === shift.feed } }
+        return sum(range)
     }
 
-    /// `audio` of the part's feed, or what it delivered so much earlier.
-    private mutating func delayed(_ audio: AudioBuffer, _ part: Part) -> AudioBuffer {
-        guard let delay = part.delay else { return audio }
+    /// What the strips have, faded and added up.
+    private mutating func sum(_ range: Range<SampleIndex>) -> AudioBuffer {
+        let count = Int(range.upperBound - range.lowerBound)
+        isAlone = strips.count < 2 && strips.allSatisfy(\.isUntouched)
+        if strips.isEmpty { return .silence(at: range.lowerBound.number, count: count, format: format) }
+        if isAlone, strips[0].isFull, let audio = strips[0].audio {
+            strips[0].audio = nil
+            return audio
+        }
+        for index in strips.indices { strips[index].fade(count) }
+        for index in pairs.indices { level(index) }
+        var channels = Array(repeating: [Float](repeating: 0, count: count), count: format.channels)
+        for index in strips.indices { strips[index].add(to: &channels) }
+        return AudioBuffer(position: range.lowerBound.number, format: format, channels: channels)
+    }
+
+    private mutating func level(_ index: Int) {
+        guard let coming = strips.firstIndex(where: { $0.feed === pairs[index].coming }),
+            let going = strips.firstIndex(where: { $0.feed === pairs[index].going }),
+            let one = strips[coming].audio, let other = strips[going].audio
+        else { return }
+        pairs[index].hear(coming: one, going: other)
+        // Taken out, as both are of one array.
+        var levels: [Float] = []
+        swap(&levels, &strips[coming].levels)
+        pairs[index].level(&levels, &strips[going].levels)
+        swap(&levels, &strips[coming].levels)
+    }
+
+    /// The audio of the part's feed, as it came and as it is heard.
+    private mutating func take(_ part: Part, _ range: Range<SampleIndex>) -> (came: AudioBuffer, heard: AudioBuffer) {
+        guard let offset = part.offset else {
+            let audio = part.feed.audio(from: range.lowerBound, upTo: range.upperBound)
+            return (audio, audio)
+        }
+        let (audio, ahead) = part.feed.audio(range, ahead: max(0, -offset))
         let index: Int
-        if let known = lines.firstIndex(where: { $0.feed === part.feed }) {
+        if let known = shifts.firstIndex(where: { $0.feed === part.feed }) {
             index = known
         } else {
-            lines.append((part.feed, DelayLine(format: format, delay: Int(delay))))
-            index = lines.count - 1
+            shifts.append((part.feed, AudioShift(format: format)))
+            index = shifts.count - 1
         }
-        return lines[index].line.push(audio, delay: Int(delay))
+        return shifts[index].audio.take(audio, range, ahead: ahead, wanted: offset)
     }
 
     /// Whether the audio of `feed` was taken by the last call of ``mix(_:_:fade:)``.
@@ -115,12 +148,28 @@ struct Mixer {
             let isHeard = parts.contains { $0.feed === strips[index].feed && $0.isHeard }
             strips[index].aim(at: isHeard ? .pi / 2 : 0, within: fade)
         }
+        pair()
+    }
+
+    /// Pairs who comes now with those who go.
+    private mutating func pair() {
+        let strips = strips
+        pairs.removeAll { pair in
+            ![pair.coming, pair.going].allSatisfy { feed in strips.contains { $0.feed === feed } }
+        }
+        for coming in strips where coming.angle == 0 && coming.target > 0 {
+            for going in strips where going.target == 0 && going.angle > 0 {
+                pairs.append(FadePair(coming: coming.feed, going: going.feed))
+            }
+        }
     }
 }
 
 extension Mixer.Strip {
-    /// Whether the samples are heard as they are.
-    fileprivate var isPlain: Bool { angle == .pi / 2 && target == angle && gain == 1 }
+    /// Whether all of it is heard.
+    fileprivate var isFull: Bool { angle == .pi / 2 && target == angle }
+    /// Whether no gain changes it.
+    fileprivate var isUntouched: Bool { gain == 1 && nextGain == 1 }
 
     /// Turns to `next` within `count` samples, unless it gets there earlier anyway.
     fileprivate mutating func aim(at next: Double, within count: Int64) {
@@ -129,38 +178,32 @@ extension Mixer.Strip {
         step = (next - angle) / Double(max(1, count))
     }
 
-    /// Adds `audio`, faded, and with the gain going over to `next`.
-    fileprivate mutating func add(_ audio: AudioBuffer, gain next: Float, to sum: inout AudioBuffer?) {
-        if isPlain, next == 1, sum == nil { return sum = audio }
-        let factors = factors(count: audio.count, gain: next)
-        if sum == nil { sum = .silence(at: audio.position, count: audio.count, format: audio.format) }
-        sum?.mix(audio) { factors[$0] }
-    }
-
-    /// What each of the next samples is multiplied with.
-    private mutating func factors(count: Int, gain next: Float) -> [Float] {
-        let (first, change) = (gain, (next - gain) / Float(max(1, count)))
-        gain = next
-        return (0..<count).map { index in
+    /// Says in ``levels`` how much is heard of each of the next samples.
+    fileprivate mutating func fade(_ count: Int) {
+        levels.removeAll(keepingCapacity: true)
+        for _ in 0..<count {
             if angle != target {
                 angle += step
                 if (step > 0) == (angle >= target) { angle = target }
             }
-            let level = angle == .pi / 2 ? 1 : angle == 0 ? 0 : Float(sin(angle))
-            return level * (change == 0 ? next : first + change * Float(index + 1))
+            levels.append(angle == .pi / 2 ? 1 : angle == 0 ? 0 : Float(sin(angle)))
         }
     }
-}
 
-extension AudioBuffer {
-    /// Adds the samples of `other`, each times its factor.
-    fileprivate mutating func mix(_ other: AudioBuffer, factor: (Int) -> Float) {
-        var mixed = channels
-        for channel in mixed.indices {
-            for index in 0..<min(count, other.count) {
-                mixed[channel][index] += other.channels[channel][index] * factor(index)
+    /// Adds what is mixed next, at its levels, and with the gain going over.
+    fileprivate mutating func add(to sum: inout [[Float]]) {
+        guard let audio else { return }
+        let count = min(levels.count, audio.count)
+        let change = (nextGain - gain) / Float(max(1, count))
+        if change != 0 || gain != 1 {
+            for index in 0..<count {
+                levels[index] *= change == 0 ? nextGain : gain + change * Float(index + 1)
             }
         }
-        self = AudioBuffer(position: position, format: format, channels: mixed)
+        for (channel, samples) in audio.channels.enumerated() {
+            for index in 0..<count { sum[channel][index] += samples[index] * levels[index] }
+        }
+        gain = nextGain
+        self.audio = nil
     }
 }

@@ -3,13 +3,44 @@
 internal import Media
 internal import Synchronization
 
-/// A live source's packets as they came, with times of the source's timeline, until the program comes to them. Any thread.
+/// Whether anybody wants the packets of a source. It is asked with each packet. Any thread.
+public final class PacketSwitch: Sendable {
+    private let state = Mutex(true)
+
+    /// Wanted, until somebody says that they are not.
+    public init() {}
+
+    /// Whether they are.
+    public var isOn: Bool {
+        get { state.withLock { $0 } }
+        set { state.withLock { $0 = newValue } }
+    }
+}
+
+/// A live source's packets as they came, with times of the source's timeline, until the program comes to them. What was taken
+/// stays up to its newest keyframe, for who begins to take them then. Any thread.
 final class PacketShelf: Sendable {
-    private struct State {
+    private struct Track {
         /// In the order in which they came.
-        var packets: [TrackKind: [EncodedPacket]] = [:]
+        var packets: [EncodedPacket] = []
+        /// How many of them were taken.
+        var taken = 0
+    }
+
+    private struct State {
+        var tracks: [TrackKind: Track] = [:]
         var bytes = 0
         var refusal: String?
+        /// Whether frames came that were not kept.
+        var awaitsKeyframe = false
+
+        mutating func removeFirst(_ count: Int, of kind: TrackKind) {
+            guard var track = tracks.removeValue(forKey: kind) else { return }
+            bytes -= track.packets.prefix(count).reduce(0) { $0 + $1.payload.count }
+            track.packets.removeFirst(count)
+            track.taken = max(0, track.taken - count)
+            tracks[kind] = track
+        }
     }
 
     /// What nobody takes is kept for so long, in nanoseconds: more than a GOP, so that whoever begins to take them has its
@@ -17,15 +48,19 @@ final class PacketShelf: Sendable {
     private static let (longest, mostBytes): (Int64, Int) = (12_000_000_000, 96 << 20)
     /// Bytes a second of a source that is shown later.
     private static let bytesPerSecond = 16 << 20
+    /// Audio that is kept from before a keyframe, in nanoseconds.
+    private static let audioBefore: Int64 = 500_000_000
 
     private let longest: Int64
     private let mostBytes: Int
+    private let wanted: PacketSwitch
     private let state = Mutex(State())
 
-    /// A shelf for a source that is shown `delay` after it comes.
-    init(delay: Duration) {
+    /// A shelf for a source that is shown `delay` after it comes, which is empty while they are not `wanted`.
+    init(delay: Duration, wanted: PacketSwitch) {
         longest = Self.longest + delay.inNanoseconds
         mostBytes = Self.mostBytes + Int(delay.inSeconds) * Self.bytesPerSecond
+        self.wanted = wanted
     }
 
     /// Why there are none.
@@ -34,36 +69,61 @@ final class PacketShelf: Sendable {
     /// The source is open. What came before stays: the program has not come to it yet.
     func begin(refusal: String?) { state.withLock { $0.refusal = refusal } }
 
+    /// Takes one in. Those of a source begin with a keyframe, also where they are wanted again.
     func put(_ packet: EncodedPacket) {
+        let isWanted = wanted.isOn
         state.withLock { state in
-            state.packets[packet.track, default: []].append(packet)
+            guard isWanted else {
+                (state.tracks, state.bytes, state.awaitsKeyframe) = ([:], 0, true)
+                return
+            }
+            if packet.track == .video, state.awaitsKeyframe {
+                guard packet.isKeyframe else { return }
+                state.awaitsKeyframe = false
+            }
+            state.tracks[packet.track, default: Track()].packets.append(packet)
             state.bytes += packet.payload.count
-            for track in state.packets.keys {
-                while let first = state.packets[track]?.first,
+            for kind in state.tracks.keys {
+                while let first = state.tracks[kind]?.packets.first,
                     packet.dtsNanoseconds - first.dtsNanoseconds > longest || state.bytes > mostBytes
                 {
-                    state.bytes -= first.payload.count
-                    state.packets[track]?.removeFirst()
+                    state.removeFirst(1, of: kind)
                 }
             }
         }
     }
 
-    /// Takes the packets at the beginning of each track that `place` gives a place, until it gives one none.
+    /// Lets whoever takes packets next begin with the newest keyframe that was taken.
+    func rewind() {
+        state.withLock { state in
+            for kind in state.tracks.keys { state.tracks[kind]?.taken = 0 }
+        }
+    }
+
+    /// Takes the packets of each track, behind those that were taken before, that `place` gives a place, until it gives one none.
     func take(_ place: (EncodedPacket) -> EncodedPacket?) -> [EncodedPacket] {
         state.withLock { state in
             var taken: [EncodedPacket] = []
-            for track in state.packets.keys {
-                var count = 0
-                for packet in state.packets[track] ?? [] {
-                    guard let placed = place(packet) else { break }
+            var keyframe: Int?
+            for (kind, track) in state.tracks {
+                for index in track.taken..<track.packets.count {
+                    guard let placed = place(track.packets[index]) else { break }
                     taken.append(placed)
-                    count += 1
-                    state.bytes -= packet.payload.count
+                    if kind == .video, placed.isKeyframe { keyframe = index }
+                    state.tracks[kind]?.taken = index + 1
                 }
-                state.packets[track]?.removeFirst(count)
             }
+            if let keyframe { forget(before: keyframe, &state) }
             return taken
         }
+    }
+
+    /// Forgets what was taken and is not needed by who begins with the keyframe of this number.
+    private func forget(before keyframe: Int, _ state: inout State) {
+        guard let time = state.tracks[.video]?.packets[keyframe].dtsNanoseconds else { return }
+        state.removeFirst(keyframe, of: .video)
+        guard let audio = state.tracks[.audio] else { return }
+        let old = audio.packets.prefix(audio.taken).prefix { $0.dtsNanoseconds < time - Self.audioBefore }
+        state.removeFirst(old.count, of: .audio)
     }
 }

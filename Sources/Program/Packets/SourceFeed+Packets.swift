@@ -16,6 +16,9 @@ extension SourceFeed: PacketTap {
         return shelf.refusal
     }
 
+    /// Lets whoever takes packets next begin with the newest keyframe that somebody else took.
+    package func rewindPackets() { shelf?.rewind() }
+
     /// Forgets the packets that are decoded before `time` of the program.
     package func dropPackets(before time: Timestamp) {
         _ = shelf?.take { packet in target(of: packet, before: time).map { _ in packet } }

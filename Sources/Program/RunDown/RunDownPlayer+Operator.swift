@@ -7,16 +7,26 @@ extension RunDownPlayer {
     /// Begins with a segment.
     package mutating func start(at segment: Int = 0) throws(Refusal) {
         guard runDown.segments.indices.contains(segment) else { throw .noSegment }
-        (place, held, isOver, isDue, isWaiting) = (nil, nil, false, false, false)
-        (skipped, failure, lateFrames) = (0, nil, 0)
+        (place, held, rest, isOver, isDue, isWaiting) = (nil, nil, nil, false, false, false)
+        (skipped, failure, lateFrames, holdsNext) = (0, nil, 0, false)
         state = .running
         upcoming = prepared(segment, 0)
     }
 
+    /// Begins with a segment that is held from its first frame on: seen, or as if it had been cut away from at `frame`.
+    package mutating func start(held segment: Int, isCutAway: Bool, at frame: FrameIndex) throws(Refusal) {
+        try start(at: segment)
+        guard isCutAway else { return holdsNext = true }
+        state = .held
+        held = Held(
+            place: RunDownPlace(segment: segment, anchor: frame), frame: frame, isCutAway: true,
+            again: runDown.segments[segment].clip.map { prepare($0) })
+    }
+
     /// Ends it. What is on air stays.
     package mutating func stop() {
-        (place, held, upcoming, state) = (nil, nil, nil, .idle)
-        (isDue, isWaiting) = (false, false)
+        (place, held, upcoming, rest, state) = (nil, nil, nil, nil, .idle)
+        (isDue, isWaiting, holdsNext) = (false, false, false)
     }
 
     /// Goes on with the next segment at once; with the first if it is still waited for. Ends a segment that lasts until
@@ -30,7 +40,7 @@ extension RunDownPlayer {
         case .held:
             if let held { follow(up: held.place) }
         }
-        (held, state, isOver, isWaiting) = (nil, .running, false, false)
+        (held, state, isOver, isWaiting, holdsNext) = (nil, .running, false, false, false)
         isDue = true
     }
 
@@ -64,9 +74,9 @@ extension RunDownPlayer {
         if let clip = kept.place.clip.flatMap({ clips[$0] }), let started = clip.started,
             let path = runDown.segments[kept.place.segment].clip?.path
         {
-            // From the frame that was seen last: a file that was held played on.
-            let seen = rate.timeBase.rescale(frame - started, to: .nanoseconds)
-            let again = prepare(RunDown.Clip(path, start: clip.start + .nanoseconds(seen)))
+            // From the frame that was seen last: a file that was held played on, and of one that was over the last one stood.
+            let seen = max(0, min(frame, clip.end.map { FrameIndex($0.number - 1) } ?? frame) - started)
+            let again = prepare(RunDown.Clip(path, start: clip.start + rate.timeBase.duration(seen)))
             held?.again = again
         }
     }

@@ -83,6 +83,13 @@ package struct RunDownPlayer: Sendable {
         var resumed: (place: RunDownPlace, heldAt: FrameIndex)?
     }
 
+    /// What is tried next where nothing could be opened, and when.
+    struct Rest: Sendable {
+        let segment: Int
+        let pass: Int64
+        let until: FrameIndex
+    }
+
     /// Where it was held.
     struct Held: Sendable {
         var place: RunDownPlace
@@ -93,16 +100,23 @@ package struct RunDownPlayer: Sendable {
         var again: ClipID?
     }
 
+    /// How long nothing is opened after all of it could not be.
+    private static let retry = Duration.seconds(1)
+
     package let runDown: RunDown
     let rate: FrameRate
     package internal(set) var state = State.idle
     var place: RunDownPlace?
     var upcoming: Upcoming?
+    /// Only while there is nothing upcoming.
+    var rest: Rest?
     var held: Held?
     /// Whether what comes next is to come at the next frame.
     var isDue = false
     /// Whether what comes next is late because its file is not ready.
     var isWaiting = false
+    /// Whether what comes next is held as soon as it is seen.
+    var holdsNext = false
     var isOver = false
     var clips: [ClipID: ClipState] = [:]
     /// The file in what is on air, and those that give way to it.
@@ -143,12 +157,15 @@ package struct RunDownPlayer: Sendable {
     package var currentSegment: Int? {
         switch state {
         case .idle, .over: nil
-        case .running: place?.segment ?? upcoming?.segment
-        case .held: held?.place.segment ?? place?.segment
+        case .running: place?.segment ?? upcoming?.segment ?? rest?.segment
+        case .held: held?.place.segment ?? place?.segment ?? upcoming?.segment
         }
     }
 
     // MARK: What it is told
+
+    /// Whether it is held, and whether something else is on air then.
+    package var hold: (isHeld: Bool, isCutAway: Bool) { (state == .held, state == .held && held?.isCutAway == true) }
 
     /// A file was opened, and its first frames are there. It has `frames` more of them than what lies before its start, as
     /// far as its container says.
@@ -157,12 +174,20 @@ package struct RunDownPlayer: Sendable {
         clips[clip]?.frames = frames
     }
 
-    /// A file's last frame is the one before `frame`.
-    package mutating func ended(_ clip: ClipID, at frame: FrameIndex) { clips[clip]?.end = frame }
+    /// A file's last frame is the one before `frame`; it was not to be the last, if there is a `fault`.
+    package mutating func ended(_ clip: ClipID, at frame: FrameIndex, fault: String? = nil) {
+        if let fault, clips[clip] != nil { failure = fault }
+        clips[clip]?.end = frame
+    }
 
     /// A file cannot be opened, or be read on.
     package mutating func failed(_ clip: ClipID, _ reason: String) {
         if clips[clip]?.opening == .opening { clips[clip]?.opening = .failed(reason) }
+    }
+
+    /// How long a file has been playing by `frame`, seen or not.
+    package func played(_ clip: ClipID, by frame: FrameIndex) -> Duration {
+        clips[clip]?.started.map { rate.timeBase.duration(max(0, frame - $0)) } ?? .zero
     }
 
     /// The files that it wants, with those that are not ready.
@@ -193,8 +218,12 @@ extension RunDownPlayer {
 
     /// Begins what comes next, due at `due`. False if it has to wait for its file, or there is nothing.
     private mutating func begin(_ due: FrameIndex, at frame: FrameIndex) -> Bool {
+        if let rest, upcoming == nil, rest.until <= frame {
+            upcoming = prepared(rest.segment, rest.pass)
+            self.rest = nil
+        }
         guard let next = upcoming else {
-            finish()
+            if rest == nil { finish() } else if place != nil { lateFrames += 1 }
             return false
         }
         switch next.clip.map({ clips[$0]?.opening ?? .opening }) ?? .ready {
@@ -202,7 +231,7 @@ extension RunDownPlayer {
             if place != nil { lateFrames += 1 }
             isWaiting = true
             return false
-        case .failed(let reason): return skip(next, reason)
+        case .failed(let reason): return skip(next, reason, at: frame)
         case .ready: break
         }
         skipped = 0
@@ -222,25 +251,37 @@ extension RunDownPlayer {
             actions.append(.start(clip, at: frame))
         }
         upcoming = following(next.segment, next.pass)
-        if state == .running, let place { show(place, at: frame, by: next.resumed == nil ? nil : .cut) }
+        if state == .running, let place {
+            show(place, at: frame, by: next.resumed == nil ? nil : .cut)
+            if holdsNext { (holdsNext, state, held) = (false, .held, Held(place: place, frame: frame)) }
+        }
         return true
     }
 
-    private mutating func skip(_ next: Upcoming, _ reason: String) -> Bool {
+    private mutating func skip(_ next: Upcoming, _ reason: String, at frame: FrameIndex) -> Bool {
         failure = "\(runDown.segments[next.segment].name): \(reason)"
         actions.append(.skip(segment: next.segment, reason: reason))
         skipped += 1
-        if skipped >= runDown.segments.count {
+        guard skipped >= runDown.segments.count else {
+            upcoming = following(next.segment, next.pass)
+            return true
+        }
+        guard runDown.loops else {
             finish()
             return false
         }
-        upcoming = following(next.segment, next.pass)
-        return true
+        // A disk that is away comes back: what is on air stays, and one segment after the other is tried again.
+        let isLast = next.segment + 1 == runDown.segments.count
+        rest = Rest(
+            segment: isLast ? 0 : next.segment + 1, pass: next.pass + (isLast ? 1 : 0),
+            until: frame + max(1, rate.timeBase.ticks(Self.retry)))
+        (upcoming, isWaiting) = (nil, true)
+        return false
     }
 
     private mutating func finish() {
         isOver = true
-        (isDue, isWaiting, upcoming) = (false, false, nil)
+        (isDue, isWaiting, upcoming, rest) = (false, false, nil, nil)
         if state == .running { (state, place) = (.over, nil) }
     }
 

@@ -62,7 +62,7 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
     package var follows: Int?
     /// Frames that segments began late because their files were not ready.
     package var lateFrames: Int64
-    /// Why a segment was left out last.
+    /// Why a segment was left out last, or was over before its end.
     package var failure: String?
     /// All of it; nil where only the position was asked for.
     package var segments: [Segment]?

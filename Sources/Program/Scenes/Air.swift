@@ -52,17 +52,25 @@ struct Air {
     /// What each of them showed last: it stands while another of its inputs has no frame yet.
     private var standing: [(source: Stage, frame: VideoFrame)] = []
     private var mixer: Mixer
+    /// Nil for a scene that never changes: one source is heard as it is.
+    private var limiter: Limiter?
+    /// How many samples a frame has.
+    private let frameSamples: Int64
     private let holdsLast: Bool
     private let overlays: [Overlay]
     /// What is seen of them in the frame under way.
     private var looks: [(level: Double, art: OverlayArt)] = []
 
-    /// `scene` is on air. Without a `compositor` one source is seen at a time, and changes are cuts. Whether the last frame
+    /// `scene` is on air, in frames of so many samples. Without a `compositor` one source is seen at a time, and changes are cuts. Whether the last frame
     /// of a source that is over stands is `holdsLast`. With a compositor `overlays` may be seen, the last one in front.
-    init(_ scene: Scene, audio: AudioFormat, compositor: Compositor?, holdsLast: Bool, overlays: [Overlay] = []) {
+    init(
+        _ scene: Scene, audio: AudioFormat, frameSamples: Int64, compositor: Compositor?, holdsLast: Bool,
+        overlays: [Overlay] = []
+    ) {
         (self.scene, self.compositor, self.holdsLast) = (scene, compositor, holdsLast)
-        self.overlays = overlays
+        (self.overlays, self.frameSamples) = (overlays, frameSamples)
         mixer = Mixer(format: audio)
+        limiter = holdsLast ? Limiter(format: audio) : nil
     }
 
     /// Puts another scene on air, from frame `index` on. A transition under way ends, and the next one begins with what it
@@ -265,13 +273,17 @@ struct Air {
 // MARK: Audio
 
 extension Air {
-    /// The audio of `range`, which is that of the frame at `index`, of all `parts` that the stage has. A change is faded over
-    /// as long as its transition, and within half a frame at a cut.
+    /// The audio that is ready once `range` is, the samples of the frame under way, of all `parts` that the stage has: it
+    /// follows what was ready before. A change is faded over as long as its transition, and within half a frame at a cut,
+    /// whatever time the frame under way makes up for.
     mutating func audio(_ range: Range<SampleIndex>, _ parts: [Mixer.Part]) -> AudioBuffer {
-        let frame = range.upperBound - range.lowerBound
-        let fade = running.flatMap { $0.stinger == nil ? $0.frames * frame : nil }
-        return mixer.mix(parts, range, fade: fade ?? frame / 2)
+        let fade = running.flatMap { $0.stinger == nil ? $0.frames * frameSamples : nil }
+        let mixed = mixer.mix(parts, range, fade: fade ?? frameSamples / 2)
+        return limiter?.pass(mixed, alone: mixer.isAlone) ?? mixed
     }
+
+    /// The audio up to sample `end`, behind the last frame, that was not ready yet; nil if there is none.
+    mutating func rest(upTo end: SampleIndex) -> AudioBuffer? { limiter?.finish(at: end.number) }
 
     /// Whether the feed is heard in the frame under way, be it that it just goes.
     func isHeard(_ feed: SourceFeed, _ parts: [Mixer.Part]) -> Bool {

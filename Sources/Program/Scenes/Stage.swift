@@ -37,8 +37,10 @@ package final class Stage: Sendable {
     let isFixed: Bool
     /// What an operator sets of a source's audio.
     package let fader = Fader()
-    /// How loud a source is, heard or not.
+    /// How loud a source is, heard or not; of a program's stage, what is heard.
     package let meter = LevelMeter()
+    /// Whether the packets of a source are wanted, whichever of its inputs is seen.
+    package let packets = PacketSwitch()
     private let state: Mutex<State>
     private let changed = DispatchSemaphore(value: 0)
     /// Who takes what the sources have.
@@ -182,11 +184,17 @@ package final class Stage: Sendable {
                 parts.append(
                     Mixer.Part(
                         feed: feed, isHeard: isHeard, gain: settings?.factor ?? 1,
-                        delay: settings.map { Int64(($0.delay * Double(AudioFormat.program.sampleRate)).rounded()) },
+                        offset: settings.map { Int64(($0.offset * Double(AudioFormat.program.sampleRate)).rounded()) },
                         source: stage))
             }
         }
         return parts
+    }
+
+    /// How much earlier a source can be heard than it comes, in seconds: nothing is known of one that has no audio now.
+    package var mostAhead: Double? {
+        let feeds = scene?.audio.flatMap(\.feeds) ?? []
+        return feeds.map { Double($0.mostAhead) / Double(AudioFormat.program.sampleRate) }.min()
     }
 
     /// The frame that a source shows now; nil before its first.

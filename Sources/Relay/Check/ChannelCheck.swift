@@ -17,16 +17,18 @@ internal import Upload
 
 /// Tries what one channel needs. Blocks; all of it is given back.
 struct ChannelCheck: Sendable {
-    private typealias Row = CheckReport.Row
+    typealias Row = CheckReport.Row
 
     /// How long an input may take to answer.
     private static let patience = Duration.seconds(15)
     /// How long anything may take.
-    private static let longest = Duration.seconds(25)
+    static let longest = Duration.seconds(25)
+    /// Of the machine's cores what may be taken, so that there is some to spare.
+    static let share = 0.85
 
-    private let configuration: ChannelConfiguration
-    private let resources: HostResources
-    private let logger = Logger(label: "relay.check")
+    let configuration: ChannelConfiguration
+    let resources: HostResources
+    let logger = Logger(label: "relay.check")
 
     /// A check of the channel of `configuration`.
     init(_ configuration: ChannelConfiguration, resources: HostResources) {
@@ -39,16 +41,19 @@ struct ChannelCheck: Sendable {
             within("recording") { room(for: recording) }
         }
         let uploaded = configuration.recording?.upload.map { target in within("upload") { upload(to: target) } }
-        return inputs() + outputs() + untaken() + [recorded, uploaded, encoder()].compactMap(\.self)
+        let (inputs, encoder) = (inputs(), encoder())
+        let answered = Set(inputs.filter { $0.result == .ok }.map(\.subject))
+        let sources = sources(answered, beside: encoder?.cores)
+        return inputs + outputs() + untaken() + [recorded, uploaded, encoder?.row, sources].compactMap(\.self)
     }
 
     /// What `work` says of `subject`, unless it takes too long.
-    private func within(_ subject: String, _ work: @escaping @Sendable () -> Row) -> Row {
+    func within(_ subject: String, _ work: @escaping @Sendable () -> Row) -> Row {
         Answer.of("relay.check", within: Self.longest, work)
             ?? row(subject, .failed, "it does not answer within \(Self.longest.components.seconds) s")
     }
 
-    private func row(_ subject: String, _ result: CheckReport.Result, _ text: String) -> Row {
+    func row(_ subject: String, _ result: CheckReport.Result, _ text: String) -> Row {
         Row(channel: configuration.name, subject: subject, result: result, text: text)
     }
 
@@ -186,11 +191,11 @@ struct ChannelCheck: Sendable {
             guard !configuration.copies, case .bitrate(let bitrate) = encoder.rateControl else {
                 return row("recording", .ok, "\(place.text); \(ByteSize(bytes: space.free)) are free")
             }
-            let count = 1 + recording.sources.count
-            var budget = StorageBudget(
-                videoBitrate: bitrate * count, audioBitrate: encoder.audioBitrate * count,
-                duration: recording.expected,
+            let count = 1 + configuration.recordedVideos
+            let own = StorageBudget(
+                videoBitrate: bitrate, audioBitrate: encoder.audioBitrate, duration: recording.expected,
                 reserve: recording.reserve, capacity: space.capacity)
+            var budget = count > 1 ? own.shared(by: count) : own
             let entry = resources.ledger.enter(on: space.fileSystem, of: configuration.name) { [budget] in
                 budget.bytes(after: 0)
             }
@@ -233,26 +238,29 @@ struct ChannelCheck: Sendable {
         }
     }
 
-    private func encoder() -> Row? {
+    private func encoder() -> (row: Row, cores: Double?)? {
         guard configuration.copying != .all else { return nil }
         do throws(RelayFailure) {
             let trial = try EncoderTrial(configuration, resources: resources, logger: logger)
             let renditions = try configuration.renditions.map { (rendition) throws(RelayFailure) in
                 try EncoderTrial(configuration, as: rendition, resources: resources, logger: logger)
             }
-            let sources = configuration.recording?.sources.count ?? 0
+            let sources = configuration.recordedVideos
             let needed = trial.cores * Double(1 + sources) + renditions.reduce(0) { $0 + $1.cores }
             let others = zip(configuration.renditions, renditions).map { ", \($0.name) \($1.subject)" }.joined()
-            let cores = Double((needed * 100).rounded()) / 100
-            let isEnough = needed < Double(trial.available) * 0.85
-            return row(
+            let cores = Self.hundredths(needed)
+            let isEnough = needed < Double(EncoderTrial.available) * Self.share
+            let row = row(
                 "encoder", isEnough || !configuration.isPaced ? .ok : .warning,
                 "\(trial.subject)\(sources > 0 ? ", \(1 + sources) times" : "")\(others)"
-                    + "\(sources > 0 || !others.isEmpty ? "," : "") needs \(cores) of \(trial.available) cores")
+                    + "\(sources > 0 || !others.isEmpty ? "," : "") needs \(cores) of \(EncoderTrial.available) cores")
+            return (row, needed)
         } catch {
-            return row("encoder", .failed, "\(error)")
+            return (row("encoder", .failed, "\(error)"), nil)
         }
     }
+
+    static func hundredths(_ number: Double) -> Double { Double((number * 100).rounded()) / 100 }
 }
 
 /// Whom nobody can publish to, and nobody play from: a port is only tried.

@@ -12,7 +12,8 @@ struct CheckCommand: BlockingCommand {
         discussion: """
             Inputs are opened, outputs' names are resolved and their servers connected to (TCP and TLS), ports are opened, \
             directories looked at, free space compared with what recordings will take, and the encoder runs for 3 s of \
-            program. Nothing is published, recorded or changed. Ports that a running relay holds are warnings.
+            program; of several sources 3 s of each are decoded. Nothing is published, recorded or changed. Ports that a \
+            running relay holds are warnings.
 
             Exit status: 0 all is well, 64 the file has mistakes, 69 something would not work.
             """)

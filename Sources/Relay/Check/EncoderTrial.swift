@@ -17,7 +17,7 @@ struct EncoderTrial {
     /// Cores that encoding in real time keeps busy: processor time of the process by program time.
     let cores: Double
     /// Cores that this process may use.
-    let available: Int
+    static var available: Int { max(1, Int(sysconf(CInt(_SC_NPROCESSORS_ONLN)))) }
 
     /// Runs the trial; blocks for as long as the machine needs for 3 s of program. The size and rate are the
     /// configuration's, or those of the test pattern where the input decides; of a `rendition` they are its own. Throws
@@ -49,13 +49,13 @@ struct EncoderTrial {
         let status = program.run()
         guard status == .done else { throw RelayFailure(status, "The encoder ended with status \(status.rawValue).") }
         cores = (Self.processorSeconds - before) / Self.length.inSeconds
-        available = max(1, Int(sysconf(CInt(_SC_NPROCESSORS_ONLN))))
         let size = format.map { "\($0.width)x\($0.height), " } ?? ""
         let tenths = Double((rate.value * 100).rounded()) / 100
         subject = "\(trial.encoder.preset) at \(size)\(tenths) fps"
     }
 
-    private static var processorSeconds: Double {
+    /// Processor time of this process.
+    static var processorSeconds: Double {
         var usage = rusage()
         getrusage(RUSAGE_SELF.rawValue, &usage)
         let seconds = { (time: timeval) in Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }

@@ -25,9 +25,10 @@ struct InputOptions: ParsableArguments {
                 + "language such as eng), channels=L+R (the numbers of the channels that become left and right, or one for "
                 + "both), audio-offset=TIME (later; -TIME for earlier); of live input latency=TIME, name=cam1 and "
                 + "backup=srt://…,backup=loop.mp4 with timeout=2s (how long it may show nothing), "
-                + "standby=cold|keyframes|hot (what is kept ready of backups) and return=10s|never (how long it must be "
-                + "healthy to come back); of one of several files when-off=keep|pause|close (what it does while it is "
-                + "neither seen nor heard). audio=no leaves the audio out. A comma in a value is written %2C. "
+                + "standby=cold|keyframes|hot (what is kept ready of backups, and of one of several inputs that is not shown) and "
+                + "return=10s|never (how long it must be healthy to come back); of one of several files when-off=keep|pause|close (what it does while it is "
+                + "neither seen nor heard), and of one of several inputs gain=DECIBELS and muted=yes, until an operator "
+                + "says something else. audio=no leaves the audio out. A comma in a value is written %2C. "
                 + "${NAME} and ${file:/path} in it are replaced as in --output.",
             valueName: "source"))
     var input = [InputOptions.pattern]
@@ -171,6 +172,9 @@ struct InputOptions: ParsableArguments {
         configuration.slate = try slateChoice(hasBackups: !specification.backups.isEmpty)
         if specification.whenOff != nil {
             throw ValidationError("when-off= is for one of several --input: a single one is never off. Leave it out.")
+        }
+        if let option = specification.audioOption {
+            throw ValidationError("\(option)= is for one of several --input, which are mixed. Leave it out.")
         }
         guard configuration.hasChoice else {
             guard let option = specification.selectionOption else { return }

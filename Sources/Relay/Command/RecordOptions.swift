@@ -3,6 +3,7 @@
 public import Archive
 public import ArgumentParser
 internal import Foundation
+internal import Ingest
 internal import Media
 internal import Segmenter
 internal import Upload
@@ -188,7 +189,15 @@ struct RecordOptions: ParsableArguments {
         guard recordName.hasChannel else {
             throw ValidationError("--record-sources needs names that differ: put {channel} into --record-name.")
         }
+        for (index, source) in configuration.sources.enumerated() where source.selection.unseen != .hot {
+            guard !source.backups.isEmpty else {
+                throw ValidationError(
+                    "--record-sources needs all of \(source.name) all the time: leave its standby= out.")
+            }
+            configuration.sources[index].selection.unseen = .hot
+        }
         configuration.recording?.sources = configuration.sources.map(\.name)
+        if configuration.audioInput != nil { configuration.recording?.sources.append("audio") }
         configuration.recording?.copiesSources = sourceCoding == .copy
         if let long = configuration.recordedNames.first(where: { SegmentName.safe($0) != $0 }) {
             throw ValidationError("--record-sources: \(long) is too long for the name of a file.")

@@ -146,6 +146,7 @@ struct ConfigurationOption {
         ofBackup + [
             .init("name", "name"), .init("timeout", "timeout", .time),
             .init("standby", "standby"), .init("return", "return", .time), .init("whenOff", "when-off"),
+            .init("gain", "gain"), .init("muted", "muted", .answer),
             .init("backups", "backup", .addresses),
         ]
     static let ofOutput: [ConfigurationOption] = [

@@ -5,6 +5,7 @@ internal import Control
 internal import FanOut
 internal import Media
 internal import Program
+internal import Segmenter
 internal import Synchronization
 
 /// What the API sees of one channel, and what it may ask of it. It outlives the channel's own attempts to be on air: what
@@ -69,6 +70,7 @@ final class ChannelControl: ControlledChannel {
             return (state.changes, state.recording)
         }
         channel.keepReplay(of: recording)
+        channel.keepPackets(of: recording)
         // What does not fit any more is left as the configuration has it.
         for name in changes.removed { try? channel.outputs.remove(name) }
         for (name, address) in changes.replaced { try? channel.replace(name, by: address) }
@@ -119,11 +121,10 @@ final class ChannelControl: ControlledChannel {
         guard let channel else { return report }
         let status = channel.status
         report.hasScenes = channel.director != nil
+        report.runDown = channel.director?.runDownStatus(withSegments: false)
         report.startedAt = startedAt
         report.tracks = channel.stream.description
-        report.programSeconds =
-            status.passthrough.map { Double($0.programNanoseconds) / 1e9 }
-            ?? Double(status.program.position) / max(0.001, status.frameRate.value)
+        report.programSeconds = Double(status.programNanoseconds) / 1e9
         report.status = status
         report.canClip = report.canClip || report.isRecording && channel.recordings.current?.format != .ts
         report.certificateExpiry = channel.certificateExpiry
@@ -146,6 +147,15 @@ final class ChannelControl: ControlledChannel {
 
     /// What the configuration says of the recording.
     var configuredRecording: ChannelConfiguration.Recording? { state.withLock { $0.recording } }
+
+    /// Bytes of the disk that the storage guard keeps free when something is recorded. Looks at the file system.
+    var configuredReserve: Int64 {
+        guard let recording = configuredRecording else { return 0 }
+        let capacity = try? SystemFreeSpace().space(at: recording.directory).capacity
+        return StorageBudget(
+            videoBitrate: 0, audioBitrate: 0, duration: .zero, reserve: recording.reserve, capacity: capacity
+        ).reserveBytes
+    }
 
     /// What was recorded; nil if no directory for it is known.
     var recordings: ChannelArchive? {
@@ -291,8 +301,8 @@ extension ChannelControl {
         guard state.withLock({ $0.marks.admit(at: SystemClock().now) }) else {
             throw ControlFailure(.tooMany, "A channel takes \(MarkLimit.most) markers a minute.")
         }
-        let report = report
-        channel.mark(text, at: Int64((report.programSeconds ?? 0) * 1e9))
-        return Marker(time: report.time.extended, programSeconds: report.programSeconds ?? 0, text: text)
+        let (time, now) = (channel.status.programNanoseconds, UTCTime.now)
+        channel.mark(text, at: time)
+        return Marker(time: now.extended, programSeconds: Double(time) / 1e9, text: text)
     }
 }

@@ -18,8 +18,18 @@ extension Host: ControlledHost {
             throw ControlFailure(.conflict, "The channel has no directory of recordings.")
         }
         // What the storage guard keeps free for the recording is not an export's to take.
-        let reserve = control.report.status?.storage?.reserveBytes ?? 0
+        let reserve = control.report.status?.storage?.reserveBytes ?? control.configuredReserve
         return try exportJobs.start(request, in: archive, reserve: reserve)
+    }
+
+    func planExport(_ request: ExportRequest) throws(ControlFailure) -> ExportPlan {
+        guard let control = controls.first(where: { $0.name == request.channel }) else {
+            throw ControlFailure(.notFound, "There is no channel of this name.")
+        }
+        guard let archive = control.recordings else {
+            throw ControlFailure(.conflict, "The channel has no directory of recordings.")
+        }
+        return try exportPlanning.plan(request, in: archive)
     }
 
     func check(_ address: String) -> AddressCheck { OutputCheck(resources).check(address) }

@@ -29,6 +29,7 @@ struct CtlClip: Decodable {
     let name: String?
     let state: String
     let start: String
+    let pressed: String?
     let programSeconds: Double?
     let durationSeconds: Double?
     let frames: Int64?
@@ -55,6 +56,16 @@ struct CtlClip: Decodable {
 struct CtlClips: Decodable {
     let clips: [CtlClip]
 
+    /// The clip that is called `name`, or whose id that is; of several with this name the newest.
+    func clip(_ name: String) -> CtlClip? {
+        clips.first { $0.id == name } ?? clips.last { $0.name == name }
+    }
+
+    /// Of those that run the one that was pressed last, which may have begun before others.
+    var pressedLast: CtlClip? {
+        clips.reversed().filter { $0.state == "running" }.max { ($0.pressed ?? "") < ($1.pressed ?? "") }
+    }
+
     var text: String { clips.isEmpty ? "there are no clips\n" : TextTable.text(clips.map(\.columns)) }
 }
 
@@ -66,8 +77,7 @@ extension CtlSubcommand {
 
     /// The clip that is called `name`, or whose id that is; of several with this name the newest.
     fileprivate func clip(_ name: String, _ path: String, _ api: ControlAPI) async throws -> CtlClip {
-        let all = try await api.ask("GET", path).decoded(CtlClips.self).clips
-        guard let found = all.first(where: { $0.id == name }) ?? all.last(where: { $0.name == name }) else {
+        guard let found = try await api.ask("GET", path).decoded(CtlClips.self).clip(name) else {
             throw ControlAPI.Failure(.refused, "There is no clip of this name.")
         }
         return found
@@ -113,7 +123,7 @@ struct CtlClipStartCommand: CtlSubcommand {
 struct CtlClipStopCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "stop", abstract: "Ends a clip before the frame that is on air now.",
-        discussion: "A clip has three frames at least. Without a name it is the one that runs and began last.")
+        discussion: "A clip has three frames at least. Without a name it is the one that runs and was pressed last.")
 
     private struct Stop: Encodable { let at: Double? }
 
@@ -128,17 +138,16 @@ struct CtlClipStopCommand: CtlSubcommand {
 
     func perform(_ api: ControlAPI) async throws {
         let path = try await clips(of: channel, api)
-        let id: String
-        if let clip {
-            id = try await self.clip(clip, path, api).id
-        } else {
-            let all = try await api.ask("GET", path).decoded(CtlClips.self).clips
-            guard let newest = all.last(where: { $0.state == "running" }) else {
-                throw ControlAPI.Failure(.refused, "No clip is running.")
-            }
-            id = newest.id
+        let all = try await api.ask("GET", path).decoded(CtlClips.self)
+        // An id whose start is still under way is in no list.
+        guard let id = clip.map({ all.clip($0)?.id ?? $0 }) ?? all.pressedLast?.id else {
+            throw ControlAPI.Failure(.refused, "No clip is running.")
         }
         let answer = try await api.ask("POST", "\(path)/\(ControlAPI.encoded(id))/stop", Stop(at: at))
+        guard !answer.bytes.isEmpty else {
+            Terminal.put("The clip \(id) ends there as soon as its start has come.\n")
+            return
+        }
         try put(answer, as: CtlClip.self, \.text)
     }
 }

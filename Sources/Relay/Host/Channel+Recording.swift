@@ -4,6 +4,7 @@ internal import Encoder
 internal import FanOut
 internal import Logging
 internal import Media
+internal import Program
 
 extension Channel {
     /// Starts a recording while the channel is on air: its first file begins with the next keyframe, and no output feels
@@ -100,8 +101,17 @@ extension Channel {
         recorded.rendition = rendition
         guard !configuration.sources.isEmpty else { return recorded }
         recorded.sources = program.recordedSources
+        // From now on, so that the recording has a keyframe to begin with.
+        if configuration.takesPackets { keepPackets(of: configuration) }
         if let rendition { recorded.sources?.encoder = rendition.settings }
         return recorded
+    }
+
+    /// Keeps what live sources send until the program comes to it, if that is recorded as `recording` says.
+    func keepPackets(of recording: ChannelConfiguration.Recording?) {
+        for source in program.recordedSources?.sources ?? [] where source.canBeCopied {
+            source.stage.packets.isOn = recording?.takesPackets == true
+        }
     }
 
     func rendition(_ name: String) throws(RelayFailure) -> Rendition {

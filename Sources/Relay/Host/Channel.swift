@@ -147,13 +147,14 @@ final class Channel: Sendable {
 
     /// A snapshot of everything.
     var status: ChannelStatus {
-        let recording = recordings.status
+        let (recording, clips) = (recordings.status, clips.status)
         var status = program.status
         status.outputs = outputs.statuses
         status.recorder = recording.recorder
-        status.storage = recording.storage
-        status.retention = recording.retention
-        status.upload = recording.upload
+        // Where nothing but clips is recorded, that is what the disk and the remote are for.
+        status.storage = recording.storage ?? clips.storage
+        status.retention = recording.retention ?? clips.retention
+        status.upload = recording.upload ?? clips.upload
         status.sourceRecordings = recording.sources.isEmpty ? nil : recording.sources
         status.recordedRendition = recordings.current?.rendition
         return status

@@ -42,6 +42,9 @@ struct ChannelConfiguration {
         var replay: Duration?
         /// Whether nothing but clips is recorded, unless an operator starts it.
         var isForClips = false
+
+        /// Whether packets of sources are recorded as they come.
+        var takesPackets: Bool { copiesSources && format == .hybrid && !sources.isEmpty }
     }
 
     /// One of several sources of a program.
@@ -55,6 +58,10 @@ struct ChannelConfiguration {
         var selection = SourceSelector.Options()
         /// What a file does while it is neither seen nor heard.
         var whenOff = WhenOff.keep
+        /// What is done with its audio until an operator says something else.
+        var audio = Fader.Settings()
+        /// How much later than the show a file begins that is rendered.
+        var lead = Duration.zero
     }
 
     /// The tracks of the input that are passed through.
@@ -122,6 +129,9 @@ extension ChannelConfiguration {
         return [name] + recording.sources.map { RecordedSources.channel(name, $0) }
     }
 
+    /// How many sources are recorded whose files are as large as the program's.
+    var recordedVideos: Int { recording?.sources.isEmpty == false ? sources.count : 0 }
+
     /// How what is recorded is encoded.
     var recordedEncoder: EncoderSettings {
         let rendition = renditions.first { $0.name == recording?.rendition }
@@ -134,12 +144,9 @@ extension ChannelConfiguration {
         return renditions.map(\.name).filter { !taken.contains($0) }
     }
 
-    /// Whether the input's packets are kept beside its frames, for a recording of it as a source.
+    /// Whether the packets of the input, which is one of several sources, can be kept beside its frames, for a recording of it.
     var keepsPackets: Bool {
-        guard let recording, recording.copiesSources, recording.format == .hybrid, !recording.sources.isEmpty else {
-            return false
-        }
-        return inputs.allSatisfy { $0.isLiveByNature == true && !$0.isDevice }
+        slateTitle != nil && inputs.allSatisfy { $0.isLiveByNature == true && !$0.isDevice }
     }
 
     /// Whether any track of the input is passed through.

@@ -76,7 +76,7 @@ struct ChannelListening: Sendable {
                 return try SourceOpener.open(location, options: options, logger: logger, opening: opening)
             }
             opening.whenCancelled { published.stop() }
-            return try DecodedPacketSource(published, at: location, logger: logger)
+            return try DecodedPacketSource(published, at: location, logger: logger, opening: opening)
         } catch {
             throw RelayFailure(.inputUnreadable, "\(error)")
         }

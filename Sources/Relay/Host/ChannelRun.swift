@@ -262,6 +262,7 @@ extension ChannelRun {
                 logger.notice("the recording is ended by the configuration file")
             }
             channel.keepReplay(of: next.configuration.recording)
+            channel.keepPackets(of: next.configuration.recording)
             state.withLock { $0.recording = next.recording }
         } catch {
             fail(

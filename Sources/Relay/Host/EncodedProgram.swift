@@ -19,7 +19,7 @@ final class EncodedProgram: ChannelProgram {
     private let program: Program
     private let isAhead: Bool
     private let settings: EncoderSettings
-    /// The sources whose packets are kept for their recordings.
+    /// The sources whose packets can be kept for their recordings.
     private let copied: Set<String>
     private let logger: Logger
     let gop: Duration
@@ -119,8 +119,8 @@ final class EncodedProgram: ChannelProgram {
         inputs.director.map { director in
             RecordedSources(
                 stage: director.stage,
-                sources: director.sources.filter(\.hasVideo).map {
-                    (name: $0.name, stage: $0.stage, canBeCopied: copied.contains($0.name))
+                sources: director.sources.map {
+                    (name: $0.name, stage: $0.stage, hasVideo: $0.hasVideo, canBeCopied: copied.contains($0.name))
                 }, format: inputs.format,
                 encoder: settings)
         }

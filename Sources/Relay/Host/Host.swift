@@ -39,6 +39,7 @@ final class Host: Sendable {
 
     let resources = HostResources()
     let exportJobs = ExportJobs()
+    let exportPlanning = ExportPlanning()
     private let terminal: Terminal
     private let logger: Logger
     private let notifier: ServiceNotifier?
@@ -61,6 +62,7 @@ final class Host: Sendable {
         defer { signals.cancel() }
         let control = ChannelControl(name: configuration.name, recording: configuration.recording)
         state.withLock { $0.control = control }
+        control.recordings.map(exportJobs.restore)
         serve()
         defer { endService() }
         var logger = logger
@@ -133,6 +135,7 @@ extension Host {
 
     private func start(_ channel: ConfiguredChannel, isFirst: Bool = false, control: ChannelControl? = nil) {
         let run = ChannelRun(channel, isFirst: isFirst, control: control, resources: resources, logger: logger)
+        run.control.recordings.map(exportJobs.restore)
         let isEnding = state.withLock { state in
             if !state.isEnding { state.runs.append(run) }
             return state.isEnding

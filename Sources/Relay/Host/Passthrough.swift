@@ -19,6 +19,7 @@ final class Passthrough: ChannelProgram {
     private struct State {
         var timeline: PacketTimeline
         var status = PassthroughStatus()
+        var rate = MeasuredRate()
         var pace = FilePace()
         var first: Int64?
         var isOver = false
@@ -132,12 +133,14 @@ final class Passthrough: ChannelProgram {
     }
 
     var status: ChannelStatus {
-        let (passed, counts, silent) = state.withLock { ($0.status, $0.timeline.counts, $0.timeline.silentTracks) }
+        let (passed, rate, counts, silent) = state.withLock {
+            ($0.status, $0.rate.rate, $0.timeline.counts, $0.timeline.silentTracks)
+        }
         var source = source.status
         source.silentTracks = silent
         var status = ChannelStatus(
             sources: [source], feed: FeedStatus(), program: ProgramStatus(), encoder: EncoderStatus(),
-            frameRate: input.stream.video?.nominalRate ?? FrameRate(25), outputs: [])
+            frameRate: input.stream.video?.nominalRate ?? rate ?? FrameRate(25), outputs: [])
         status.passthrough = passed
         status.monitor = monitor?.status
         status.passthrough?.undecodableFrames = counts.undecodableFrames
@@ -207,6 +210,7 @@ extension Passthrough: PacketSourceSink {
         state.withLock { state in
             guard !state.isOver else { return false }
             state.status.count(packet)
+            state.rate.take(packet)
             return true
         }
     }

@@ -71,11 +71,22 @@ final class Recording: Sendable {
         var epoch = ProgramEpoch()
         /// What a source's needs of the disk; nil for the program's.
         var budget: StorageBudget?
+        /// What the program's still needs of it.
+        var promise = SpacePromise()
 
         /// The same for a source, by its number.
         func source(_ number: Int, budget: StorageBudget) -> Companion {
-            Companion(run: "\(run).\(number)", epoch: epoch, budget: budget)
+            Companion(run: "\(run).\(number)", epoch: epoch, budget: budget, promise: promise)
         }
+    }
+
+    /// The bytes that a program's recording still needs, once there is one.
+    final class SpacePromise: Sendable {
+        private let value = Mutex<(@Sendable () -> Int64)?>(nil)
+
+        func give(_ bytes: @escaping @Sendable () -> Int64) { value.withLock { $0 = bytes } }
+
+        var bytes: Int64 { value.withLock { $0 }?() ?? 0 }
     }
 
     /// What its files are.
@@ -90,7 +101,8 @@ final class Recording: Sendable {
     private let retention: Retention?
     /// The recordings of the program's sources.
     private let sources: SourceRecordings?
-    private let run: String
+    /// Names the recorder's run, in whose program times its files are.
+    let run: String
     /// What will be on the disk; nil where nobody knows before it is.
     private let expected = Mutex<RecordedStretch?>(nil)
 
@@ -108,21 +120,31 @@ final class Recording: Sendable {
         let (companion, budget) = (program.companion ?? Companion(), program.companion?.budget ?? own)
         try configuration.retention?.check(length: configuration.length, budget: own)
         let retention = configuration.retention.map { Self.retention($0, place, program, budget) }
-        let sources = try program.sources.map { (sources) throws(RelayFailure) in
-            try SourceRecordings(sources, configuration, of: program, as: companion, budget: own)
+        let sources = program.sources.map {
+            SourceRecordings($0, configuration, of: program, as: companion, budget: own)
         }
         var settings = Self.settings(configuration, place.directory, program, companion)
         settings.observers = place.observers + (retention.map { [$0] } ?? [])
         let recorder = Recorder(
             configuration: settings, description: program.description, keyframes: sources ?? program.keyframes,
             clock: program.clock, logger: program.logger)
+        let isSource = companion.budget != nil
+        if !isSource {
+            // What retention may delete is room for it, too.
+            companion.promise.give { [weak recorder] in
+                let written = recorder?.status.totalBytes ?? .max
+                return max(0, own.rest(after: written) - (retention?.balance.reclaimableBytes ?? 0))
+            }
+        }
         storage = StorageGuard(
             directory: place.directory, budget: budget, warning: configuration.warning, control: recorder,
             writtenBytes: { recorder.status.totalBytes },
             retained: { retention?.balance ?? RetentionBalance() },
-            makeRoom: { retention?.makeRoom(for: $0) }, room: { retention?.room ?? 0 }, ledger: program.ledger,
-            owner: program.owner ?? program.channel, recordings: 1 + (program.sources?.sources.count ?? 0),
-            clock: program.clock,
+            makeRoom: { retention?.makeRoom(for: $0) }, room: { retention?.room ?? 0 },
+            promised: { isSource ? companion.promise.bytes : 0 }, ledger: program.ledger,
+            owner: program.owner ?? program.channel,
+            // Those of sources are counted with the program's.
+            recordings: isSource ? 0 : 1 + (program.sources?.videoCount ?? 0), clock: program.clock,
             logger: program.logger)
         (self.program, self.place, self.recorder) = (program, place, recorder)
         (self.retention, self.sources, run) = (retention, sources, companion.run)
@@ -190,6 +212,9 @@ final class Recording: Sendable {
     /// Closes the open file, because nothing comes for now.
     func pause() { recorder.pause() }
 
+    /// What follows up to program time `time`, in nanoseconds, does not come, for `reason`: it is a gap at the end.
+    func miss(until time: Int64, because reason: String) { recorder.miss(until: time, because: reason) }
+
     /// Waits while the disk is more than half of the recorder's queue behind; for a program that no clock paces. Blocks.
     func waitForRoom() { recorder.waitForRoom() }
 
@@ -200,6 +225,7 @@ final class Recording: Sendable {
         storage.stop()
         retention?.stop()
         let all = DispatchGroup()
+        if let (reason, end) = program.rendition?.encoder.missing { miss(until: end, because: reason) }
         sources?.finish(in: all)
         all.enter()
         recorder.finish(deadline: program.clock.now + Self.finishLimit.inNanoseconds) { [place] in
@@ -219,8 +245,10 @@ final class Recording: Sendable {
 
     /// A snapshot.
     var status: RecordingStatus {
-        RecordingStatus(
-            recorder: recorder.status, storage: storage.status, retention: retention?.status,
+        var recorder = recorder.status
+        if let failure = program.rendition?.encoder.failure { recorder.fail(because: failure) }
+        return RecordingStatus(
+            recorder: recorder, storage: storage.status, retention: retention?.status,
             upload: place.uploadStatus, sources: sources?.statuses ?? [])
     }
 

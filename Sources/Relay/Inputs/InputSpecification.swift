@@ -3,6 +3,7 @@
 internal import Ingest
 internal import Media
 internal import Networking
+internal import Program
 
 /// Why an input's text cannot be used: one sentence, without what may be secret.
 struct InputSpecificationError: Error, Equatable, CustomStringConvertible {
@@ -26,8 +27,19 @@ struct InputSpecification {
     private(set) var selection = SourceSelector.Options()
     /// The option that says how the choice is made, if one is given: it needs a choice.
     private(set) var selectionOption: String?
+    /// What is kept ready of what is not shown; nil where nothing is said.
+    private(set) var standby: SourceSelector.Standby?
     /// What a file does while it is neither seen nor heard; nil where nothing is said.
     private(set) var whenOff: WhenOff?
+    /// What is done with its audio to begin with.
+    private(set) var audio = Fader.Settings()
+    /// The option that says so, if one is given: it needs a program of several sources.
+    private(set) var audioOption: String?
+
+    private enum Answer: String, CaseIterable {
+        case yes
+        case no
+    }
 
     /// How long an input may show nothing, and how long it must be healthy.
     private static let timeouts = Duration.milliseconds(200)...Duration.seconds(60)
@@ -41,9 +53,12 @@ struct InputSpecification {
         do {
             var options = try OptionList(behindMark: fragment, of: "input") { $0 }
             name = try options.takeName()
+            standby = try options.takeChoice("standby", of: SourceSelector.Standby.self)
             (selection, selectionOption) = try Self.selection(taking: &options)
+            if let standby { (selection.standby, selectionOption) = (standby, selectionOption ?? "standby") }
             let backups = options.takeAll("backup")
             whenOff = try options.takeChoice("when-off", of: WhenOff.self)
+            (audio, audioOption) = try Self.audio(taking: &options)
             location = try InputLocation(
                 address: try secrets.expand(address), taking: &options, shownAs: address)
             try options.finish()
@@ -54,6 +69,9 @@ struct InputSpecification {
         if let fault = location.fault { throw InputSpecificationError(fault) }
         if whenOff != nil, !location.isFile {
             throw InputSpecificationError("when-off= is for files: \(location) is none.")
+        }
+        if standby != nil, location.isFile {
+            throw InputSpecificationError("standby= is for live inputs: what \(location) does off air is when-off=.")
         }
         if location.isFile, text.contains("#backup=") {
             throw InputSpecificationError("backup= is for live inputs; a file's name may have any character.")
@@ -69,10 +87,6 @@ struct InputSpecification {
             selection.timeout = timeout
             given = "timeout"
         }
-        if let standby = try options.takeChoice("standby", of: SourceSelector.Standby.self) {
-            selection.standby = standby
-            given = "standby"
-        }
         if let text = try options.take("return") {
             let never = "never"
             selection.returnAfter =
@@ -80,6 +94,24 @@ struct InputSpecification {
             given = "return"
         }
         return (selection, given)
+    }
+
+    private static func audio(taking options: inout OptionList) throws -> (Fader.Settings, given: String?) {
+        var settings = Fader.Settings()
+        var given: String?
+        if let text = try options.take("gain") {
+            guard let gain = Double(text), Fader.gains.contains(gain) else {
+                throw options.error(
+                    in: "gain", "is from \(Int(Fader.gains.lowerBound)) to \(Int(Fader.gains.upperBound)), in decibels")
+            }
+            settings.gain = gain
+            given = "gain"
+        }
+        if let answer = try options.takeChoice("muted", of: Answer.self) {
+            settings.isMuted = answer == .yes
+            given = "muted"
+        }
+        return (settings, given)
     }
 
     private static func backups(

@@ -12,6 +12,7 @@ struct PassthroughAir {
     var splicer = PacketSplicer()
     /// What was published.
     private(set) var status = PassthroughStatus()
+    private(set) var rate = MeasuredRate()
     /// The first packet's decoding time, in nanoseconds.
     var first: Int64?
     /// How the tracks are coded that an input had on air last; nil if none was.
@@ -44,6 +45,7 @@ struct PassthroughAir {
     /// Counts a packet that goes on air.
     mutating func note(_ packet: EncodedPacket, of index: Int, isSlate: Bool) {
         status.count(packet)
+        rate.take(packet)
         guard !isSlate, packet.isKeyframe, packet.track != .data else { return }
         let known = packet.track == .video ? shown?.video : shown?.audio
         if known !== packet.description { shown = splicer.stream(of: index) }

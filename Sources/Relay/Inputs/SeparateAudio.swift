@@ -7,29 +7,74 @@ internal import Program
 
 /// The audio input of a channel whose video inputs are switched: open for as long as the channel is. All calls may come
 /// from any thread.
+///
+/// A file or device is opened before the program begins. Live audio is not waited for: there is silence until it comes.
 struct SeparateAudio {
-    let source: any MediaSource
-    let feed: SourceFeed
+    private enum Source {
+        case opened(any MediaSource)
+        case awaited(StandbySource)
+    }
 
-    /// Opens the audio input that `configuration` names; nil if there is none. Blocks until it answers. A file is
-    /// paced as `ofFile` says. Throws ``RelayFailure``.
+    let feed: SourceFeed
+    private let source: Source
+
+    /// Opens the audio input that `configuration` names; nil if there is none. Blocks until a file or a device answers. A
+    /// file is paced as `ofFile` says. Throws ``RelayFailure``.
     init?(
         _ configuration: ChannelConfiguration, ofFile: SourceFeed.Pacing, listening: ChannelListening,
         clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
-        let source = try ChannelInputs.openAudio(configuration) { (location, options) throws(RelayFailure) in
+        guard let location = configuration.audioInput else { return nil }
+        let makeFeed = { (pacing: SourceFeed.Pacing) in
+            SourceFeed(
+                pacing: pacing, frameRate: configuration.frameRate ?? FrameRate(25), audio: .program,
+                leads: location.isReference, hasVideo: false, clock: clock)
+        }
+        if location.isLiveByNature == true, !location.isDevice {
+            let feed = makeFeed(.live(frameRate: nil))
+            let standby = StandbySource(name: location.description, logger: logger) { opening, _ in
+                let source = try listening.open(
+                    location, IngestOptions(), opening: opening, clock: clock, logger: logger)
+                guard source.description.hasAudio else {
+                    source.stop()
+                    throw IngestError.invalidOption(input: location.description, reason: "it has no audio")
+                }
+                source.start(into: feed, video: nil, audio: .program)
+                return StandbySource.Running(source)
+            }
+            listening.whenGivenUp { standby.stop() }
+            standby.start()
+            (self.feed, source) = (feed, .awaited(standby))
+            return
+        }
+        let opened = try ChannelInputs.openAudio(configuration) { (location, options) throws(RelayFailure) in
             try listening.open(location, options, clock: clock, logger: logger)
         }
-        guard let source else { return nil }
-        self.source = source
-        feed = SourceFeed(
-            pacing: source.description.isLive ? .live(frameRate: nil) : ofFile,
-            frameRate: configuration.frameRate ?? FrameRate(25), audio: .program,
-            leads: configuration.audioInput?.isReference == true, hasVideo: false, clock: clock)
+        guard let opened else { return nil }
+        source = .opened(opened)
+        feed = makeFeed(opened.description.isLive ? .live(frameRate: nil) : ofFile)
     }
 
     /// Begins to read. Returns at once.
-    func start() { source.start(into: feed, video: nil, audio: .program) }
+    func start() {
+        if case .opened(let source) = source { source.start(into: feed, video: nil, audio: .program) }
+    }
+
+    /// Ends reading. Returns at once.
+    func stop() {
+        switch source {
+        case .opened(let source): source.stop()
+        case .awaited(let source): source.stop()
+        }
+    }
+
+    /// A snapshot.
+    var status: SourceStatus {
+        switch source {
+        case .opened(let source): source.status
+        case .awaited(let source): source.report.status
+        }
+    }
 
     /// Lets it play along on `stage`, as a source that is heard and never seen. For a program of several sources.
     func source(on stage: Stage) -> Director.Source {

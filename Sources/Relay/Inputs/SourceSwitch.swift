@@ -10,6 +10,8 @@ internal import Synchronization
 /// The inputs of a choice, whatever is made of them: a scene's frames, or a splicer's packets. All calls come from the
 /// queue of ``SourceSwitch``, and none blocks.
 protocol SwitchedSources: AnyObject, Sendable {
+    /// Whether anybody wants what is on air.
+    var isWanted: Bool { get }
     /// What there is to know of an input.
     func report(of input: Int, at now: Timestamp) -> InputReport
     /// Opens an input, again and again until it is closed.
@@ -22,6 +24,10 @@ protocol SwitchedSources: AnyObject, Sendable {
     func air(_ next: SourceSelector.OnAir)
     /// Brings what is on air up to date; called each time after the inputs were looked at.
     func refresh(_ onAir: SourceSelector.OnAir)
+}
+
+extension SwitchedSources {
+    var isWanted: Bool { true }
 }
 
 /// What a choice knows of one of its inputs.
@@ -99,7 +105,7 @@ final class SourceSwitch: Sendable {
     /// Looks at nothing any more. Returns at once.
     func stop() { state.withLock { $0.isStopped = true } }
 
-    /// What is on air; nil before anything is.
+    /// What is on air; nil before anything is, and while all is closed.
     var onAir: SourceSelector.OnAir? { state.withLock { $0.selector.onAir } }
 
     /// Whether the input is to be open.
@@ -119,14 +125,23 @@ final class SourceSwitch: Sendable {
     func answer<Answer>(of sources: [StandbySource], within patience: Int64, known: () -> [Answer?]) -> Answer? {
         let deadline = clock.now + patience
         while true {
-            let (answers, reports) = (known(), sources.map(\.report))
             let isOverdue = clock.now >= deadline
-            let isWaiting = reports[0].failures == 0 && answers[0] == nil
-            if !isWaiting || isOverdue, let answer = answers.lazy.compactMap({ $0 }).first { return answer }
-            let isHopeless = names.indices.allSatisfy { isOpen($0) && reports[$0].failures > 0 }
-            if isOverdue || isHopeless { return nil }
+            if let answer = answer(of: sources, isOverdue: isOverdue, known: known()) { return answer }
+            if isOverdue || isHopeless(sources) { return nil }
             clock.sleep(until: clock.now + Self.pause)
         }
+    }
+
+    /// The same, of what is `known` now.
+    func answer<Answer>(of sources: [StandbySource], isOverdue: Bool, known: [Answer?]) -> Answer? {
+        let isAwaited = known[0] == nil && sources[0].report.failures == 0
+        return isAwaited && !isOverdue ? nil : known.lazy.compactMap { $0 }.first
+    }
+
+    /// Whether opening each of them has failed, or nobody looks at them any more.
+    func isHopeless(_ sources: [StandbySource]) -> Bool {
+        if state.withLock({ $0.isStopped }) { return true }
+        return names.indices.allSatisfy { isOpen($0) && sources[$0].report.failures > 0 }
     }
 
     /// Why a program cannot begin of which no input answers.
@@ -153,7 +168,8 @@ final class SourceSwitch: Sendable {
         let reports = names.indices.filter(isOpen).map { ($0, sources.report(of: $0, at: now)) }
         // What is stopped by its owner is no loss.
         if state.withLock({ $0.isStopped }) { return }
-        for (input, report) in reports { look(at: report, of: input, sources) }
+        handle(.wanted(sources.isWanted, at: now), sources)
+        for (input, report) in reports where isOpen(input) { look(at: report, of: input, sources) }
         handle(.tick(at: now), sources)
         if let onAir { sources.refresh(onAir) }
     }
@@ -205,11 +221,13 @@ final class SourceSwitch: Sendable {
         let name = number.map { names[$0] } ?? "slate"
         let before = state.withLock { state in
             defer {
-                if state.status.onAir != nil { state.status.switches += 1 }
+                if let before = state.status.onAir, before != name { state.status.switches += 1 }
                 (state.status.onAir, state.status.number, state.status.reason) = (name, number, reason.word)
             }
             return state.status.onAir
         }
+        // It was closed meanwhile, because nobody wanted it.
+        if name == before { return }
         recordings.current?.noteEvent(
             "input", "\(name) is on air (\(reason.word)) instead of \(before ?? "nothing")")
         let isLoss = reason == .disconnected || reason == .noVideo || next == .slate

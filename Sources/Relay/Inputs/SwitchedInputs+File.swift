@@ -25,9 +25,13 @@ extension SwitchedInputs: PlayedFile {
     /// The first input, if it is a file.
     var file: (any PlayedFile)? { configuration.input.isFile ? self : nil }
 
-    /// Closes the file whenever `isWanted`, which is asked again and again, is false; if it is to be closed at all.
-    func closeUnless(_ isWanted: @escaping @Sendable () -> Bool) {
-        if whenOff == .close { state.withLock { $0.file.isWanted = isWanted } }
+    /// Keeps only so much of it ready as it is to have whenever `isWanted`, which is asked again and again, is false: a file
+    /// may be closed, and what is live may be, too, or has its keyframes alone decoded.
+    func spareUnless(_ isWanted: @escaping @Sendable () -> Bool) {
+        state.withLock { state in
+            if whenOff == .close { state.file.isWanted = isWanted }
+            if configuration.choice.unseen != .hot { state.isWanted = isWanted }
+        }
     }
 
     func play(from moment: Duration) throws(ControlFailure) {

@@ -22,6 +22,8 @@ final class SwitchedInputs: ProgramInputs {
         var format: VideoFormat?
         var slate: Slate?
         var file = FilePlace()
+        /// Whether somebody wants what is on air; nil if it is kept ready whether or not.
+        var isWanted: (@Sendable () -> Bool)?
         /// What feeds that are gone delivered.
         var delivered = FeedStatus()
     }
@@ -40,10 +42,11 @@ final class SwitchedInputs: ProgramInputs {
     let state: Mutex<State>
 
     /// Opens the inputs that `configuration` names, and waits until one of them says what the program looks like, 10 s at
-    /// most; not at all where there is a slate, `--size` and `--fps`, or a `format`. Throws ``RelayFailure`` if no input answers and there
-    /// is no slate. Switches are noted in the catalogue of what is recorded.
+    /// most; not at all where there is a slate, `--size` and `--fps`. One of several sources does not wait: see
+    /// ``decide(among:_:clock:)``. Throws ``RelayFailure`` if no input answers and there is no slate. Switches are noted in
+    /// the catalogue of what is recorded.
     init(
-        _ configuration: ChannelConfiguration, format: VideoFormat? = nil, listening: ChannelListening,
+        _ configuration: ChannelConfiguration, isOneOfSeveral: Bool = false, listening: ChannelListening,
         recordings: RecordingSlot, clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
         (self.configuration, self.clock, self.logger) = (configuration, clock, logger)
@@ -58,7 +61,7 @@ final class SwitchedInputs: ProgramInputs {
         listening.whenGivenUp { [weak self] in self?.stop() }
         choice.begin(self)
         do throws(RelayFailure) {
-            if let format { try decide(on: format) } else { try chooseFormat() }
+            if !isOneOfSeveral { try Self.decide(among: [self], configuration, clock: clock) }
         } catch {
             stop()
             throw error
@@ -74,7 +77,7 @@ final class SwitchedInputs: ProgramInputs {
         let (sources, slate) = state.withLock { ($0.sources, $0.slate) }
         for source in sources { source.stop() }
         slate?.stop()
-        audio?.source.stop()
+        audio?.stop()
         // One that was just being opened again.
         choice.afterwards {
             for source in sources { source.stop() }
@@ -88,7 +91,7 @@ final class SwitchedInputs: ProgramInputs {
 
 extension SwitchedInputs {
     var statuses: [SourceStatus] {
-        state.withLock { $0.sources }.map(\.report.status) + (audio.map { [$0.source.status] } ?? [])
+        state.withLock { $0.sources }.map(\.report.status) + (audio.map { [$0.status] } ?? [])
     }
 
     var selection: SelectionStatus? { choice.status }
@@ -107,16 +110,37 @@ extension SwitchedInputs {
 // MARK: The program's shape
 
 extension SwitchedInputs {
-    /// Waits until it is known what the program looks like.
-    private func chooseFormat() throws(RelayFailure) {
+    /// Waits until one of `all`, which are open side by side, says what the program of this configuration looks like. One
+    /// behind the first counts when those before it have failed, or 10 s are over.
+    static func decide(
+        among all: [SwitchedInputs], _ configuration: ChannelConfiguration, clock: any MonotonicClock
+    ) throws(RelayFailure) {
         let isGiven = configuration.slate != nil && configuration.size != nil && configuration.frameRate != nil
-        let sources = state.withLock { $0.sources }
-        let native = choice.answer(of: sources, within: isGiven ? 0 : SourceSwitch.patience) {
-            state.withLock { $0.inputs.map(\.description?.video) }
+        let deadline = clock.now + (isGiven ? 0 : SourceSwitch.patience)
+        var format: VideoFormat?
+        while format == nil {
+            let isOverdue = clock.now >= deadline
+            let candidates = isOverdue ? all[...] : all.prefix(1 + all.prefix { $0.isHopeless }.count)
+            if let native = candidates.lazy.compactMap({ $0.native(isOverdue: isOverdue) }).first {
+                format = ChannelInputs.shape(native, configuration)
+            } else if isOverdue || all.allSatisfy(\.isHopeless) {
+                guard configuration.slate != nil else { throw all[0].choice.noAnswer(of: all[0].sources) }
+                format = defaultFormat(configuration)
+            } else {
+                clock.sleep(until: clock.now + SourceSwitch.pause)
+            }
         }
-        if let native { return try decide(on: ChannelInputs.shape(native, configuration)) }
-        guard configuration.slate != nil else { throw choice.noAnswer(of: sources) }
-        try decide(on: Self.defaultFormat(configuration))
+        guard let format else { return }
+        for inputs in all { try inputs.decide(on: format) }
+    }
+
+    private var sources: [StandbySource] { state.withLock { $0.sources } }
+    private var isHopeless: Bool { choice.isHopeless(sources) }
+
+    /// What its video looks like, as far as an input has answered that counts.
+    private func native(isOverdue: Bool) -> VideoFormat? {
+        choice.answer(
+            of: sources, isOverdue: isOverdue, known: state.withLock { $0.inputs.map(\.description?.video) })
     }
 
     /// The shape of a program whose inputs are all absent.
@@ -183,7 +207,8 @@ extension SwitchedInputs {
             pacing: description.isLive ? .live(frameRate: video.frameRate) : .paced, frameRate: format.frameRate,
             audio: .program, leads: configuration.inputs[index].isReference,
             standsUnseen: stands,
-            keepsPackets: configuration.keepsPackets && description.isLive ? delay : nil, clock: clock)
+            keepsPackets: configuration.keepsPackets && description.isLive ? delay : nil, wanted: stage.packets,
+            clock: clock)
         replace(index, by: feed)
         stage.add(feed)
         return (feed, format)
@@ -226,7 +251,14 @@ extension SwitchedInputs: SwitchedSources {
         source(input).decode(onlyKeyframes: decoding == .keyframes)
     }
 
+    var isWanted: Bool { state.withLock { $0.isWanted }?() ?? true }
+
     func close(_ input: Int) {
+        // What is closed because nobody wants it leaves its last frame.
+        let feed = state.withLock { $0.inputs[input].feed }
+        if let last = feed?.newestFrame, scene(of: .source(input)) == stage.scene {
+            stage.show(Scene(video: .still(last), audio: nil))
+        }
         source(input).stop()
         replace(input, by: nil)
         state.withLock { $0.inputs[input] = Input() }
@@ -266,6 +298,7 @@ extension FeedStatus {
         sum.framesIn += right.framesIn
         sum.framesDropped += right.framesDropped
         sum.framesRepeated += right.framesRepeated
+        sum.framesLate += right.framesLate
         sum.silentSamples += right.silentSamples
         sum.cutSamples += right.cutSamples
         sum.resyncs += right.resyncs

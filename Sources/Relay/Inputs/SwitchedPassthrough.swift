@@ -155,16 +155,16 @@ final class SwitchedPassthrough: ChannelProgram {
     var status: ChannelStatus {
         let sources = state.withLock { $0.sources }
         var reports = sources.map(\.report.status)
-        let passed = airState.withLock { air in
+        let (passed, rate) = airState.withLock { air in
             for index in reports.indices { reports[index].silentTracks = air.splicer.silentTracks(of: index) }
             var passed = air.status
             passed.undecodableFrames = air.splicer.timelineCounts.undecodableFrames
-            return passed
+            return (passed, air.rate.rate)
         }
         var status = ChannelStatus(
             sources: reports, selection: choice.status, feed: FeedStatus(),
             program: ProgramStatus(), encoder: EncoderStatus(),
-            frameRate: description.video?.nominalRate ?? FrameRate(25), outputs: [])
+            frameRate: description.video?.nominalRate ?? rate ?? FrameRate(25), outputs: [])
         status.passthrough = passed
         status.passthrough?.movedPackets = sink.counts.moved
         status.monitor = monitor?.status

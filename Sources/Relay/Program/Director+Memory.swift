@@ -14,19 +14,21 @@ extension Director {
         fileprivate var transition: TransitionRequest
         fileprivate var faders: [String: Fader.Settings]
         fileprivate var overlays: [OverlayDesk.Memory]
-        fileprivate var runDown: RunDown?
-        /// The segment that was under way, or held.
-        fileprivate var segment: Int?
+        fileprivate var runDown: RunDownMemory?
     }
 
     /// What was chosen so far.
     var memory: Memory {
-        state.withLock { state in
+        let runDown = runDownMemory
+        return state.withLock { state in
             Memory(
                 scene: onAir(&state).now.scene, preview: state.preview, transition: state.transition,
-                faders: Dictionary(sources.map { ($0.name, $0.stage.fader.settings) }) { $1 },
-                overlays: overlays.memory, runDown: state.desk?.player.runDown,
-                segment: state.desk?.player.currentSegment)
+                faders: Dictionary(
+                    sources.compactMap { source in source.stage.fader.changed.map { (source.name, $0) } }
+                ) {
+                    $1
+                },
+                overlays: overlays.memory, runDown: runDown)
         }
     }
 
@@ -41,7 +43,7 @@ extension Director {
             if isRight(memory.preview) { state.preview = memory.preview }
             if (try? transition(memory.transition)) != nil { state.transition = memory.transition }
         }
-        if restoreRunDown(memory.runDown, at: memory.segment) { return }
+        if restoreRunDown(memory.runDown) { return }
         if isRight(memory.scene) { _ = show(by: .cut, at: nil) { _ in memory.scene } }
     }
 }

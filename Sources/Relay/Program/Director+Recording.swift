@@ -29,11 +29,31 @@ extension Director {
             return SceneEvent(
                 name: change.scene.name, layout: change.scene.layout.layout.rawValue,
                 sources: change.scene.layout.sources, frame: goesOn ? change.frame.number : frame.number,
-                transition: goesOn ? change.kind : "cut",
+                run: recording.run, transition: goesOn ? change.kind : "cut",
                 seconds: goesOn ? length(of: change) : nil,
-                details: change.scene.layout.details)
+                details: details(of: change, at: frame, withWay: goesOn))
         }
         if let event { recording.noteEvent(SceneEvent.kind, event.text) }
+    }
+
+    /// All that a run-down needs to show the same again: `frame` is the one at which it is told.
+    private func details(of change: Change, at frame: FrameIndex, withWay: Bool) -> [String] {
+        var details = change.scene.layout.details
+        if let overlays = change.scene.layout.overlays, !overlays.isEmpty {
+            details.append(SceneEvent.detail("overlays", overlays.joined(separator: "+")))
+        }
+        if withWay, change.frames > 0, change.easing != .linear {
+            details.append(SceneEvent.detail("easing", change.easing.rawValue))
+        }
+        let audio = change.audio ?? audio.text
+        if audio != AudioChoice.follow.text { details.append(SceneEvent.detail("audio", audio)) }
+        if let clip = change.clip {
+            let since = withWay ? 0 : max(0, frame - change.frame)
+            let position = clip.start + format.frameRate.timeBase.duration(since)
+            details.append(SceneEvent.detail("file", clip.path))
+            details.append(SceneEvent.detail("in", "\(DecimalSeconds(position))s"))
+        }
+        return details
     }
 
     /// How long the transition to a scene takes, in seconds; nil for a cut.

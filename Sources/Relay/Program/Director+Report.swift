@@ -18,6 +18,7 @@ extension Director {
             audioFrom: audio.text,
             sources: sources.map { self.report(of: $0, seen: seen, preview: preview.layout.sources) },
             scenes: scenes.map(\.name))
+        report.levels = stage.meter.levels
         (report.sceneName, report.previewName) = (change.scene.name, preview.name)
         (report.overlays, report.stingers) = (overlays.reports, stingers.map(\.name))
         report.changes = waiting.map { change in
@@ -41,8 +42,10 @@ extension Director {
         var report = ProgramReport.Source(
             name: source.name, input: source.input(), isOnAir: seen.contains(source.name),
             isInPreview: preview.contains(source.name), gain: settings.gain, isMuted: settings.isMuted,
-            delay: settings.delay, levels: source.stage.meter.levels)
+            audioOffset: settings.offset, levels: source.stage.meter.levels)
         report.whenOff = source.file?.whenOff.rawValue
+        let delivered = source.delivered?()
+        (report.framesLate, report.framesDropped) = (delivered?.framesLate, delivered?.framesDropped)
         return report
     }
 
@@ -80,17 +83,14 @@ extension Director {
 
     private static let farthestSeek = 86_400.0 * 7
 
-    /// Whether a source is seen or heard, in the preview, or will be seen or heard.
-    func isWanted(_ name: String) -> Bool {
-        switch audio {
-        case .mix, .source(name): return true
-        case .follow, .source: break
-        }
+    /// Whether a source is seen, in the preview, or will be seen; or is heard or will be, if that is `orHeard`.
+    func isWanted(_ name: String, orHeard: Bool) -> Bool {
+        if orHeard, audio == .mix || audio == .source(name) { return true }
         return state.withLock { state in
             let (now, before) = onAir(&state)
             let coming = state.changes.filter { $0.frame > now.frame }
             let layouts = ([now] + [before].compactMap(\.self) + coming).map(\.scene.layout) + [state.preview.layout]
-            return layouts.contains { $0.sources.contains(name) } || state.desk?.shows(name) == true
+            return layouts.contains { $0.sources.contains(name) } || state.desk?.shows(name, orPlays: orHeard) == true
         }
     }
 }
@@ -102,11 +102,12 @@ extension RunDownDesk {
         if formerChange == frame { (formerEnd, formerChange) = (nil, nil) }
     }
 
-    /// Whether the run-down is under way and has this source.
-    fileprivate func shows(_ name: String) -> Bool {
+    /// Whether the run-down is under way and shows this source, or plays its audio if that is `orPlays`.
+    fileprivate func shows(_ name: String, orPlays: Bool) -> Bool {
         guard player.state == .running || player.state == .held else { return false }
         return player.runDown.segments.contains { segment in
-            segment.audio == .source(name) || segment.views.contains { $0.layout.sources.contains(name) }
+            let isHeard = segment.audio == .source(name) || segment.audio == .mix
+            return (orPlays && isHeard) || segment.views.contains { $0.layout.sources.contains(name) }
         }
     }
 }

@@ -16,6 +16,18 @@ struct RunDownPlaying: Sendable {
     let logger: Logger
 }
 
+/// What is remembered of a run-down while its channel is closed.
+struct RunDownMemory {
+    let runDown: RunDown
+    /// The one that the configuration named.
+    let configured: RunDown?
+    /// The segment that was under way, or held; nil where none was.
+    let segment: Int?
+    let isHeld: Bool
+    /// Whether something else was on air.
+    let isCutAway: Bool
+}
+
 /// A run-down that is loaded: its player, and the files that are open for it.
 struct RunDownDesk {
     var player: RunDownPlayer
@@ -38,7 +50,7 @@ struct RunDownDesk {
             case .ready(let frames): if !isStarted { player.ready(id, frames: frames) }
             case .failed(let reason): player.failed(id, reason)
             }
-            if isStarted, let end = clip.end { player.ended(id, at: end) }
+            if isStarted, let end = clip.end { player.ended(id, at: end, fault: clip.fault) }
         }
     }
 }
@@ -131,14 +143,20 @@ extension Director {
     private func show(
         _ showing: RunDownPlayer.Showing, at frame: FrameIndex, _ desk: RunDownDesk, _ state: inout State
     ) {
-        let clip = showing.clip.flatMap { desk.clips[$0]?.stage }
+        let clip = showing.clip.flatMap { desk.clips[$0] }
         let start = stage.show(
-            scene(of: showing.view.layout, clip: clip, audio: showing.audio),
+            scene(of: showing.view.layout, clip: clip?.stage, audio: showing.audio),
             by: look(showing.change.kind, showing.change.easing, showing.change.color), frames: showing.frames,
             at: frame)
         let scene = Named(layout: showing.view.layout, name: showing.view.name)
-        state.note(
-            Change(frame: start, frames: showing.frames, scene: scene, kind: showing.change.kind.rawValue))
+        var change = Change(
+            frame: start, frames: showing.frames, scene: scene, kind: showing.change.kind.rawValue,
+            easing: showing.change.easing, audio: showing.audio.word)
+        if let id = showing.clip, let clip {
+            change.clip = RunDown.Clip(
+                clip.clip.path, start: clip.clip.start + desk.player.played(id, by: start))
+        }
+        state.note(change)
     }
 }
 
@@ -170,11 +188,18 @@ extension Director {
     }
 
     /// Puts a run-down in the place of the one that is there, whose files are let go when something else is on air.
-    func load(_ runDown: RunDown) {
+    func load(_ runDown: RunDown, isConfigured: Bool = false) {
         state.withLock { state in
+            if isConfigured { state.configured = runDown }
             let old = state.desk
             var desk = RunDownDesk(player: RunDownPlayer(runDown, rate: format.frameRate))
             desk.former = (old?.former ?? []) + (old?.clips.values.map(\.self) ?? [])
+            // What an operator will put on air then is no less a cut.
+            let next = stage.nextFrame
+            for change in state.changes where change.frame > next {
+                desk.player.cut(at: change.frame, fade: change.frames)
+                desk.noteChange(at: change.frame, frames: change.frames)
+            }
             state.desk = desk
         }
     }
@@ -210,17 +235,32 @@ extension Director {
         } while playing.clock.now < deadline
     }
 
-    /// Loads the run-down again that was there, and goes on with its segment; another that the configuration names by now
-    /// comes before it. Returns whether one is running.
-    func restoreRunDown(_ runDown: RunDown?, at segment: Int?) -> Bool {
-        let loaded = state.withLock { $0.desk?.player.runDown }
-        guard let runDown, loaded == nil || loaded == runDown else { return loaded != nil }
-        if loaded == nil { load(runDown) }
-        guard let segment else {
-            if loaded != nil { _ = try? perform(.stop) }
+    /// What there is to know of the run-down for the next time that the channel is opened.
+    var runDownMemory: RunDownMemory? {
+        state.withLock { state in
+            guard let player = state.desk?.player else { return nil }
+            return RunDownMemory(
+                runDown: player.runDown, configured: state.configured, segment: player.currentSegment,
+                isHeld: player.hold.isHeld, isCutAway: player.hold.isCutAway)
+        }
+    }
+
+    /// Loads the run-down again that was there, and goes on with its segment, or holds it; another that the configuration
+    /// names by now comes before it. Returns whether a run-down says what is on air.
+    func restoreRunDown(_ memory: RunDownMemory?) -> Bool {
+        let (configured, loaded) = state.withLock { ($0.configured, $0.desk?.player.runDown) }
+        guard let memory, memory.configured == configured else { return loaded != nil }
+        if loaded != memory.runDown { load(memory.runDown) }
+        guard let segment = memory.segment else {
+            _ = try? perform(.stop)
             return false
         }
-        return (try? perform(.start(segment: segment))) != nil
+        guard memory.isHeld else { return (try? perform(.start(segment: segment))) != nil }
+        return state.withLock { state in
+            let frame = max(state.desk?.next ?? 0, stage.nextFrame)
+            try? state.desk?.player.start(held: segment, isCutAway: memory.isCutAway, at: frame)
+            return !memory.isCutAway
+        }
     }
 
     /// Lets go of all files.
@@ -245,6 +285,18 @@ extension RunDownPlayer {
         case .hold: try hold(at: frame)
         case .resume: try resume(at: frame)
         case .follow: try follow(at: frame)
+        }
+    }
+}
+
+extension RunDown.Audio {
+    /// The word that a run-down has for it; nil where the program's choice holds.
+    fileprivate var word: String? {
+        switch self {
+        case .standard: nil
+        case .follow: "follow"
+        case .mix: "mix"
+        case .source(let name): name
         }
     }
 }

@@ -19,6 +19,8 @@ final class Director: Sendable {
         var hasVideo = true
         /// Plays its file; nil if it is none.
         var file: (any PlayedFile)?
+        /// What became of its frames; nil where nobody counts.
+        var delivered: (@Sendable () -> FeedStatus)?
         /// What of it is on air.
         let input: @Sendable () -> String?
     }
@@ -49,6 +51,11 @@ final class Director: Sendable {
         let scene: Named
         /// How it comes, in a word.
         let kind: String
+        var easing = Easing.linear
+        /// Whose audio is heard with it, in a word; what the program has where nobody says otherwise without it.
+        var audio: String?
+        /// The run-down's file in it, from where that is at ``frame``.
+        var clip: RunDown.Clip?
     }
 
     struct Named {
@@ -61,8 +68,9 @@ final class Director: Sendable {
         var changes: [Change]
         var preview: Named
         var transition = TransitionRequest(.fade)
-        /// The run-down that is loaded.
+        /// The run-down that is loaded, and the one that the configuration names.
         var desk: RunDownDesk?
+        var configured: RunDown?
         var told: Told?
     }
 
@@ -209,11 +217,11 @@ extension Director: ControlledProgram {
         }
     }
 
-    func take() throws(ControlFailure) -> Int64 { swap(by: .cut) }
+    func take() throws(ControlFailure) -> Int64 { try swap(by: .cut) }
 
     func auto() throws(ControlFailure) -> Int64 {
         let transition = try transition(state.withLock { $0.transition })
-        return swap(by: transition)
+        return try swap(by: transition)
     }
 
     func snapshot(of name: String, width: Int) throws(ControlFailure) -> [UInt8] {
@@ -229,24 +237,38 @@ extension Director: ControlledProgram {
 
     func change(_ name: String, _ request: SourceRequest) throws(ControlFailure) {
         let source = try source(name, otherwise: .notFound)
-        if let gain = request.gain, !(-60...20).contains(gain) {
+        if let gain = request.gain, !Fader.gains.contains(gain) {
             throw ControlFailure(.unusable, "gain is from -60 to 20 dB.")
         }
-        if let delay = request.delay, !(0...Fader.longestDelay).contains(delay) {
-            throw ControlFailure(.unusable, "delay is from 0 to \(Int(Fader.longestDelay)) s.")
-        }
+        if let offset = request.audioOffset { try check(offset: offset, of: source) }
         try play(source, request)
         source.stage.fader.change { settings in
             if let gain = request.gain { settings.gain = gain }
             if let isMuted = request.muted { settings.isMuted = isMuted }
-            if let delay = request.delay { settings.delay = delay }
+            if let offset = request.audioOffset { settings.offset = offset }
         }
     }
 
-    private func swap(by transition: Way) -> Int64 {
-        show(by: transition, at: nil) { state in
-            defer { state.preview = onAir(&state).now.scene }
-            return state.preview
+    private func check(offset: Double, of source: Source) throws(ControlFailure) {
+        guard (Fader.earliest...Fader.latest).contains(offset) else {
+            throw ControlFailure(.unusable, "audioOffset is from \(Fader.earliest) to \(Int(Fader.latest)) s.")
+        }
+        guard let most = source.stage.mostAhead, -offset > most else { return }
+        let text = (most * 1000).rounded(.down) / 1000
+        throw ControlFailure(
+            .unusable,
+            "The audio of \(source.name) can be \(text) s earlier, half of what is buffered of it: a longer latency= of "
+                + "its input allows more.")
+    }
+
+    /// Puts the preview on air, and what was there into the preview. A run-down's own file cannot be put back by its name, but
+    /// by going on with the run-down: what was in the preview stays there then.
+    private func swap(by transition: Way) throws(ControlFailure) -> Int64 {
+        try check(state.withLock { $0.preview.layout })
+        return show(by: transition, at: nil) { state in
+            let (now, preview) = (onAir(&state).now, state.preview)
+            if now.clip == nil { state.preview = now.scene }
+            return preview
         }
     }
 
@@ -259,7 +281,10 @@ extension Director: ControlledProgram {
             let start = stage.show(
                 self.scene(of: scene.layout), by: transition.look, frames: transition.frames,
                 stinger: transition.stinger, at: frame)
-            state.note(Change(frame: start, frames: transition.frames, scene: scene, kind: transition.kind))
+            state.note(
+                Change(
+                    frame: start, frames: transition.frames, scene: scene, kind: transition.kind,
+                    easing: transition.look.easing))
             state.desk?.player.cut(at: start, fade: transition.frames)
             state.desk?.noteChange(at: start, frames: transition.frames)
             _ = onAir(&state)

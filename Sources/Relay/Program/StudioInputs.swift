@@ -21,8 +21,9 @@ final class StudioInputs: ProgramInputs {
     /// How long the program's beginning waits for the file of a run-down's first segment.
     private static let patience = Duration.seconds(10)
 
-    /// Opens the sources that `configuration` names, and waits until the first says what the program looks like, as
-    /// ``SwitchedInputs`` does; without sources the run-down's first file says it. Throws ``RelayFailure``.
+    /// Opens the sources that `configuration` names, all at once, and waits until one says what the program looks like: see
+    /// ``SwitchedInputs/decide(among:_:clock:)``. Without sources the run-down's first file says it. Throws
+    /// ``RelayFailure``.
     init(
         _ configuration: ChannelConfiguration, listening: ChannelListening, recordings: RecordingSlot,
         clock: any MonotonicClock, logger: Logger
@@ -32,7 +33,7 @@ final class StudioInputs: ProgramInputs {
             for index in configuration.sources.indices {
                 sources.append(
                     try SwitchedInputs(
-                        configuration.alone(index), format: sources.first?.format, listening: listening,
+                        configuration.alone(index), isOneOfSeveral: true, listening: listening,
                         recordings: recordings, clock: clock, logger: logger))
             }
             audio = try SeparateAudio(configuration, ofFile: .paced, listening: listening, clock: clock, logger: logger)
@@ -42,28 +43,30 @@ final class StudioInputs: ProgramInputs {
         }
         self.sources = sources
         names = configuration.sources.map(\.name)
-        if let first = sources.first {
-            format = first.format
-        } else {
-            do throws(RelayFailure) {
-                format = try Self.format(of: configuration, listening: listening, logger: logger)
-            } catch {
-                audio?.source.stop()
-                throw error
-            }
-        }
         let overlays: OverlayDesk
         do throws(RelayFailure) {
+            if let first = sources.first {
+                try SwitchedInputs.decide(among: sources, configuration, clock: clock)
+                format = first.format
+            } else {
+                format = try Self.format(of: configuration, listening: listening, logger: logger)
+            }
             overlays = try OverlayDesk(configuration.overlays, format: format)
             stingers = try StingerReel.all(configuration.stingers, format: format, logger: logger)
         } catch {
             for source in sources { source.stop() }
-            audio?.source.stop()
+            audio?.stop()
             throw error
         }
-        for source in sources { stage.add(source.stage) }
+        for (source, inputs) in zip(configuration.sources, sources) {
+            inputs.stage.fader.begin(with: source.audio)
+            stage.add(inputs.stage)
+        }
         var heard = zip(configuration.sources, sources).map { configuration, inputs in
-            Director.Source(name: configuration.name, stage: inputs.stage, file: inputs.file) {
+            Director.Source(
+                name: configuration.name, stage: inputs.stage, file: inputs.file,
+                delivered: { inputs.feedStatuses.video }
+            ) {
                 inputs.selection?.onAir
             }
         }
@@ -75,10 +78,12 @@ final class StudioInputs: ProgramInputs {
             playing: RunDownPlaying(directory: configuration.runDownDirectory, clock: clock, logger: logger))
         self.director = director
         for (source, inputs) in zip(configuration.sources, sources) {
-            inputs.closeUnless { [weak director] in director?.isWanted(source.name) ?? true }
+            // With keyframes audio goes on.
+            let heard = source.selection.unseen != .keyframes
+            inputs.spareUnless { [weak director] in director?.isWanted(source.name, orHeard: heard) ?? true }
         }
         guard let runDown = configuration.runDown else { return }
-        director.load(runDown)
+        director.load(runDown, isConfigured: true)
         do throws(ControlFailure) {
             try director.beginRunDown(patience: Self.patience)
         } catch {
@@ -112,11 +117,11 @@ final class StudioInputs: ProgramInputs {
         director?.endRunDown()
         for stinger in stingers { stinger.stop() }
         for source in sources { source.stop() }
-        audio?.source.stop()
+        audio?.stop()
     }
 
     var statuses: [SourceStatus] {
-        sources.flatMap(\.statuses) + (audio.map { [$0.source.status] } ?? [])
+        sources.flatMap(\.statuses) + (audio.map { [$0.status] } ?? [])
     }
 
     var feedStatuses: (video: FeedStatus, audio: FeedStatus?) {
@@ -128,7 +133,11 @@ final class StudioInputs: ProgramInputs {
 
     var parts: [PartStatus]? {
         let seen = director?.seen ?? []
-        return zip(names, sources).map { PartStatus(name: $0, isOnAir: seen.contains($0), selection: $1.selection) }
+        return zip(names, sources).map { name, inputs in
+            PartStatus(
+                name: name, isOnAir: seen.contains(name), selection: inputs.selection, feed: inputs.feedStatuses.video,
+                levels: inputs.stage.meter.levels)
+        }
     }
 
     var failure: String? { nil }

@@ -136,10 +136,11 @@ struct RecordingsExportCommand: BlockingCommand {
         defer { bar.clear() }
         var exporter: ClipExporter
         do {
-            exporter = try ClipExporter(
-                ClipRequest(
-                    files: selection.files, range: selection.range, isExact: exact, output: output, replaces: force,
-                    version: RelayVersion.text))
+            var request = ClipRequest(
+                files: selection.files, range: selection.range, isExact: exact, output: output, replaces: force,
+                version: RelayVersion.text)
+            request.reserve = ExportOutput.reserve(of: output, recordings: options.directory)
+            exporter = try ClipExporter(request)
         } catch let failure as ClipFailure where failure.isDifference {
             Terminal.put("note: \(failure) It is coded again where it has to be.\n")
             return try stitch([selection], to: output)
@@ -165,25 +166,29 @@ struct RecordingsExportCommand: BlockingCommand {
         } catch let error as EncoderError where exact {
             bar.clear()
             Terminal.put("note: \(error); it is stitched.\n")
-            return try stitch([selection], to: output)
+            return try stitch([selection], to: output, signals)
         }
     }
 }
 
 extension RecordingsExportCommand {
     /// Makes one file of the ranges, frame by frame.
-    private func stitch(_ selections: [ExportSelection], to output: String) throws -> ExitStatus {
+    private func stitch(
+        _ selections: [ExportSelection], to output: String, _ signals: HeldSignals = HeldSignals()
+    ) throws -> ExitStatus {
         var clips: [StitchClip] = []
+        var end: Int64?
         for selection in selections {
-            var pieces = selection.pieces
+            var pieces = selection.pieces(behind: end)
             if !clips.isEmpty, !pieces.isEmpty { pieces[0].transition = transition }
             clips += pieces
+            end = selection.range.upperBound
         }
-        let request = StitchRequest(
+        var request = StitchRequest(
             clips: clips, settings: StitchSettings(), output: output, replaces: force, version: RelayVersion.text)
+        request.reserve = ExportOutput.reserve(of: output, recordings: options.directory)
         let bar = ProgressBar()
         defer { bar.clear() }
-        let signals = HeldSignals()
         do {
             let job = try StitchJob(request, isCancelled: { signals.first != nil })
             let report = try job.run(

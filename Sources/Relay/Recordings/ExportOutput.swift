@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Glibc
+internal import Segmenter
 
 /// Where a clip may go. Not among the recordings: whatever lies there is taken for one, uploaded and kept; and not in
 /// the place of one.
@@ -22,6 +24,16 @@ enum ExportOutput {
     static func original(of output: String, in paths: [String]) -> String? {
         guard let own = identity(output) else { return nil }
         return paths.first { identity($0).map { $0 == own } ?? false }
+    }
+
+    /// Bytes that stay free where `output` is made: in the file system of the recordings what the storage guard keeps free for
+    /// them by default.
+    static func reserve(of output: String, recordings directory: String) -> Int64 {
+        let parent = output.lastIndex(of: "/").map { String(output[...$0]) } ?? "."
+        guard let one = identity(parent), let other = identity(directory), one.0 == other.0,
+            let capacity = try? SystemFreeSpace().space(at: directory).capacity
+        else { return 0 }
+        return StorageBudget(videoBitrate: 0, audioBitrate: 0, duration: .zero, capacity: capacity).reserveBytes
     }
 
     private static func identity(_ path: String) -> (dev_t, ino_t)? {

@@ -76,15 +76,24 @@ struct ExportSelection {
 
     /// What of which file is in the range, for stitching, with the frames that were on air at its ends. Files that follow
     /// each other are taken whole at their joins, so that no frame is lost there or comes twice.
-    var pieces: [StitchClip] {
-        spans.compactMap { span in
-            let from = max(0, range.lowerBound - span.start)
+    var pieces: [StitchClip] { pieces(behind: nil) }
+
+    /// The same behind a range that ended at `end`, milliseconds since 1970: a frame that both ranges share was shown there.
+    func pieces(behind end: Int64?) -> [StitchClip] {
+        var begin = range.lowerBound
+        var follows = false
+        if let end, begin >= end, (begin - end) * 1_000_000 < max(1, spans.first?.frameDuration ?? 0) {
+            (begin, follows) = (end, true)
+        }
+        return spans.enumerated().compactMap { index, span in
+            let from = max(0, begin - span.start)
             let end = span.end.map { min($0, range.upperBound) } ?? range.upperBound
             guard end > span.start + from else { return nil }
             var piece = StitchClip(path: span.path)
             if from > 0 { piece.from = .milliseconds(from) }
             if end != span.end { piece.to = .milliseconds(end - span.start) }
-            piece.coversEnds = true
+            (piece.coversEnds, piece.takesBegun) = follows && index == 0 ? (false, true) : (true, false)
+            piece.mayBeEmpty = spans.count > 1
             return piece
         }
     }

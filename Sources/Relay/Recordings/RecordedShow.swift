@@ -1,107 +1,132 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Catalogue
-internal import Foundation
 internal import Media
+internal import Program
 internal import Stitcher
 
 /// What was on air in a program of several sources, as a run-down that can be edited and rendered from the recordings of
 /// the sources. Pure.
 struct RecordedShow {
     /// One scene, for so many frames.
-    private struct Part {
+    struct Part {
         let scene: SceneEvent
         let frames: Int64
     }
 
+    /// One source, and its recording.
+    struct Source {
+        let name: String
+        /// How much later than the show its recording begins; nil where nothing was recorded of it.
+        let lead: Duration?
+    }
+
     /// The channel whose program it was.
     let channel: String
-    /// Milliseconds since 1970, from the first frame to behind the last.
+    /// Milliseconds since 1970: a moment within the first frame, and one within the last.
     let range: Range<Int64>
-    /// All sources that are seen.
-    let sources: [String]
-    private let parts: [Part]
+    let rate: FrameRate
+    /// All sources that are seen or heard.
+    let sources: [Source]
+    /// Whether the program's own audio is heard: what had it was not recorded beside it.
+    let needsAudio: Bool
+    let parts: [Part]
 
     /// What was on air between `limits`, in milliseconds since 1970, in the program of `channel` or of the only one.
     init(
         of segments: [CatalogueSegment], _ events: [CatalogueEvent], channel: String?, limits: Range<Int64>?
     ) throws(ClipFailure) {
         let told = try SceneChange.told(segments, events, channel: channel)
+        let files = told.files
         // Whoever asks for a thousand years means the end.
         let nanoseconds = { (time: Int64) in TimeBase.milliseconds.rescale(time, to: .nanoseconds) }
-        let limits = limits.map { nanoseconds($0.lowerBound)..<nanoseconds($0.upperBound) } ?? .min..<Int64.max
-        var shown: [(change: SceneChange, time: Range<Int64>)] = []
-        for (index, change) in told.changes.enumerated() {
-            let end = min(index + 1 < told.changes.count ? told.changes[index + 1].time : .max, change.end)
-            guard change.time < end else { continue }
-            let time = (change.time..<end).clamped(to: limits)
-            if !time.isEmpty { shown.append((change, time)) }
+        let limits = limits.map { limits in
+            let first = files.place(at: nanoseconds(limits.lowerBound))
+            return first..<max(first, files.place(at: nanoseconds(limits.upperBound), roundedUp: true))
         }
-        guard let first = shown.first, let last = shown.last else {
+        let shown = told.shown.compactMap { change -> (scene: SceneEvent, place: Range<Int64>)? in
+            let seen = change.place.clamped(to: limits ?? change.place)
+            let late = change.late + seen.lowerBound - change.place.lowerBound
+            return seen.isEmpty
+                ? nil : (late > 0 ? change.scene.goingOn(after: late, at: files.rate) : change.scene, seen)
+        }
+        guard let first = shown.first?.place.lowerBound, let end = shown.last?.place.upperBound, first < end else {
             throw ClipFailure("Nothing was on air in \(told.channel) then, as far as the catalogue says.")
         }
-        let frame = { (time: Int64) in
-            (time - first.time.lowerBound + first.change.frameDuration / 2) / first.change.frameDuration
-        }
-        self.channel = told.channel
-        range = first.time.lowerBound / 1_000_000..<(last.time.upperBound + 999_999) / 1_000_000
-        sources = Set(shown.flatMap(\.change.scene.sources)).sorted()
+        (self.channel, rate) = (told.channel, files.rate)
         // What is between two runs belongs to the scene before: the exporter fills it, too.
-        let starts = shown.map { frame($0.time.lowerBound) } + [frame(last.time.upperBound)]
-        parts = zip(shown, zip(starts, starts.dropFirst())).compactMap { shown, frames in
-            let scene = shown.change.time < shown.time.lowerBound ? shown.change.scene.cut : shown.change.scene
-            return frames.0 < frames.1 ? Part(scene: scene, frames: frames.1 - frames.0) : nil
+        let starts = shown.map(\.place.lowerBound) + [end]
+        let parts = zip(shown, zip(starts, starts.dropFirst())).compactMap { shown, frames in
+            frames.0 < frames.1 ? Part(scene: shown.scene, frames: frames.1 - frames.0) : nil
         }
-        frameDuration = first.change.frameDuration
-    }
-
-    private let frameDuration: Int64
-
-    /// The run-down in YAML; `directory` has the recordings, and comments say how to render it.
-    func text(directory: String, from: String, to: String) -> String {
-        var lines = ["# What \(channel) showed from \(from) to \(to). To render it:"]
-        for source in sources {
-            lines.append(
-                "#   relay recordings export \(directory) --channel \(channel)-\(source) --from \(from) --to \(to) --exact"
-                    + " -o \(source).mp4")
-        }
-        let inputs = sources.map { " --input \($0).mp4#name=\($0)" }.joined()
-        lines.append("#   relay render show.yaml\(inputs) -o show.mp4")
-        lines.append("segments:")
-        for part in parts { lines.append("  - {\(Self.scene(part.scene)), frames: \(part.frames)\(change(part))}") }
-        return lines.map { $0 + "\n" }.joined()
-    }
-
-    private static func scene(_ scene: SceneEvent) -> String {
-        if scene.layout == "slate" { return "scene: slate" }
-        if scene.layout == "single", let source = scene.sources.first { return "source: \(quoted(source))" }
-        let options = Dictionary(
-            scene.details.compactMap { detail in
-                detail.firstIndex(of: "=").map { (detail[..<$0], detail[detail.index(after: $0)...]) }
+        self.parts = parts
+        // A frame can be named to the millisecond only by a moment well within it.
+        let moments = files.middle(of: first)..<max(files.middle(of: first), files.middle(of: end - 1))
+        range = moments.lowerBound / 1_000_000..<moments.upperBound / 1_000_000
+        let recorded = Self.recordings(segments, of: told)
+        let names = Self.names(in: parts, recorded: Set(recorded.keys))
+        needsAudio = names.contains(Self.audio) && recorded[Self.audio] == nil
+        sources = names.subtracting(needsAudio ? [Self.audio] : []).sorted().map { name in
+            let begins = recorded[name]?.filter { $0.upperBound > moments.lowerBound }.map(\.lowerBound).min()
+            // One that begins with the show is cut by the exporter.
+            let lead = begins.map { begins in
+                begins > moments.lowerBound ? Duration.nanoseconds(begins - files.time(of: first)) : .zero
             }
-        ) { $1 }
-        var keys = ["layout: \(scene.layout)", "sources: [\(scene.sources.map(quoted).joined(separator: ", "))]"]
-        if let x = options["x"], let y = options["y"], let width = options["width"] {
-            keys.append("inset: {x: \(x), y: \(y), width: \(width)}")
+            return Source(name: name, lead: begins ?? .max < moments.upperBound ? lead : nil)
         }
-        if let fit = options["fit"] { keys.append("fit: \(fit)") }
-        return "scene: {\(keys.joined(separator: ", "))}"
     }
 
-    /// How a part comes; a transition that was cut off is as long as the part.
-    private func change(_ part: Part) -> String {
-        guard let seconds = part.scene.seconds, part.scene.transition != "cut" else { return "" }
-        let longest = Double(part.frames * frameDuration) / 1e9
-        return ", transition: {type: \(part.scene.transition), seconds: \(min(seconds, longest))}"
+    /// What `--audio-input` is called.
+    private static let audio = "audio"
+
+    /// When each source of the program was recorded beside it, in nanoseconds since 1970.
+    private static func recordings(
+        _ segments: [CatalogueSegment], of told: SceneChange.Told
+    ) -> [String: [Range<Int64>]] {
+        var found: [String: [Range<Int64>]] = [:]
+        for segment in segments where segment.channel.hasPrefix("\(told.channel)-") {
+            // Its run is that of the program, with a number.
+            guard let run = segment.run?.split(separator: ".").first, told.files.runNames.contains(String(run)) else {
+                continue
+            }
+            let start = min(max(0, segment.start), 9_000_000_000_000) * 1_000_000
+            let name = String(segment.channel.dropFirst(told.channel.count + 1))
+            found[name, default: []].append(start..<start + min(max(0, segment.duration), 1 << 56))
+        }
+        return found
     }
 
-    /// A name that YAML takes for nothing else.
-    private static func quoted(_ name: String) -> String { "\"\(name)\"" }
+    /// Who is seen or heard in `parts`.
+    private static func names(in parts: [Part], recorded: Set<String>) -> Set<String> {
+        var names: Set<String> = []
+        for part in parts {
+            let hasFile = part.scene.hasFile(recorded)
+            names.formUnion(part.scene.sources.filter { !hasFile || $0 != RunDown.clipName })
+            switch part.scene.detail("audio") {
+            case nil, "follow", RunDown.clipName: break
+            case "mix": names.formUnion(recorded)
+            case let name?: names.insert(name)
+            }
+        }
+        return names
+    }
 }
 
 extension SceneEvent {
-    /// The same, as if it had come by a cut.
-    fileprivate var cut: SceneEvent {
-        SceneEvent(name: name, layout: layout, sources: sources, frame: frame, transition: "cut", details: details)
+    /// The same, as it is so many frames later: come by a cut, and its file further.
+    fileprivate func goingOn(after frames: Int64, at rate: FrameRate) -> SceneEvent {
+        var later = SceneEvent(
+            name: name, layout: layout, sources: sources, frame: frame + frames, run: run, transition: "cut",
+            details: details.filter { !$0.hasPrefix("easing=") && !$0.hasPrefix("in=") })
+        if let start = detail("in").flatMap({ try? DurationText(parsing: $0).duration }) {
+            let position = DecimalSeconds(start + rate.timeBase.duration(frames))
+            later.details.append(Self.detail("in", "\(position)s"))
+        }
+        return later
+    }
+
+    /// Whether its source `file` is the file of a run-down's segment, where those sources are recorded.
+    func hasFile(_ recorded: Set<String>) -> Bool {
+        sources.contains(RunDown.clipName) && (detail("file") != nil || !recorded.contains(RunDown.clipName))
     }
 }

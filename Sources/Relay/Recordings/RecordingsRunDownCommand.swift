@@ -4,6 +4,7 @@ internal import Archive
 internal import ArgumentParser
 internal import Catalogue
 internal import Foundation
+internal import MP4
 
 /// `relay recordings rundown`.
 struct RecordingsRunDownCommand: BlockingCommand {
@@ -42,7 +43,7 @@ struct RecordingsRunDownCommand: BlockingCommand {
             let (from, to) = (show.range.lowerBound, show.range.upperBound)
             let text = show.text(
                 directory: options.directory, from: UTCTime(milliseconds: from).extended,
-                to: UTCTime(milliseconds: to).extended)
+                to: UTCTime(milliseconds: to).extended, size: size(of: show.channel, contents.segments))
             guard let output else {
                 Terminal.put(text, to: STDOUT_FILENO)
                 return .done
@@ -55,5 +56,14 @@ struct RecordingsRunDownCommand: BlockingCommand {
             }
             return .done
         }
+    }
+
+    /// The size of the program's frames; nil where no file says it.
+    private func size(of channel: String, _ segments: [CatalogueSegment]) -> (width: Int, height: Int)? {
+        for segment in segments.filter({ $0.channel == channel }).suffix(3).reversed() {
+            guard let index = try? SegmentIndex.read("\(options.directory)/\(segment.name)") else { continue }
+            return (Int(index.video.size.width), Int(index.video.size.height))
+        }
+        return nil
     }
 }

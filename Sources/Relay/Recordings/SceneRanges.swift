@@ -20,23 +20,20 @@ struct SceneRanges {
         limits: Range<Int64>?
     ) throws(ClipFailure) {
         let told = try SceneChange.told(segments, events, channel: channel)
-        let changes = told.changes
         var found: [Range<Int64>] = []
-        for (index, change) in changes.enumerated() where change.scene.shows(scene) {
-            // In the order in which they were told, whatever the clock says.
-            let end = min(index + 1 < changes.count ? changes[index + 1].time : .max, change.end)
-            guard change.time < end else { continue }
-            if let last = found.last, last.upperBound == change.time {
-                found[found.count - 1] = last.lowerBound..<end
+        for change in told.shown where change.scene.shows(scene) {
+            let place = change.place
+            if let last = found.last, last.upperBound == place.lowerBound {
+                found[found.count - 1] = last.lowerBound..<place.upperBound
             } else {
-                found.append(change.time..<end)
+                found.append(place)
             }
         }
         guard !found.isEmpty else { throw ClipFailure("Nothing says that \(scene) was on air in \(told.channel).") }
-        let whole = found.map { range in
+        let whole = found.map { place in
             // Where both are rounded to within, no frame of something else is in it.
-            let start = (range.lowerBound + Self.millisecond - 1) / Self.millisecond
-            return start..<max(start, range.upperBound / Self.millisecond)
+            let start = (told.files.time(of: place.lowerBound) + Self.millisecond - 1) / Self.millisecond
+            return start..<max(start, told.files.end(of: place.upperBound - 1) / Self.millisecond)
         }
         let limits = limits ?? .min..<Int64.max
         ranges = whole.map { $0.clamped(to: limits) }.filter { !$0.isEmpty }

@@ -28,7 +28,10 @@ struct RenderCommand: BlockingCommand {
     @Option(name: .shortAndLong, help: ArgumentHelp("The file to make.", valueName: "file"))
     var output: String
 
-    @Option(help: ArgumentHelp("A file that the run-down calls by its #name=. May be repeated.", valueName: "source"))
+    @Option(
+        help: ArgumentHelp(
+            "A file that the run-down calls by its #name=. With at=2.5s behind the name it begins so much later than the show. May be repeated.",
+            valueName: "source"))
     var input: [String] = []
 
     @Option(help: ArgumentHelp("A file of audio alone, which the run-down calls audio.", valueName: "source"))
@@ -88,8 +91,9 @@ struct RenderCommand: BlockingCommand {
     /// What a channel of the run-down would be, but without a clock.
     private func channelConfiguration() throws -> ChannelConfiguration {
         var configuration = ChannelConfiguration()
+        let inputs = try input.map { try RenderedInput($0) }
         let flags: [[String]] = [
-            ["--rundown=\(show)"], input.map { "--input=\($0)" }, scene.map { "--scene=\($0)" },
+            ["--rundown=\(show)"], inputs.map { "--input=\($0.text)" }, scene.map { "--scene=\($0)" },
             overlay.map { "--overlay=\($0)" },
             audioInput.map { ["--audio-input=\($0)"] } ?? [], audioFrom.map { ["--audio-from=\($0)"] } ?? [],
             loop ? ["--loop"] : [],
@@ -98,6 +102,7 @@ struct RenderCommand: BlockingCommand {
         encoder.apply(to: &configuration)
         (configuration.isPaced, configuration.encoder.isLive) = (false, false)
         (configuration.name, configuration.duration) = ("render", duration)
+        for (index, input) in inputs.enumerated() { configuration.sources[index].lead = input.lead }
         guard configuration.runDown != nil else { throw ValidationError("\(show) is a directory: name a run-down.") }
         for source in configuration.sources {
             if source.input.isLiveByNature == true || !source.backups.isEmpty {

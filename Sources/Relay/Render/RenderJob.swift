@@ -23,7 +23,7 @@ final class RenderJob {
     private let length: RenderLength
     private let output: String
     private let replaces: Bool
-    private let directory: String
+    private let directory: RenderDirectory
     private let clock = SystemClock()
 
     /// Opens what `configuration` names, which is recorded as long as `length` says. Blocks. Throws ``RelayFailure``.
@@ -40,19 +40,12 @@ final class RenderJob {
             throw RelayFailure(
                 .cannotRecord, "\(output) cannot be made in \(place): \(String(cString: strerror(errno))).")
         }
-        directory = FinishedFile.hidden(beside: "\(place)/\(url.lastPathComponent)")
+        directory = try RenderDirectory(beside: "\(place)/\(url.lastPathComponent)")
         configuration.recording = ChannelConfiguration.Recording(
-            directory: directory, length: .duration(Self.longest), expected: length.duration ?? .seconds(3600),
+            directory: directory.path, length: .duration(Self.longest), expected: length.duration ?? .seconds(3600),
             warning: .zero, reserve: nil)
-        do throws(RelayFailure) {
-            channel = try Channel(configuration, logger: Logger(label: "relay"))
-        } catch {
-            try? FileManager.default.removeItem(atPath: directory)
-            throw error
-        }
+        channel = try Channel(configuration, logger: Logger(label: "relay"))
     }
-
-    deinit { try? FileManager.default.removeItem(atPath: directory) }
 
     /// Renders it all. Blocks; `progress` is told of frames done and in all, where that is known. Returns what was made, in
     /// words; nil if it was cancelled. Throws ``RelayFailure``.
@@ -76,6 +69,9 @@ final class RenderJob {
             if isCancelled(), !wasCancelled {
                 wasCancelled = true
                 channel.end()
+            } else if fault != nil {
+                // Nothing that follows would be kept.
+                channel.end()
             }
         }
         if wasCancelled || isCancelled() { return nil }
@@ -88,8 +84,11 @@ final class RenderJob {
             "\(VerificationReport.clock(Int64(seconds * 1e9))), \(frames) frames, \((speed * 10).rounded() / 10) × real time"
     }
 
+    /// Why a segment is not as it should be.
+    private var fault: String? { channel.director?.runDownStatus(withSegments: false)?.failure }
+
     private func check(_ status: ExitStatus) throws(RelayFailure) {
-        if let failure = channel.director?.runDownStatus(withSegments: false)?.failure {
+        if let failure = fault {
             throw RelayFailure(.inputUnreadable, "A segment could not be shown, and nothing was made: \(failure)")
         }
         guard status == .done else {
@@ -100,13 +99,15 @@ final class RenderJob {
 
     /// Gives the file its name.
     private func keep() throws(RelayFailure) {
-        let files = (try? FileManager.default.contentsOfDirectory(atPath: directory))?.filter { $0.hasSuffix(".mp4") }
+        let files = (try? FileManager.default.contentsOfDirectory(atPath: directory.path))?.filter {
+            $0.hasSuffix(".mp4")
+        }
         guard let files, files.count == 1, let name = files.first else {
             throw RelayFailure(
                 .cannotRecord, "The show could not be written as a whole to \(output). Is there room on the disk?")
         }
         do throws(FileFailure) {
-            try FinishedFile.publish("\(directory)/\(name)", as: output, replaces: replaces)
+            try FinishedFile.publish("\(directory.path)/\(name)", as: output, replaces: replaces)
         } catch {
             throw RelayFailure(.cannotRecord, "\(error)")
         }

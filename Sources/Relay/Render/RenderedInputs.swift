@@ -29,7 +29,7 @@ final class RenderedInputs: ProgramInputs {
         _ configuration: ChannelConfiguration, listening: ChannelListening, recordings: RecordingSlot,
         clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
-        var opened: [(name: String, input: any MediaSource, video: VideoFormat)] = []
+        var opened: [(name: String, lead: Duration, input: any MediaSource, video: VideoFormat)] = []
         let overlays: OverlayDesk
         do throws(RelayFailure) {
             for source in configuration.sources {
@@ -37,7 +37,7 @@ final class RenderedInputs: ProgramInputs {
                     (location, options) throws(RelayFailure) in
                     try listening.open(location, options, clock: clock, logger: logger)
                 }
-                opened.append((source.name, input, video))
+                opened.append((source.name, source.lead, input, video))
             }
             format =
                 if let first = opened.first {
@@ -55,6 +55,7 @@ final class RenderedInputs: ProgramInputs {
         let format = format
         sources = opened.map { opened in
             let feed = SourceFeed(pacing: .rendered, frameRate: format.frameRate, audio: .program, clock: clock)
+            if opened.lead > .zero { feed.begin(at: FrameIndex(format.frameRate.timeBase.ticks(opened.lead))) }
             let source = Source(name: opened.name, source: opened.input, feed: feed)
             source.stage.show(Scene(video: .feed(feed), audio: opened.input.description.hasAudio ? feed : nil))
             return source
@@ -102,10 +103,10 @@ final class RenderedInputs: ProgramInputs {
     func stop() {
         director?.endRunDown()
         for source in sources { source.source.stop() }
-        audio?.source.stop()
+        audio?.stop()
     }
 
-    var statuses: [SourceStatus] { sources.map(\.source.status) + (audio.map { [$0.source.status] } ?? []) }
+    var statuses: [SourceStatus] { sources.map(\.source.status) + (audio.map { [$0.status] } ?? []) }
 
     var feedStatuses: (video: FeedStatus, audio: FeedStatus?) {
         let video = sources.map(\.feed.status).reduce(FeedStatus(), +)

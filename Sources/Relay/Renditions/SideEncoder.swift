@@ -28,9 +28,13 @@ final class SideEncoder: KeyframeRequester {
         var captions: [UInt8] = []
         var dropped = 0
         var isOver = false
+        /// Whether nothing is to come any more.
+        var isFinished = false
         /// Whether what was not encoded yet is left out, too.
         var isCancelled = false
         var failure: String?
+        /// The last frame that came since.
+        var lastLost: Int64?
     }
 
     /// What it is called.
@@ -55,6 +59,7 @@ final class SideEncoder: KeyframeRequester {
     private let name: Name
     /// Luma pixels of what is encoded.
     private let pixels: Int
+    private let frameRate: FrameRate
     private let session: EncoderSession
     private let handover = PacketHandover()
     private let interleaver: InterleavingSink
@@ -70,6 +75,7 @@ final class SideEncoder: KeyframeRequester {
     ) throws(RelayFailure) {
         (self.name, self.clock, self.logger) = (name, clock, logger)
         pixels = format.width * format.height
+        frameRate = format.frameRate
         interleaver = InterleavingSink(hub)
         session = try Self.open(name, settings, format, handover)
         let delay = format.frameRate.timeBase.duration(Int64(session.delayInFrames))
@@ -86,6 +92,13 @@ final class SideEncoder: KeyframeRequester {
     var dropped: Int { state.withLock { $0.dropped } }
     /// Why it ended before its time; nil if it did not.
     var failure: String? { state.withLock { $0.failure } }
+
+    /// Why and until which time of the program, in nanoseconds, nothing came out of what it was given; nil if it did not fail.
+    var missing: (reason: String, until: Int64)? {
+        let (failure, lastLost) = state.withLock { ($0.failure, $0.lastLost) }
+        guard let failure, let lastLost else { return nil }
+        return ("its encoder failed: \(failure)", frameRate.start(of: FrameIndex(lastLost) + 1).nanoseconds)
+    }
 
     func requestKeyframe(at programTime: Int64?) { session.requestKeyframe(at: programTime) }
 
@@ -107,7 +120,7 @@ final class SideEncoder: KeyframeRequester {
 
     /// Takes nothing more. What was taken is encoded.
     func finish() {
-        state.withLock { $0.isOver = true }
+        state.withLock { ($0.isOver, $0.isFinished) = (true, true) }
         news.signal()
     }
 
@@ -137,7 +150,10 @@ final class SideEncoder: KeyframeRequester {
     /// Takes the program's `index`-th frame, which is encoded as `resized` if that is given.
     func take(_ frame: VideoFrame, _ resized: ResizedFrame? = nil, at index: Int64) {
         state.withLock { state in
-            guard !state.isOver else { return }
+            guard !state.isOver else {
+                if state.failure != nil, !state.isFinished { state.lastLost = index }
+                return
+            }
             guard state.frames < mostFrames(like: frame) else {
                 state.dropped += 1
                 return state.captions += frame.captions.prefix(max(0, Self.mostCaptions - state.captions.count))
@@ -187,6 +203,7 @@ extension SideEncoder {
             if state.withLock({ $0.isCancelled }) { handover.finish() } else { try session.finish() }
         } catch {
             state.withLock { state in
+                for case .frame(_, _, let index) in state.jobs { state.lastLost = index }
                 (state.isOver, state.jobs, state.frames, state.failure) = (true, [], 0, "\(error)")
             }
             handover.finish()

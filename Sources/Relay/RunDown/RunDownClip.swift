@@ -29,7 +29,8 @@ final class RunDownClip: Sendable {
 
     /// Shows the file, once it is open.
     let stage = Stage()
-    private let clip: RunDown.Clip
+    /// The file, and where it begins.
+    let clip: RunDown.Clip
     private let format: VideoFormat
     private let pacing: SourceFeed.Pacing
     private let clock: any MonotonicClock
@@ -52,6 +53,12 @@ final class RunDownClip: Sendable {
         guard let feed else { return .opening }
         if feed.isBarren { return .failed("It has no frame at \(DurationText(clip.start)).") }
         return feed.isPrimed ? .ready(frames: frames) : .opening
+    }
+
+    /// Why it was over before its end; nil where it was not.
+    var fault: String? {
+        guard let status = state.withLock({ $0.source })?.status, status.state == .failed else { return nil }
+        return "\(clip.path.split(separator: "/").last ?? ""): \(status.lastError ?? "It cannot be read on.")"
     }
 
     /// The program frame behind its last one, once it is known.

@@ -16,6 +16,10 @@ protocol SourceCoding: SourceWatcher, KeyframeRequester {
     var status: EncoderStatus { get }
     /// Frames that were left out because the encoder could not keep up.
     var dropped: Int { get }
+    /// Why nothing is recorded any more; nil if that is not so.
+    var failure: String? { get }
+    /// Why and until which time of the program, in nanoseconds, what was to be recorded is not; nil if it is.
+    var missing: (reason: String, until: Int64)? { get }
     /// Begins to make packets for `recording`; `completion` is called when all are made, after ``finish()``. Once.
     func start(for recording: Recording, _ completion: @escaping @Sendable () -> Void)
     /// Takes nothing more. What was taken is recorded.

@@ -36,6 +36,7 @@ final class SourceCopier: SourceCoding {
         var isSilent = true
         var hasPackets = false
         var isOver = false
+        var failure: String?
         var recording: Recording?
         var completion: (@Sendable () -> Void)?
     }
@@ -78,6 +79,8 @@ final class SourceCopier: SourceCoding {
 
     var status: EncoderStatus { encoder?.status ?? EncoderStatus() }
     var dropped: Int { encoder?.dropped ?? 0 }
+    var failure: String? { encoder.map(\.failure) ?? state.withLock { $0.failure } }
+    var missing: (reason: String, until: Int64)? { encoder?.missing }
 
     /// Keyframes of a sender come when it makes them.
     func requestKeyframe(at programTime: Int64?) { encoder?.requestKeyframe(at: programTime) }
@@ -151,6 +154,8 @@ final class SourceCopier: SourceCoding {
             feed.dropPackets(before: now)
             state.placing.restart()
             state.awaitsKeyframe = true
+        } else {
+            feed.rewindPackets()
         }
         state.feed = feed
     }
@@ -168,14 +173,15 @@ final class SourceCopier: SourceCoding {
                 if isOver { encoder.finish() }
             } catch {
                 logger.error("the source is not recorded: \(error)")
-                fail()
+                fail(error)
             }
         }
     }
 
     /// Nothing is recorded any more, and nothing is to be waited for at the end.
-    private func fail() {
+    private func fail(_ failure: RelayFailure) {
         let completion = state.withLock { state -> (@Sendable () -> Void)? in
+            state.failure = "\(failure)"
             guard state.isOver else {
                 (state.phase, state.isOver) = (.copying, true)
                 return nil

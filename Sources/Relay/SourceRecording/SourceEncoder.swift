@@ -36,6 +36,10 @@ final class SourceEncoder: SourceWatcher, KeyframeRequester {
     var status: EncoderStatus { encoder.status }
     /// Frames that were left out.
     var dropped: Int { encoder.dropped }
+    /// Why it ended before its time; nil if it did not.
+    var failure: String? { encoder.failure }
+    /// What it did not encode because it failed.
+    var missing: (reason: String, until: Int64)? { encoder.missing }
 
     func requestKeyframe(at programTime: Int64?) { encoder.requestKeyframe(at: programTime) }
 

@@ -15,10 +15,13 @@ internal import Segmenter
 struct RecordedSources: Sendable {
     /// The program's.
     let stage: Stage
-    let sources: [(name: String, stage: Stage, canBeCopied: Bool)]
+    let sources: [(name: String, stage: Stage, hasVideo: Bool, canBeCopied: Bool)]
     /// What all of them are converted to.
     let format: VideoFormat
     var encoder: EncoderSettings
+
+    /// Those whose files are as large as the program's.
+    var videoCount: Int { sources.count { $0.hasVideo } }
 
     /// The channel that the recording of a source has in names and in the catalogue.
     static func channel(_ channel: String, _ source: String) -> String { "\(channel)-\(source)" }
@@ -38,6 +41,8 @@ final class SourceRecordings: KeyframeRequester {
         let recording: Recording
     }
 
+    /// More than a sample, in nanoseconds: the first one of a frame may begin before it.
+    private static let sample: Int64 = 100_000
     /// Frames by which what is to happen at one frame everywhere is asked for ahead.
     private static let lead: Int64 = 10
 
@@ -45,39 +50,58 @@ final class SourceRecordings: KeyframeRequester {
     private let frameRate: FrameRate
     private let keyframes: any KeyframeRequester
     private let sources: [Source]
+    /// Those that cannot be recorded, and why.
+    private let failures: [(name: String, reason: String)]
     /// How many encoders are at work.
     private let working = DispatchGroup()
 
     /// Sets a recording up for each of `recorded`, beside that of `program`, which is made as `configuration` says, has the
-    /// name `run` and needs the disk that `budget` says. Blocks on the disk. Throws ``RelayFailure``.
+    /// name `run` and needs the disk that `budget` says. One for which that is not possible is left out: it must not cost the
+    /// program its recording. Blocks on the disk.
     init(
         _ recorded: RecordedSources, _ configuration: ChannelConfiguration.Recording, of program: Recording.Program,
         as companion: Recording.Companion, budget: StorageBudget
-    ) throws(RelayFailure) {
+    ) {
         (stage, frameRate, keyframes) = (recorded.stage, recorded.format.frameRate, program.keyframes)
         var sources: [Source] = []
-        let copies = configuration.copiesSources && configuration.format == .hybrid
+        var failures: [(name: String, reason: String)] = []
         for (number, source) in recorded.sources.enumerated() {
             var logger = program.logger
             logger[metadataKey: "source"] = "\(source.name)"
-            let channel = RecordedSources.channel(program.channel, source.name)
-            let isCopied = copies && source.canBeCopied
-            let hub = PacketStream(delivery: isCopied ? .immediate : .withFrames)
-            let coding = try Self.coding(
-                of: source.name, recorded, isCopied: isCopied, into: hub, clock: program.clock, logger: logger)
-            var one = Recording.Program(
-                channel: channel, hasOutputs: true, delay: isCopied ? nil : program.delay, gop: program.gop,
-                description: coding.description, keyframes: coding, ledger: SpaceLedger(), clock: program.clock,
-                logger: logger)
-            one.isCopied = isCopied
-            one.companion = companion.source(number + 1, budget: budget.shared(by: recorded.sources.count + 1))
-            let place = try RecordingPlace(configuration, channel: channel, logger: logger)
-            sources.append(
-                Source(
-                    name: source.name, stage: source.stage, coding: coding, hub: hub,
-                    recording: try Recording(configuration, in: place, of: one)))
+            do throws(RelayFailure) {
+                sources.append(
+                    try Self.source(number, recorded, configuration, of: program, as: companion, budget, logger))
+            } catch {
+                logger.error("the source is not recorded: \(error)")
+                failures.append((source.name, "\(error)"))
+            }
         }
-        self.sources = sources
+        (self.sources, self.failures) = (sources, failures)
+    }
+
+    private static func source(
+        _ number: Int, _ recorded: RecordedSources, _ configuration: ChannelConfiguration.Recording,
+        of program: Recording.Program, as companion: Recording.Companion, _ budget: StorageBudget, _ logger: Logger
+    ) throws(RelayFailure) -> Source {
+        let source = recorded.sources[number]
+        let channel = RecordedSources.channel(program.channel, source.name)
+        let isCopied = configuration.takesPackets && source.canBeCopied
+        let hub = PacketStream(delivery: isCopied ? .immediate : .withFrames)
+        let coding: any SourceCoding =
+            source.hasVideo
+            ? try coding(of: source.name, recorded, isCopied: isCopied, into: hub, clock: program.clock, logger: logger)
+            : try SourceAudioEncoder(bitrate: recorded.encoder.audioBitrate, into: hub, logger: logger)
+        var one = Recording.Program(
+            channel: channel, hasOutputs: true, delay: isCopied || !source.hasVideo ? nil : program.delay,
+            gop: program.gop,
+            description: coding.description, keyframes: coding, ledger: program.ledger, clock: program.clock,
+            logger: logger)
+        (one.isCopied, one.owner) = (isCopied, program.owner ?? program.channel)
+        one.companion = companion.source(number + 1, budget: budget.shared(by: recorded.videoCount + 1))
+        let place = try RecordingPlace(configuration, channel: channel, logger: logger)
+        return Source(
+            name: source.name, stage: source.stage, coding: coding, hub: hub,
+            recording: try Recording(configuration, in: place, of: one))
     }
 
     /// What makes the packets of a source's recording.
@@ -113,7 +137,7 @@ final class SourceRecordings: KeyframeRequester {
         for source in sources {
             source.recording.start(at: source.hub, .program, in: group)
             working.enter()
-            source.recording.wait(until: time)
+            source.recording.wait(until: source.coding.description.leadingKind == .audio ? time - Self.sample : time)
             source.coding.start(for: source.recording) { [working] in working.leave() }
         }
         if joinsRunningProgram { keyframes.requestKeyframe(at: time) }
@@ -142,7 +166,10 @@ final class SourceRecordings: KeyframeRequester {
             group.enter()
         }
         working.notify(queue: .global(qos: .utility)) { [sources] in
-            for source in sources { source.recording.finish(from: source.hub) { group.leave() } }
+            for source in sources {
+                if let (reason, end) = source.coding.missing { source.recording.miss(until: end, because: reason) }
+                source.recording.finish(from: source.hub) { group.leave() }
+            }
         }
     }
 
@@ -155,10 +182,21 @@ final class SourceRecordings: KeyframeRequester {
     var statuses: [SourceRecordingStatus] {
         sources.map { source in
             let status = source.recording.status
+            let failure = source.coding.failure
+            var recorder = status.recorder
+            if let failure { recorder?.fail(because: failure) }
             return SourceRecordingStatus(
-                source: source.name, recorder: status.recorder, storage: status.storage,
-                encoder: source.coding.status, droppedFrames: source.coding.dropped, coding: source.coding.coding)
+                source: source.name, recorder: recorder, storage: status.storage,
+                encoder: source.coding.status, droppedFrames: source.coding.dropped, coding: source.coding.coding,
+                failure: failure)
         }
+            + failures.map { name, reason in
+                var recorder = RecorderStatus()
+                recorder.fail(because: reason)
+                return SourceRecordingStatus(
+                    source: name, recorder: recorder, storage: nil, encoder: EncoderStatus(), droppedFrames: 0,
+                    coding: .waiting, failure: reason)
+            }
     }
 }
 

@@ -61,6 +61,7 @@ struct StitchCommand: BlockingCommand {
         if let output, output.isEmpty || output.hasSuffix("/") {
             throw ValidationError("--output names the file to make.")
         }
+        if let objection = output.flatMap(options.objection) { throw ValidationError(objection) }
         if inputs.contains(where: StitchProject.isProject) {
             guard inputs.count == 1 else { throw ValidationError("A project is given alone, without other files.") }
         } else {
@@ -86,6 +87,7 @@ struct StitchCommand: BlockingCommand {
             replaces: overwrite, version: RelayVersion.text)
         request.resumes = resume
         request.form = options.form(of: output ?? "")
+        request.reserve = options.reserve(for: output ?? "")
         try refuseOutput(request.clips)
         DescriptorLimit.raise()
         let bar = ProgressBar()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LibAV
 internal import Media
 internal import Stitcher
 
@@ -14,6 +15,8 @@ struct StitchDocument: Encodable {
         let encodedFrames: Int
         /// Whether packets of its audio are copied.
         let copiesAudio: Bool
+        /// Why none is; nil if some are, or the result has no audio.
+        let audioReason: String?
         /// By how much its frames come later than their rate says, so that its audio can be copied; in microseconds.
         let moved: Int64
         /// Why none of its frames is copied; empty if some are.
@@ -23,6 +26,7 @@ struct StitchDocument: Encodable {
         enum CodingKeys: String, CodingKey {
             case file, from, milliseconds, reasons, notes
             case copiesAudio = "copies_audio"
+            case audioReason = "audio_reason"
             case moved = "moved_us"
             case copiedFrames = "copied_frames"
             case encodedFrames = "encoded_frames"
@@ -39,9 +43,11 @@ struct StitchDocument: Encodable {
     let channels: Int?
     let bytes: Int64
     let clips: [Clip]
+    /// What is to be known of the whole.
+    let notes: [String]
 
     enum CodingKeys: String, CodingKey {
-        case output, milliseconds, codec, width, height, channels, clips
+        case output, milliseconds, codec, width, height, channels, clips, notes
         case frameRate = "frame_rate"
         case sampleRate = "sample_rate"
         case bytes = "estimated_bytes"
@@ -53,10 +59,11 @@ struct StitchDocument: Encodable {
         self.output = output
         milliseconds = frame.rescale(Int64(plan.frameCount), to: .milliseconds)
         codec = plan.codec
-        (width, height) = (plan.video.width, plan.video.height)
+        let (wide, high) = (plan.video.width, plan.video.height)
+        (width, height) = plan.orientation.swapsAxes ? (high, wide) : (wide, high)
         frameRate = plan.video.frameRate.description
         (sampleRate, channels) = (plan.audio?.sampleRate, plan.audio?.channels)
-        bytes = job.estimatedBytes
+        (bytes, notes) = (job.estimatedBytes, job.generalNotes)
         clips = plan.clips.enumerated().map { index, clip in
             let source = job.sources[clip.source]
             let copied = plan.copiedFrames(of: index)
@@ -66,6 +73,7 @@ struct StitchDocument: Encodable {
                     source.video.times[clip.frames.lowerBound] - source.video.times[0], to: .milliseconds),
                 milliseconds: frame.rescale(Int64(clip.count), to: .milliseconds), copiedFrames: copied,
                 encodedFrames: clip.count - copied, copiesAudio: job.copiesAudio(of: index),
+                audioReason: job.audioReason(of: index),
                 moved: job.move(of: index).inNanoseconds / 1000, reasons: clip.reasons, notes: clip.notes)
         }
     }
@@ -86,7 +94,10 @@ struct StitchDocument: Encodable {
             } else {
                 line += "coded again: \(clip.reasons.joined(separator: "; "))"
             }
-            if sampleRate != nil { line += clip.copiesAudio ? "; audio copied" : "; audio coded again" }
+            if sampleRate != nil {
+                line += clip.copiesAudio ? "; audio copied" : "; audio coded again"
+                line += clip.audioReason.map { ": \($0)" } ?? ""
+            }
             lines.append(line)
             if clip.moved != 0 {
                 let time = "\(abs(clip.moved) / 1000).\(abs(clip.moved) / 100 % 10) ms"
@@ -96,6 +107,7 @@ struct StitchDocument: Encodable {
             }
             lines += clip.notes.map { "   \($0)" }
         }
+        lines += notes
         return lines.map { $0 + "\n" }.joined()
     }
 
@@ -113,5 +125,6 @@ extension StitchReport {
         "\(output): \(StitchDocument.clock(milliseconds)) of \(clips) clips, \(copiedFrames) frames copied, "
             + "\(encodedFrames) coded again"
             + (resumedFrames.map { $0 > 0 ? ", \($0) of them by the run before" : "" } ?? "") + "\n"
+            + warnings.map { $0 + "\n" }.joined()
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import ArgumentParser
 internal import Encoder
 internal import LibAV
@@ -58,6 +59,12 @@ struct StitchOptions: ParsableArguments {
         transform: { try ArgumentParsing.bitrate($0, in: 32_000...512_000) })
     var audioBitrate: Int?
 
+    @Option(
+        help: ArgumentHelp(
+            "Free space that is left on the disk. (default: 1GiB, but at most a tenth of the disk)", valueName: "size"),
+        transform: ArgumentParsing.byteSize)
+    var diskReserve: ByteSize?
+
     func validate() throws {
         if byName, byTime { throw ValidationError("--by-name and --by-time exclude each other; give one of them.") }
         if let crf, !(1...51).contains(crf) { throw ValidationError("--crf must be from 1 to 51; 18 is usual.") }
@@ -72,6 +79,28 @@ struct StitchOptions: ParsableArguments {
         if let crf { settings.encoder.rateControl = .quality(crf) }
         if let audioBitrate { settings.encoder.audioBitrate = audioBitrate }
         return settings
+    }
+
+    /// Bytes that stay free on the disk of `output`.
+    func reserve(for output: String) -> Int64 {
+        if let diskReserve { return diskReserve.bytes }
+        let slash = output.lastIndex(of: "/")
+        let space = try? SystemFreeSpace().space(at: slash.map { String(output[...$0]) } ?? ".")
+        return min(1 << 30, (space?.capacity ?? 0) / 10)
+    }
+
+    /// Containers that are none of what is made here.
+    private static let others: Set<String> = [
+        "mkv", "webm", "ts", "m2ts", "mts", "flv", "avi", "mpg", "mpeg", "wmv", "mxf", "ogg", "ogv", "gif",
+    ]
+
+    /// What speaks against the name `output`; nil if nothing does.
+    func objection(to output: String) -> String? {
+        let name = output.split(separator: "/").last ?? ""
+        guard let dot = name.lastIndex(of: "."), Self.others.contains(name[dot...].dropFirst().lowercased()) else {
+            return nil
+        }
+        return "\(output) says \(name[dot...].dropFirst()), which is not made: name a file that ends with .mp4 or .mov."
     }
 
     /// What `output` is to be like.

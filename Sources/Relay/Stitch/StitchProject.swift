@@ -13,7 +13,8 @@ struct StitchProject: NodeReader {
     static let mostSegments = 1000
 
     var faults: [ConfigurationFailure.Fault] = []
-    private let directory: URL
+    private let path: String
+    private var directory: URL { URL(fileURLWithPath: path).deletingLastPathComponent() }
     private var transition: StitchTransition?
 
     /// Whether the file `path` is a project by its name.
@@ -25,8 +26,7 @@ struct StitchProject: NodeReader {
     /// Throws all that is wrong with it.
     static func read(_ path: String, transition: StitchTransition?) throws(ConfigurationFailure) -> [StitchClip] {
         let text = try HostConfiguration.text(at: path)
-        let directory = URL(fileURLWithPath: path).deletingLastPathComponent()
-        var reader = StitchProject(directory: directory, transition: transition)
+        var reader = StitchProject(path: path, transition: transition)
         let clips = reader.read(try ConfigurationNode(parsing: text, path: path))
         guard reader.faults.isEmpty else {
             let first = ConfigurationMark(line: 0, column: 0)
@@ -36,8 +36,8 @@ struct StitchProject: NodeReader {
         return clips
     }
 
-    private init(directory: URL, transition: StitchTransition?) {
-        (self.directory, self.transition) = (directory, transition)
+    private init(path: String, transition: StitchTransition?) {
+        (self.path, self.transition) = (path, transition)
     }
 
     private mutating func read(_ root: ConfigurationNode) -> [StitchClip] {
@@ -72,7 +72,9 @@ struct StitchProject: NodeReader {
             let place = "\(key).\(entry.key)"
             switch entry.key {
             case "name": clip.title = scalar(entry.node, place)
-            case "file": clip.path = readFile(entry.node, place) ?? ""
+            case "file":
+                clip.path = readFile(entry.node, place) ?? ""
+                clip.origin = "\(path):\(entry.node.mark.line):\(entry.node.mark.column)"
             case "in": clip.from = readTime(entry.node, place)
             case "out": (clip.to, end) = (readTime(entry.node, place), end ?? entry.node.mark)
             case "duration": (length, end) = (readLength(entry.node, place), end ?? entry.node.mark)

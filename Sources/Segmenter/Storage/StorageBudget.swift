@@ -41,9 +41,12 @@ public struct StorageBudget: Sendable, Hashable {
 
     /// What a recording that has written so much still needs: twice what is left of it.
     package func bytes(after written: Int64) -> Int64 {
-        let left = max(0, bytes(in: duration) - max(0, written))
+        let left = rest(after: written)
         return Self.sum(left, left)
     }
+
+    /// What is left of a recording that has written so much.
+    package func rest(after written: Int64) -> Int64 { max(0, bytes(in: duration) - max(0, written)) }
 
     /// Twice what the recording takes.
     private var doubleBytes: Int64 { bytes(in: duration, times: 2) }

@@ -28,6 +28,7 @@ public final class StorageGuard: Sendable {
     private let retained: @Sendable () -> RetentionBalance
     private let makeRoom: @Sendable (StorageBudget) -> Void
     private let room: @Sendable () -> Int64
+    private let promised: @Sendable () -> Int64
     private let ledger: SpaceLedger
     private let owner: String
     private let recordings: Int64
@@ -40,12 +41,14 @@ public final class StorageGuard: Sendable {
     /// recordings, and may block on the disk. `room` is read after that: the bytes of those that may still go in the
     /// course of the new one, without any that is being deleted. Guards with one `ledger` share the space of a file system,
     /// where one of the same `owner` takes the place of the one before it; so many `recordings` like it are counted there.
+    /// What is `promised` to another one that is counted with it, this one must leave.
     public init(
         directory: RecordDirectory, budget: StorageBudget, warning: Duration = .seconds(1800),
         control: any RecordingControl, writtenBytes: @escaping @Sendable () -> Int64,
         retained: @escaping @Sendable () -> RetentionBalance = { RetentionBalance() },
         makeRoom: @escaping @Sendable (StorageBudget) -> Void = { _ in },
-        room: @escaping @Sendable () -> Int64 = { 0 }, ledger: SpaceLedger = SpaceLedger(),
+        room: @escaping @Sendable () -> Int64 = { 0 }, promised: @escaping @Sendable () -> Int64 = { 0 },
+        ledger: SpaceLedger = SpaceLedger(),
         owner: String = "", recordings: Int = 1,
         probe: any FreeSpaceProbe = SystemFreeSpace(), clock: any MonotonicClock = SystemClock(), logger: Logger
     ) {
@@ -58,6 +61,7 @@ public final class StorageGuard: Sendable {
         self.retained = retained
         self.makeRoom = makeRoom
         self.room = room
+        self.promised = promised
         self.ledger = ledger
         self.owner = owner
         self.recordings = Int64(recordings)
@@ -146,12 +150,12 @@ public final class StorageGuard: Sendable {
     /// One look. Called by the timer, on the guard's queue.
     func check() {
         let measurement = measure()
-        let (written, retained) = (writtenBytes(), retained())
+        let (written, retained, promised) = (writtenBytes(), retained(), promised())
         let (before, actions, isAdmissionDue) = state.withLock { state in
             let before = state.policy.state
             if case .free = measurement { state.measuredAt = clock.now }
             let actions = state.policy.update(
-                measurement, written: written, retained: retained, now: clock.now)
+                measurement, written: written, retained: retained, promised: promised, now: clock.now)
             return (before, actions, state.policy.isAdmissionDue(at: clock.now))
         }
         for action in actions {

@@ -28,6 +28,8 @@ struct StoragePolicy {
     private(set) var freeBytes: Int64 = 0
     /// Bytes that retention may free.
     private(set) var reclaimableBytes: Int64 = 0
+    /// Bytes that are another recording's, which this one must leave.
+    private(set) var promisedBytes: Int64 = 0
     private(set) var reason: String?
     private(set) var secondsUntilFull: Double?
     /// The last measurement, without what retention has freed: that hides no other writer.
@@ -97,10 +99,11 @@ struct StoragePolicy {
         return "\(needs), \(has)"
     }
 
-    /// Takes one measurement in, with the bytes that the recorder has written so far and what retention has freed and
-    /// may still free.
+    /// Takes one measurement in, with the bytes that the recorder has written so far, what retention has freed and
+    /// may still free, and what of the space is `promised` to another recording.
     mutating func update(
-        _ measurement: Measurement, written: Int64, retained: RetentionBalance = .init(), now: Int64
+        _ measurement: Measurement, written: Int64, retained: RetentionBalance = .init(), promised: Int64 = 0,
+        now: Int64
     ) -> [Action] {
         switch measurement {
         case .failed(let text):
@@ -111,7 +114,7 @@ struct StoragePolicy {
             reason = text
             return []
         case .free(let free):
-            reclaimableBytes = retained.reclaimableBytes
+            (reclaimableBytes, promisedBytes) = (retained.reclaimableBytes, promised)
             observe(free, written, retained, now)
             freeBytes = free
             return judge(free, now)
@@ -128,7 +131,7 @@ struct StoragePolicy {
         switch state {
         case .refused: return []
         case .stopped:
-            guard free >= budget.resumeBytes else {
+            guard free >= budget.resumeBytes, room(of: free) >= budget.resumeBytes - budget.reserveBytes else {
                 reason = shortage(free)
                 return []
             }
@@ -136,15 +139,23 @@ struct StoragePolicy {
             reason = nil
             return [.resume]
         case .ok, .warning, .critical:
-            guard free > budget.reserveBytes else { return stop(shortage(free)) }
+            guard free > budget.reserveBytes, room(of: free) > 0 else { return stop(shortage(free)) }
             state = level
             return []
         }
     }
 
+    /// What of `free` bytes, and of those that retention may free, is neither reserve nor promised.
+    private func room(of free: Int64) -> Int64 {
+        let (taken, overflow) = budget.reserveBytes.addingReportingOverflow(promisedBytes)
+        let (all, isLarge) = free.addingReportingOverflow(reclaimableBytes)
+        return (isLarge ? .max : all) - (overflow ? .max : taken)
+    }
+
     private func shortage(_ free: Int64) -> String {
         let reserve = ByteSize(bytes: budget.reserveBytes)
-        return "\(directory) has only \(ByteSize(bytes: free)) free; \(reserve) are kept in reserve"
+        let promised = promisedBytes > 0 ? " and \(ByteSize(bytes: promisedBytes)) for the program" : ""
+        return "\(directory) has only \(ByteSize(bytes: free)) free; \(reserve) are kept in reserve\(promised)"
     }
 
     /// What the forecast says. Once warned, a tenth more is needed before things are better again: a forecast wavers.
@@ -170,7 +181,8 @@ struct StoragePolicy {
         observeOwn(written, now, isHeldBack)
         let planned = Double(budget.bytes(in: .seconds(1)))
         let rate = max(slope, ownRate, isHeldBack || ownRate == 0 ? planned : 0)
-        let room = Double(free - min(free, budget.reserveBytes)) + Double(retained.reclaimableBytes)
+        let own = free - min(free, budget.reserveBytes)
+        let room = max(0, Double(own) + Double(retained.reclaimableBytes) - Double(promisedBytes))
         secondsUntilFull = rate > 0 ? room / rate : nil
     }
 

@@ -109,16 +109,20 @@ final class IndexedAudio: AudioFeed {
 /// Looks up how packets of AAC were cut out. Used by one thread.
 final class AACWindows {
     private let sources: [StitchSource]
-    private var files: [Int: FileDescriptor] = [:]
+    /// Open files, by their paths: many clips may be of few, and a process may have no more than some hundred.
+    private var files: [String: FileDescriptor] = [:]
+    private static let mostFiles = 64
 
     init(_ sources: [StitchSource]) { self.sources = sources }
 
     /// The window of a packet of a source; nil if it cannot be read or known.
     func window(_ source: Int, _ packet: Int) -> AACWindow? {
+        let path = sources[source].path
         guard let packets = sources[source].audio?.packets, packets.indices.contains(packet),
-            let file = files[source] ?? (try? FileDescriptor.open(readOnly: sources[source].path))
+            let file = files[path] ?? (try? FileDescriptor.open(readOnly: path))
         else { return nil }
-        files[source] = file
+        if files[path] == nil, files.count >= Self.mostFiles { files = [:] }
+        files[path] = file
         let sample = packets[packet]
         let bytes = try? file.read(at: sample.offset, count: Int(min(sample.size, AACWindow.headerSize)))
         return bytes.flatMap(AACWindow.init)

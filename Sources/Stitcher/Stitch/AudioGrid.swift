@@ -49,6 +49,8 @@ struct AudioGrid {
     private(set) var shifts: [Int64]
     /// The packets that are copied, by clip; nil where none is, and empty where a neighbour's packets cover all.
     private(set) var copies: [Range<Int>?]
+    /// Why packets that could be copied are not, by clip.
+    private(set) var reasons: [String?]
     /// Where packets begin, less than one behind 0.
     private(set) var phase: Int64 = 0
 
@@ -67,6 +69,7 @@ struct AudioGrid {
         moves = pieces.map { _ in 0 }
         shifts = pieces.map(\.shift)
         copies = pieces.map { _ in nil }
+        reasons = copies.map { _ in nil }
         let stretches = self.stretches
         let anchor = anchor(stretches)
         if let anchor { phase = Self.modulo(start(anchor.lowerBound) + pieces[anchor.lowerBound].shift) }
@@ -121,14 +124,20 @@ struct AudioGrid {
             let same = shifts[first - 1] + continuation
             if abs(same - shifts[first]) <= Self.rounding + rules.slack { place(stretch, same, move) }
         }
-        guard hasGrid, isCopyable(stretch) else { return }
+        guard hasGrid, isCopyable(stretch) else {
+            for clip in stretch where length(stretch) < rules.rate { reasons[clip] = "it is shorter than a second" }
+            return
+        }
         let residual = Self.modulo(phase - start(first) - shifts[first] + Self.step / 2 - 1) - Self.step / 2 + 1
+        for clip in stretch { reasons[clip] = "at its ends no two long windows lie beside each other" }
         if abs(residual) <= rules.slack {
             copy(stretch, shifts[first] + residual, move)
         } else if length(stretch) >= rules.longest {
             // No frame lasts less than half of its time.
             let step = residual < -rules.frame / 2 ? residual + Self.step : residual
             if copy(stretch, shifts[first] + step, move + step) { move += step }
+        } else {
+            for clip in stretch { reasons[clip] = "its packets do not fit those that are copied" }
         }
     }
 

@@ -80,6 +80,8 @@ struct AudioPlan: Equatable {
     private(set) var moves: [Int64] = []
     /// The packets, in order and without a hole.
     private(set) var spans: [Span] = []
+    /// Why the audio of each clip is coded again; nil for one whose packets are copied, as far as its ends allow.
+    private(set) var reasons: [String?] = []
     /// Samples of the result.
     let count: Int64
 
@@ -128,6 +130,22 @@ struct AudioPlan: Equatable {
                 isOne ? .linear : .equalPower)
         }
         spans = Self.spans(grid, pieces, count)
+        reasons = plan.clips.enumerated().map { index, clip in
+            guard grid.copies[index] == nil else { return nil }
+            if mode == .encode { return "no audio is to be copied" }
+            return Self.difference(sources[clip.source].audio, format) ?? grid.reasons[index]
+        }
+    }
+
+    /// Why packets of `audio` cannot be copied into a track of `format`; nil if they can.
+    private static func difference(_ audio: StitchSource.Audio?, _ format: AudioFormat) -> String? {
+        guard let audio else { return "there is none" }
+        if let obstacle = audio.obstacle { return obstacle }
+        if audio.format.sampleRate != format.sampleRate {
+            return "it has \(audio.format.sampleRate) Hz, not \(format.sampleRate)"
+        }
+        guard audio.format.channels != format.channels else { return nil }
+        return audio.format.channels == 1 ? "it is mono, not stereo" : "it has \(audio.format.channels) channels"
     }
 
     private mutating func layClips(_ pieces: [AudioGrid.Piece], _ grid: AudioGrid) {

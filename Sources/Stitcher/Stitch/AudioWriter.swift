@@ -76,9 +76,16 @@ final class AudioWriter {
         return nil
     }
 
-    /// Writes all that is heard before `sample`, and new packets to their end where there are few.
-    func advance(to sample: Int64) throws {
-        while span < plan.spans.count {
+    /// Writes all that is heard before the packets of `clip` that somebody else copies: in the file packets lie in the order in
+    /// which they are heard.
+    func complete(before clip: Int) throws {
+        guard let number = number(of: clip)?.span else { return }
+        try advance(to: .max, before: number)
+    }
+
+    /// Writes all that is heard before `sample`, and new packets to their end where there are few; nothing of the span `limit`.
+    func advance(to sample: Int64, before limit: Int = .max) throws {
+        while span < min(limit, plan.spans.count) {
             let isDone =
                 switch plan.spans[span] {
                 case .copied(let clip, let packets): try copy(packets, of: clip, to: sample)
@@ -111,9 +118,10 @@ final class AudioWriter {
 }
 
 extension AudioWriter {
-    /// Copies those of `range` that begin before `sample`; true if all of them are there.
+    /// Copies those of `range` that begin before `sample`, unless somebody else does; true if all of them are there.
     private func copy(_ range: Range<Int>, of clip: Int, to sample: Int64) throws -> Bool {
-        guard !joint.contains(clip), let audio = sources[clip].audio else { return true }
+        guard !joint.contains(clip) else { return packets[span].count == range.count }
+        guard let audio = sources[clip].audio else { return true }
         let source = try FileDescriptor.open(readOnly: sources[clip].path)
         while copied < range.count {
             let packet = audio.packets[range.lowerBound + copied]

@@ -36,8 +36,11 @@ struct ClipRange: Equatable {
             end = max(first + 1, times.partitionPoint { $0 >= high - slack })
         } else {
             first = times.partitionPoint { $0 >= low - slack }
-            // The frames whose end is not behind `high`.
-            end = times.indices.dropFirst().partitionCount { times[$0] <= high + slack }
+            // The frames whose end is not behind `high`, or their beginning.
+            end =
+                clip.takesBegun
+                ? times.partitionPoint { $0 >= high - slack }
+                : times.indices.dropFirst().partitionCount { times[$0] <= high + slack }
             if source.video.end <= high + slack, !times.isEmpty { end = times.count }
         }
         guard first < end, end <= times.count else { throw Self.nothing(clip, source) }

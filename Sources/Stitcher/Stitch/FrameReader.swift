@@ -12,6 +12,9 @@ final class FrameReader {
     private let stream: StreamInfo
     private let decoder: Decoder
     private let converter: FrameConverter
+    private let damage: DamageLog
+    /// When frames are shown that the decoder says are damaged, since the last seek.
+    private var damaged: Set<Int64> = []
     /// Converted frames that are later than the last one that was asked for.
     private var ahead: [VideoFrame] = []
     private var current: VideoFrame?
@@ -22,16 +25,16 @@ final class FrameReader {
     /// Frames that are skipped by decoding rather than by seeking.
     private static let stride = 250
 
-    /// A reader of the frames of `source`, which become those of `target`.
-    init(_ source: StitchSource, target: VideoFormat, fitting: FrameFitting) throws {
-        self.source = source
+    /// A reader of the frames of `source`, which become those of `target`; what of them is damaged goes into `damage`.
+    init(_ source: StitchSource, target: VideoFormat, fitting: FrameFitting, damage: DamageLog) throws {
+        (self.source, self.damage) = (source, damage)
         demuxer = try StitchInspector.open(source.path, name: source.name)
         guard let stream = demuxer.streams.first(where: { $0.index == source.video.stream }) else {
             throw ClipFailure("\(source.name) has changed.")
         }
         self.stream = stream
         decoder = try Decoder(stream, threading: .frames, subject: source.name)
-        converter = try FrameConverter(stream, target: target, fitting: fitting, subject: source.name)
+        converter = try FrameConverter(stream, target: target, fitting: fitting, mapsTones: true, subject: source.name)
         demuxer.select([stream.index])
     }
 
@@ -39,11 +42,19 @@ final class FrameReader {
     func frame(_ number: Int) throws -> VideoFrame {
         if last.map({ number < $0 || number > $0 + Self.stride }) ?? (number > Self.stride) { try seek(to: number) }
         last = number
-        if let frame = try find(number) { return frame }
+        if let frame = try find(number) { return looked(at: frame, number) }
         guard !isFromStart else { throw failure(number) }
         // Some containers seek too far.
         try rewind()
         guard let frame = try find(number) else { throw failure(number) }
+        return looked(at: frame, number)
+    }
+
+    /// `frame`, after a look whether it is what the frame `number` was.
+    private func looked(at frame: VideoFrame, _ number: Int) -> VideoFrame {
+        let distance = abs(frame.pts - source.time(number))
+        let isOther = distance > 1 && distance > source.video.rate.timeBase.rescale(1, to: source.video.timeBase) / 2
+        if isOther || damaged.contains(frame.pts) { damage.note(number, of: source) }
         return frame
     }
 
@@ -77,6 +88,7 @@ final class FrameReader {
             switch try decoder.receive() {
             case .frame(let decoded):
                 guard let pts = decoded.pts else { return }
+                if decoded.isDamaged { damaged.insert(pts) }
                 try converter.convert(decoded, pts: pts) { ahead.append($0) }
             case .needsPacket: try decoder.send(try nextPacket())
             case .ended:
@@ -97,12 +109,13 @@ final class FrameReader {
     }
 
     private func seek(to number: Int) throws {
-        let samples = source.video.samples
-        guard let entry = samples.last(where: { $0.isSync && $0.pts <= Int64(number) && $0.pts >= 0 }) else {
-            return try rewind()
+        let (samples, open) = (source.video.samples, source.video.openEntries)
+        let entry = samples.indices.last {
+            (samples[$0].isSync || open.contains($0)) && (0...Int64(number)).contains(samples[$0].pts)
         }
+        guard let entry else { return try rewind() }
         do throws(AVFailure) {
-            try demuxer.seek(stream, to: entry.dts)
+            try demuxer.seek(stream, to: samples[entry].dts)
         } catch {
             return try rewind()
         }
@@ -119,6 +132,6 @@ final class FrameReader {
     private func forget() {
         decoder.flush()
         converter.reset()
-        (ahead, current, hasEnded) = ([], nil, false)
+        (ahead, current, hasEnded, damaged) = ([], nil, false, [])
     }
 }

@@ -12,6 +12,8 @@ final class FrameRenderer {
     private let sources: [StitchSource]
     private let fitting: FrameFitting
     private var readers: [Int: FrameReader] = [:]
+    /// What of the frames is damaged.
+    let damage = DamageLog()
     private var drawing: (renderer: TransitionRenderer, pool: FramePool)?
 
     init(_ plan: StitchPlan, _ clips: [StitchClip], _ sources: [StitchSource], _ fitting: FrameFitting) {
@@ -40,7 +42,7 @@ final class FrameRenderer {
 
     private func decoded(_ index: Int, of clip: Int) throws -> VideoFrame {
         let source = sources[plan.clips[clip].source]
-        let reader = try readers[clip] ?? FrameReader(source, target: plan.video, fitting: fitting)
+        let reader = try readers[clip] ?? FrameReader(source, target: plan.video, fitting: fitting, damage: damage)
         readers[clip] = reader
         return try reader.frame(plan.number(of: index, in: plan.clips[clip], source))
     }

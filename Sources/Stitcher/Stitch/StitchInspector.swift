@@ -12,22 +12,28 @@ struct StitchInspector {
     let name: String
     let demuxer: Demuxer
     let video: StreamInfo
-    private let frames: StreamInfo.Video
+    let frames: StreamInfo.Video
     let audio: StreamInfo?
     let isMovie: Bool
-    private let sets: AVCParameterSets?
+    let sets: AVCParameterSets?
 
-    private var packets: [Packet] = []
+    private(set) var packets: [Packet] = []
     /// Keyframes, by their numbers, that are no beginning behind frames of another stream.
-    private var dependentKeyframes: Set<Int> = []
+    private(set) var dependentKeyframes: Set<Int> = []
     private var changesSets = false
-    private var heard: Range<Int64>?
+    private(set) var heard: Range<Int64>?
     /// The packets of audio, with their times in ticks of its stream.
     var audioPackets: [IndexedSample] = []
+    /// The latest decoding time so far, and when the last packet of any stream ends.
+    private var latest: Int64?
+    private var end = Duration.zero
 
     /// What is kept of a packet of video.
-    private struct Packet {
+    struct Packet {
+        /// A sync sample of H.264 is an IDR frame: only there it can follow frames of another stream.
         var sample: IndexedSample
+        /// Whether decoding can begin here, as the container says.
+        var isEntry: Bool
         var isHidden: Bool
     }
 
@@ -70,14 +76,26 @@ struct StitchInspector {
         (self.video, self.frames, audio) = (video, frames, demuxer.bestAudio)
         isMovie = demuxer.formatName.split(separator: ",").contains("mov")
         sets = video.codecName == "h264" ? AVCParameterSets(record: video.configuration) : nil
-        demuxer.select(Set([video.index] + (audio.map { [$0.index] } ?? [])))
+        if !statesDuration { demuxer.select(Set([video.index] + (audio.map { [$0.index] } ?? []))) }
     }
+
+    /// Whether its head says how long all its streams last, and its end may be missing without a word from libavformat.
+    private var statesDuration: Bool { demuxer.formatName.hasPrefix("matroska") || demuxer.formatName == "flv" }
+    /// How much may be missing of that.
+    private static let missing = Duration.seconds(1)
 
     private mutating func readPackets(_ isCancelled: () -> Bool) throws(ClipFailure) {
         while !isCancelled(), let packet = try readPacket() {
-            packet.streamIndex == video.index ? takeFrame(packet) : takeAudio(packet)
+            end = max(end, demuxer.end(of: packet) ?? .zero)
+            if packet.streamIndex == video.index {
+                try takeFrame(packet)
+            } else if packet.streamIndex == audio?.index {
+                takeAudio(packet)
+            }
         }
         if isCancelled() { throw ClipFailure.stitchCancelled }
+        guard statesDuration, let duration = demuxer.duration, duration - end > Self.missing else { return }
+        throw ClipFailure("\(name) is truncated: it ends after \(DurationText(end)) of \(DurationText(duration)).")
     }
 
     /// The next packet of either stream; nil at the end.
@@ -95,8 +113,20 @@ struct StitchInspector {
         return packet
     }
 
-    private mutating func takeFrame(_ packet: PacketBox) {
+    /// By how much decoding times may go back where they are guessed.
+    private static let guessing = Duration.milliseconds(500)
+
+    private mutating func takeFrame(_ packet: PacketBox) throws(ClipFailure) {
         guard let pts = packet.pts ?? packet.dts else { return }
+        if !isMovie, let dts = packet.dts {
+            if let latest, dts < latest - video.timeBase.ticks(Self.guessing) {
+                let time = video.timeBase.duration(latest - (packets.first?.sample.dts ?? latest))
+                throw ClipFailure(
+                    "\(name): its time stamps go back \(DurationText(time)) into it, as where files were put one behind the "
+                        + "other; stitch those files, or repair this one.")
+            }
+            latest = max(latest ?? dts, dts)
+        }
         let sample = IndexedSample(
             dts: packet.dts ?? pts, pts: pts, duration: packet.duration, offset: packet.position ?? -1,
             size: Int64(packet.size), isSync: packet.isKeyframe)
@@ -107,6 +137,7 @@ struct StitchInspector {
     /// all.
     mutating func take(_ sample: IndexedSample, isHidden: Bool, content: (_ isWhole: Bool) -> [UInt8]?) {
         var sample = sample
+        let isEntry = sample.isSync
         if sample.isSync, let sets {
             var look = sets.looks(at: content(false) ?? [])
             // What is cut off may look like another set, or like none.
@@ -118,7 +149,7 @@ struct StitchInspector {
         {
             dependentKeyframes.insert(packets.count)
         }
-        packets.append(Packet(sample: sample, isHidden: isHidden))
+        packets.append(Packet(sample: sample, isEntry: isEntry, isHidden: isHidden))
     }
 
     private mutating func takeAudio(_ packet: PacketBox) {
@@ -149,83 +180,20 @@ extension StitchInspector {
         return StitchSource(
             name: name, path: path, container: demuxer.formatName, video: track, audio: audioTrack,
             created: created.flatMap(UTCTime.init(stated:))?.milliseconds,
-            position: (try? SegmentReader.read(path))?.position)
-    }
-
-    private func videoTrack() throws(ClipFailure) -> StitchSource.Video {
-        let (samples, all) = numbered()
-        let whole = FrameTiming.whole(all, video.timeBase, average: frames.averageRate)
-        let (times, timing) = (Array(all[..<whole.count]), whole.timing)
-        guard let last = times.last else { throw ClipFailure("\(name) has no frame that can be decoded.") }
-        let frame = timing.rate.timeBase.rescale(1, to: video.timeBase)
-        let stated = packets.first { $0.sample.pts == last }?.sample.duration ?? 0
-        return StitchSource.Video(
-            stream: video.index, codec: video.codecName,
-            frames: FrameFormat(
-                width: frames.width, height: frames.height, sampleAspectRatio: frames.sampleAspectRatio ?? .square,
-                color: frames.color),
-            orientation: frames.orientation, isInterlaced: frames.isInterlaced,
-            configuration: video.configuration, obstacle: obstacle, timeBase: video.timeBase,
-            samples: samples, times: times,
-            end: last + (timing.isConstant || stated <= 0 ? max(1, frame) : stated), rate: timing.rate,
-            isConstant: timing.isConstant, torn: all.count - times.count, dependentKeyframes: dependentKeyframes)
-    }
-
-    /// The samples with numbers for times, and the times of those that are shown. Not shown is what an edit list hides, and
-    /// what cannot be decoded because the file begins in the middle of a GOP.
-    private func numbered() -> (samples: [IndexedSample], times: [Int64]) {
-        let entry = packets.firstIndex { $0.sample.isSync } ?? 0
-        let start = packets.isEmpty ? 0 : packets[entry].sample.pts
-        func isShown(_ index: Int) -> Bool {
-            !packets[index].isHidden && index >= entry && packets[index].sample.pts >= start
-        }
-        let order = packets.indices.sorted { packets[$0].sample.pts < packets[$1].sample.pts }
-        let first = order.firstIndex(where: isShown) ?? 0
-        var samples = packets.map(\.sample)
-        var times: [Int64] = []
-        for (rank, index) in order.enumerated() {
-            samples[index].pts = Int64(rank - first)
-            // A hidden frame among shown ones would take a number: it never is, edit lists hide whole stretches.
-            if rank >= first, isShown(index) { times.append(packets[index].sample.pts) }
-        }
-        return (samples, times)
+            position: (try? SegmentReader.read(path))?.position, notes: leftOut)
     }
 
     /// Why frames cannot be copied from where they lie.
-    private var obstacle: String? {
+    func obstacle(isPieced: Bool) -> String? {
         guard isMovie else { return "its container is \(demuxer.formatName), not MP4 or MOV" }
         if packets.contains(where: { $0.sample.offset < 0 }) { return "its samples cannot be found in the file" }
+        if isPieced { return "its edit list joins several pieces" }
         if video.codecName == "hevc" {
             let record = video.configuration
             return record.count > 22 && record[21] & 3 == 3 ? nil : "its parameter sets are not in the container"
         }
-        guard let sets else { return "its parameter sets are not in the container" }
-        guard sets.is8Bit420 else { return "its frames are not of 8 bits and 4:2:0" }
+        if sets == nil { return "its parameter sets are not in the container" }
         return changesSets ? "its parameter sets change within it" : nil
-    }
-
-    private var audioTrack: StitchSource.Audio? {
-        guard let audio, let heard, audio.sampleRate > 0 else { return nil }
-        let format = AudioFormat(sampleRate: Int32(clamping: audio.sampleRate), channels: max(1, audio.channels))
-        return StitchSource.Audio(
-            stream: audio.index, codec: audio.codecName, format: format, timeBase: audio.timeBase, range: heard,
-            configuration: audio.configuration, packets: isCopyable(audio, format) ? audioPackets : [])
-    }
-
-    /// Whether the packets of `audio` can be copied: AAC-LC of 1024 samples in each packet, one right behind the other, and
-    /// nothing else.
-    private func isCopyable(_ audio: StreamInfo, _ format: AudioFormat) -> Bool {
-        let configuration = audio.configuration
-        // AudioSpecificConfig (ISO/IEC 14496-3, 1.6.2.1): object type 2, three zeros behind rate and channels, and at the
-        // most that there is no replicated spectrum.
-        guard isMovie, audio.codecName == "aac", audio.timeBase == format.timeBase, configuration.count >= 2,
-            configuration[0] >> 3 == 2, configuration[1] & 7 == 0,
-            [[], [0x56, 0xE5, 0]].contains(Array(configuration[2...])),
-            let header = AACHeader(configuration: configuration), header.sampleRate == format.sampleRate,
-            header.channels == format.channels, (1...2).contains(format.channels)
-        else { return false }
-        return audioPackets.allSatisfy { $0.offset >= 0 }
-            && zip(audioPackets, audioPackets.dropFirst()).allSatisfy { $1.pts - $0.pts == 1024 }
     }
 }
 

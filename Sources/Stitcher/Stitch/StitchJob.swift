@@ -18,9 +18,11 @@ package struct StitchReport: Sendable, Codable, Equatable {
     package var encodedFrames: Int
     /// Of the latter those that a run before had coded; nil if none was to be gone on with.
     package var resumedFrames: Int?
+    /// What of the files is damaged, one sentence each, as far as decoders say.
+    package var warnings: [String] = []
 
     enum CodingKeys: String, CodingKey {
-        case output, milliseconds, clips
+        case output, milliseconds, clips, warnings
         case copiedFrames = "copied_frames"
         case encodedFrames = "encoded_frames"
         case resumedFrames = "resumed_frames"
@@ -36,6 +38,7 @@ package struct StitchJob {
     package let plan: StitchPlan
     /// What is heard; nil for nothing.
     let heard: AudioPlan?
+    private let leftOut: [String]
 
     /// Reads the files of `request` and plans. Blocks on the disk. `looked` is told how many clips were looked at.
     package init(
@@ -46,30 +49,77 @@ package struct StitchJob {
         var sources: [StitchSource] = []
         for clip in request.clips {
             if known[clip.path] == nil {
-                known[clip.path] = try StitchInspector.read(clip.path, isCancelled: isCancelled)
+                known[clip.path] = try clip.placing { () throws(ClipFailure) in
+                    try StitchInspector.read(clip.path, isCancelled: isCancelled)
+                }
             }
             if let source = known[clip.path] { sources.append(source) }
             looked(sources.count)
         }
+        let (clips, left) = try Self.filled(request.clips, sources)
+        sources = left.map { sources[$0] }
         let order = try request.order.order(sources)
         self.sources = order.map { sources[$0] }
         var ordered = request
-        ordered.clips = order.map { request.clips[$0] }
+        ordered.clips = order.map { clips[$0] }
         self.request = ordered
+        leftOut = request.clips.indices.filter { !left.contains($0) }.map {
+            "the end of it that lies in \(request.clips[$0].path) has no whole frame, and is left out"
+        }
         let plan = try StitchPlan(ordered.clips, of: self.sources, ordered.settings)
+        if let clip = plan.mappedClips(self.sources).first, !ToneMapping.isPossible {
+            throw ClipFailure(
+                "\(self.sources[clip].name) is HDR, which this machine's libavfilter cannot make what others are: it lacks "
+                    + "zscale or tonemap.")
+        }
         let windows = AACWindows(self.sources)
         heard = AudioPlan(plan, ordered.clips, self.sources, ordered.settings.audio, window: windows.window)
         self.plan = plan
     }
 
+    /// Those of `clips` that have frames, or must have, and their numbers.
+    static func filled(
+        _ clips: [StitchClip], _ sources: [StitchSource]
+    ) throws(ClipFailure) -> (clips: [StitchClip], numbers: [Int]) {
+        var (filled, numbers): ([StitchClip], [Int]) = ([], [])
+        var transition: StitchTransition?
+        for (number, clip) in clips.enumerated() {
+            let source = sources[number]
+            if clip.mayBeEmpty, (try? ClipRange(clip, of: source, at: source.video.rate)) == nil {
+                transition = clip.transition
+                continue
+            }
+            var clip = clip
+            // What comes on is what is left.
+            clip.transition = clip.transition ?? transition
+            transition = nil
+            filled.append(clip)
+            numbers.append(number)
+        }
+        guard !filled.isEmpty else { throw ClipFailure("There is no frame in any of the clips.") }
+        return (filled, numbers)
+    }
+
     /// What of the clips is left out that nobody chose to leave out.
     package var notes: [String] {
-        plan.clips.flatMap { clip in clip.notes.map { "\(sources[clip.source].name): \($0)" } }
+        leftOut + plan.clips.flatMap { clip in clip.notes.map { "\(sources[clip.source].name): \($0)" } } + generalNotes
+    }
+
+    /// What is to be known of the result that no clip is to blame for.
+    package var generalNotes: [String] {
+        plan.clips.count > Chapter.most
+            ? ["the first \(Chapter.most) of \(plan.clips.count) clips have chapters: a file holds no more"] : []
     }
 
     /// Whether packets of audio of the clip `index` are copied.
     package func copiesAudio(of index: Int) -> Bool {
         heard?.spans.contains { if case .copied(index, _) = $0 { true } else { false } } ?? false
+    }
+
+    /// Why the audio of the clip `index` is coded again; nil if it is copied, or there is none at all.
+    package func audioReason(of index: Int) -> String? {
+        guard let heard, index < heard.reasons.count else { return nil }
+        return heard.reasons[index]
     }
 
     /// By how much the frames of the clip `index` come later than their rate says.
@@ -130,10 +180,9 @@ package struct StitchJob {
         }
         let (frame, total, writer) = (plan.video.frameRate.timeBase, plan.frameCount, audio)
         let base = plan.audio?.timeBase ?? .milliseconds
+        let renderer = FrameRenderer(plan, request.clips, sources, request.settings.fitting)
         let video = VideoWriter(
-            plan, sources, settings,
-            renderer: FrameRenderer(plan, request.clips, sources, request.settings.fitting), file: file, audio: audio,
-            journal: journal
+            plan, sources, settings, renderer: renderer, file: file, audio: audio, journal: journal
         ) { frames in
             if isCancelled() { throw ClipFailure.stitchCancelled }
             progress(frames, total)
@@ -144,6 +193,7 @@ package struct StitchJob {
         try journal?.remove()
         var report = report
         report.resumedFrames = journal.map { _ in video.resumedFrames }
+        report.warnings = renderer.damage.sentences
         return report
     }
 
@@ -153,7 +203,9 @@ package struct StitchJob {
             StitchJournal.discard(of: request.output)
             return nil
         }
-        var text = "\(request.version)\n\(request.clips)\n\(request.settings)\n\(plan)\n"
+        var clips = request.clips
+        for index in clips.indices { clips[index].origin = nil }
+        var text = "\(request.version)\n\(clips)\n\(request.settings)\n\(plan)\n"
         for path in Set(sources.map(\.path)).sorted() {
             text += "\(path) \(try FileDescriptor.open(readOnly: path).version())\n"
         }
@@ -169,9 +221,12 @@ package struct StitchJob {
         var tags = MovieTags(
             channel: Self.name(of: request.output), start: begun, encoderSettings: "", version: request.version)
         tags.chapters = chapters
-        let layout = MovieLayout(
+        var layout = MovieLayout(
             description: StreamDescription(video: video.description, audio: audio?.description),
             creationTime: tags.secondsSince1904, userData: tags.box, form: request.form)
+        for index in layout.tracks.indices where layout.tracks[index].kind == .video {
+            layout.tracks[index].matrix = plan.orientation.matrix(plan.video.width, plan.video.height)
+        }
         let timescale = layout.tracks.first { $0.kind == .video }?.timescale ?? 1
         let (base, ticks) = (plan.audio?.timeBase ?? .milliseconds, TimeBase(1, Int32(clamping: timescale)))
         let moves = heard?.moves.map { base.rescale($0, to: ticks) } ?? []

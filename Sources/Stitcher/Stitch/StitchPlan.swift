@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import LibAV
 package import Media
 internal import Program
 
@@ -30,12 +31,14 @@ package struct StitchPlan: Sendable {
         case encoded(clip: Int, frames: Range<Int>)
     }
 
-    package let video: VideoFormat
+    package private(set) var video: VideoFormat
     package let audio: AudioFormat?
     /// `h264`, or `hevc` if all of it is copied.
     package private(set) var codec: String
     package private(set) var clips: [Clip]
     package private(set) var parts: [Part] = []
+    /// How frames are turned when they are shown: as they are in all clips, where all are copied.
+    package private(set) var orientation = Orientation.upright
     /// The parameter sets of what is copied; empty if nothing is.
     package private(set) var configuration: [UInt8] = []
 
@@ -53,33 +56,83 @@ package struct StitchPlan: Sendable {
 
     /// A plan for `clips`, each of a source of its own: the one of the same number among `sources`.
     package init(_ clips: [StitchClip], of sources: [StitchSource], _ settings: StitchSettings) throws(ClipFailure) {
-        guard let target = StitchTarget(sources, settings), clips.count == sources.count else {
+        guard var target = StitchTarget(sources, settings), clips.count == sources.count else {
             throw ClipFailure("There is no clip to stitch.")
         }
         (video, audio) = (target.video, target.audio)
         self.clips = []
         codec = "h264"
         for (index, clip) in clips.enumerated() {
-            let range = try ClipRange(clip, of: sources[index], at: video.frameRate)
-            var planned = Clip(
-                source: index, frames: range.frames, count: range.count, place: frameCount, notes: range.notes)
-            let track = sources[index].video
-            if track.torn > 0, range.frames.upperBound == track.times.count {
-                planned.notes.append("its last \(track.torn) frames lack those before them and are left out")
-            }
-            if index > 0, let transition = clip.transition, transition.transition.kind != .cut {
-                planned.transition = Int(clamping: video.frameRate.frames(atLeast: transition.duration))
-                guard planned.transition <= range.count else {
-                    throw ClipFailure("\(sources[index].name): its transition is longer than the clip.")
-                }
-            }
+            let planned = try clip.placing { () throws(ClipFailure) in try self.planned(clip, index, sources[index]) }
             self.clips.append(planned)
         }
-        if sources.allSatisfy({ $0.video.codec == "hevc" }) {
-            planParts(sources, target, codec: "hevc")
-            if parts.allSatisfy({ if case .copied = $0 { true } else { false } }) { return }
+        let codecs = Set(sources.map(\.video.codec))
+        if let codec = codecs.first, codecs.count == 1, ["h264", "hevc"].contains(codec),
+            let whole = target.whole(like: sources[0])
+        {
+            planParts(sources, whole, codec: codec)
+            if isCopied {
+                (video, orientation) = (whole.video, whole.orientation)
+                return
+            }
         }
         planParts(sources, target, codec: "h264")
+        // What is coded again is of 8 bits: too few for high dynamic range.
+        guard !isCopied, target.video.color.isHDR else { return }
+        target.video.color = .bt709
+        video = target.video
+        planParts(sources, target, codec: "h264")
+    }
+
+    /// The clip of the number `index`, which is put behind those that are there.
+    private func planned(
+        _ clip: StitchClip, _ index: Int, _ source: StitchSource
+    ) throws(ClipFailure) -> Clip {
+        let range = try ClipRange(clip, of: source, at: video.frameRate)
+        var planned = Clip(
+            source: index, frames: range.frames, count: range.count, place: frameCount,
+            notes: range.notes + Self.notes(source, range.frames))
+        guard index > 0, let transition = clip.transition, transition.transition.kind != .cut else { return planned }
+        planned.transition = Int(clamping: video.frameRate.frames(atLeast: transition.duration))
+        guard planned.transition <= range.count else {
+            throw ClipFailure("\(source.name): its transition is longer than the clip.")
+        }
+        return planned
+    }
+
+    /// A pause between two frames that is told of.
+    private static let pause = Duration.seconds(2)
+
+    /// What is to be told of `frames` of `source`.
+    private static func notes(_ source: StitchSource, _ frames: Range<Int>) -> [String] {
+        let track = source.video
+        var notes = source.notes
+        if track.headless > 0, frames.lowerBound == 0 {
+            notes.append("its first \(Self.lacking(track.headless)) left out")
+        }
+        if track.torn > 0, frames.upperBound == track.times.count {
+            notes.append("its last \(Self.lacking(track.torn)) left out")
+        }
+        let longest = track.isConstant ? nil : frames.dropLast().max { track.step($0) < track.step($1) }
+        if let longest, track.step(longest) > track.timeBase.ticks(Self.pause) {
+            let (time, length) = (track.times[longest] - track.times[0], track.step(longest))
+            notes.append(
+                "\(DurationText(track.timeBase.duration(time))) into it there is no frame for "
+                    + "\(DurationText(track.timeBase.duration(length))): the one before stands still")
+        }
+        return notes
+    }
+
+    private static func lacking(_ count: Int) -> String {
+        count == 1 ? "frame lacks those before it and is" : "\(count) frames lack those before them and are"
+    }
+
+    /// Whether nothing is coded again.
+    private var isCopied: Bool { parts.allSatisfy { if case .copied = $0 { true } else { false } } }
+
+    /// Clips of high dynamic range some of whose frames are coded again.
+    func mappedClips(_ sources: [StitchSource]) -> [Int] {
+        clips.indices.filter { sources[clips[$0].source].color.isHDR && copiedFrames(of: $0) < clips[$0].count }
     }
 
     private mutating func planParts(_ sources: [StitchSource], _ target: StitchTarget, codec: String) {

@@ -37,16 +37,32 @@ package struct StitchClip: Sendable, Equatable {
     package var to: Duration?
     /// Whether the frames that are seen at `from` and just before `to` belong to it, if they are not whole in the range.
     package var coversEnds = false
+    /// Whether the frames that begin within the range belong to it, whole or not.
+    package var takesBegun = false
+    /// Whether it is left out if it has no frame with audio: it is an end of something that lies in several files.
+    package var mayBeEmpty = false
     /// How it comes on; a cut for nil. The first has none.
     package var transition: StitchTransition?
     /// By how much its audio is to be later; earlier for less than nothing.
     package var audioOffset = Duration.zero
     /// What its chapter is called; nil for the file's name.
     package var title: String?
+    /// Where somebody wrote it down, such as `show.yaml:7:11`; nil for nowhere.
+    package var origin: String?
 
     /// A piece of the file `path`.
     package init(path: String, from: Duration? = nil, to: Duration? = nil) {
         (self.path, self.from, self.to) = (path, from, to)
+    }
+
+    /// What `body` returns. What it throws says where the clip was written down.
+    func placing<Result>(_ body: () throws(ClipFailure) -> Result) throws(ClipFailure) -> Result {
+        do throws(ClipFailure) {
+            return try body()
+        } catch {
+            guard let origin, !error.isCancellation else { throw error }
+            throw ClipFailure("\(origin): \(error)")
+        }
     }
 }
 

@@ -21,6 +21,8 @@ package struct StitchSource: Sendable {
         package var configuration: [UInt8]
         /// Why its frames cannot be copied, whatever else is in the result; nil if they can.
         package var obstacle: String?
+        /// Whether frames are such as the encoder makes: H.264 may be, of other codecs nothing is coded as it was.
+        package var is8Bit420 = true
         package var timeBase: TimeBase
         /// The frames in the order of decoding. Their `pts` is the number in the order in which they are shown: from 0 on, and
         /// below that or from the count on for those that are not shown. Their `dts` is in ticks.
@@ -31,12 +33,20 @@ package struct StitchSource: Sendable {
         package var end: Int64
         package var rate: FrameRate
         package var isConstant: Bool
+        /// Frames at the beginning that are not shown because those before them are missing.
+        package var headless = 0
         /// Frames at the end that are not shown because those before them are missing: whoever cut the file counted in the
         /// order of decoding.
         package var torn = 0
+        /// Frames, by their numbers in the order of decoding, at which decoding can begin besides keyframes, but for those shown
+        /// before them: H.264 has recovery points in open GOPs.
+        package var openEntries: Set<Int> = []
         /// Keyframes, by their numbers in the order of decoding, behind which only frames of the same stream can follow those
         /// before them: CRA frames of HEVC (ITU-T H.265, 7.4.2.2).
         package var dependentKeyframes: Set<Int> = []
+
+        /// Ticks from the frame `number` to the next one.
+        func step(_ number: Int) -> Int64 { times[number + 1] - times[number] }
 
         /// The frames, of which those are keyframes that can follow frames of another stream.
         var joinableSamples: [IndexedSample] {
@@ -59,6 +69,8 @@ package struct StitchSource: Sendable {
         package var configuration: [UInt8] = []
         /// All packets, 1024 samples each, if they can be copied; their times are samples.
         package var packets: [IndexedSample] = []
+        /// Why they cannot; nil if they can.
+        package var obstacle: String?
     }
 
     /// The file as the user named it, for sentences about it.
@@ -73,9 +85,14 @@ package struct StitchSource: Sendable {
     package var created: Int64?
     /// Where it lies in a program, if it is a recording of this program.
     package var position: SegmentPosition?
+    /// What of the file is in no result.
+    package var notes: [String] = []
 
     /// How long it is, from the first frame to the end of the last.
     package var duration: Duration { video.timeBase.duration(video.end - (video.times.first ?? 0)) }
+
+    /// The color of its frames, with what is unspecified filled in.
+    var color: ColorDescription { video.frames.color.resolved(width: video.frames.width, height: video.frames.height) }
 
     /// What its frames look like upright.
     var upright: FrameFormat {

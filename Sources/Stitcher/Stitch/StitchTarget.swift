@@ -8,6 +8,11 @@ struct StitchTarget: Equatable {
     var video: VideoFormat
     /// Nil if no clip has audio.
     var audio: AudioFormat?
+    /// How frames are turned, and whether they are interlaced: only where all of them are copied.
+    var orientation = Orientation.upright
+    var isInterlaced = false
+    /// Whether all frames are to be copied: then they may be such as nobody here encodes.
+    private(set) var isWhole = false
 
     /// Rates at which players play AAC everywhere.
     private static let audioRates: Set<Int32> = [32_000, 44_100, 48_000]
@@ -36,6 +41,21 @@ struct StitchTarget: Equatable {
         }
     }
 
+    /// As this, but with the frames of `first` as they are coded; nil if the result is to look otherwise.
+    func whole(like first: StitchSource) -> StitchTarget? {
+        let (frames, upright) = (first.video.frames, first.upright)
+        guard (video.width, video.height) == (upright.width, upright.height),
+            video.sampleAspectRatio == upright.sampleAspectRatio
+        else { return nil }
+        var target = self
+        target.video = VideoFormat(nearestTo: frames, frameRate: video.frameRate)
+        target.video.color = first.color
+        (target.orientation, target.isInterlaced, target.isWhole) = (
+            first.video.orientation, first.video.isInterlaced, true
+        )
+        return target
+    }
+
     /// What of `source` is not so, one piece of a sentence each: why its frames cannot be copied. `codec` is the one of the
     /// result.
     func differences(of source: StitchSource, codec: String) -> [String] {
@@ -43,9 +63,10 @@ struct StitchTarget: Equatable {
         var found: [String] = []
         if track.codec != codec { found.append("it is coded as \(track.codec)") }
         if let obstacle = track.obstacle, track.codec == codec { found.append(obstacle) }
-        if track.orientation != .upright { found.append("it is turned (\(track.orientation.rawValue))") }
-        if track.isInterlaced { found.append("it is interlaced") }
-        if (track.frames.width, track.frames.height) != (video.width, video.height), track.orientation == .upright {
+        if !isWhole, track.codec == codec, !track.is8Bit420 { found.append("its frames are not of 8 bits and 4:2:0") }
+        if track.orientation != orientation { found.append("it is turned (\(track.orientation.rawValue))") }
+        if track.isInterlaced != isInterlaced { found.append("it is \(isInterlaced ? "not " : "")interlaced") }
+        if (track.frames.width, track.frames.height) != (video.width, video.height), track.orientation == orientation {
             found.append(
                 "its frames are \(track.frames.width)x\(track.frames.height), not \(video.width)x\(video.height)")
         }
@@ -54,13 +75,33 @@ struct StitchTarget: Equatable {
             found.append(
                 "its pixels are \(aspect.horizontal):\(aspect.vertical), not \(wanted.horizontal):\(wanted.vertical)")
         }
-        if track.frames.color.resolved(width: track.frames.width, height: track.frames.height) != video.color {
-            found.append("its color is another")
-        }
+        found += source.color.differences(from: video.color)
         if !track.isConstant {
             found.append("its frame rate varies")
         } else if track.rate != video.frameRate {
             found.append("it has \(track.rate) frames a second, not \(video.frameRate)")
+        }
+        return found
+    }
+}
+
+extension ColorDescription {
+    /// What is another than in `wanted`, one piece of a sentence each.
+    fileprivate func differences(from wanted: ColorDescription) -> [String] {
+        var found: [String] = []
+        func compare(_ what: String, _ own: UInt8, _ other: UInt8, _ names: [UInt8: String]) {
+            guard own != other else { return }
+            found.append("its \(what) \(names[own] ?? "\(own)"), not \(names[other] ?? "\(other)")")
+        }
+        let systems: [UInt8: String] = [1: "BT.709", 6: "BT.601 (525 lines)", 7: "SMPTE 240M"]
+        let others: [UInt8: String] = [5: "BT.601 (625 lines)", 9: "BT.2020"]
+        let more: [UInt8: String] = [13: "sRGB", 14: "BT.2020", 15: "BT.2020", 16: "PQ (HDR)", 18: "HLG (HDR)"]
+        let named = systems.merging(others) { $1 }
+        compare("color primaries are", primaries, wanted.primaries, named.merging([12: "P3"]) { $1 })
+        compare("transfer characteristic is", transfer, wanted.transfer, systems.merging(more) { $1 })
+        compare("color matrix is", matrix, wanted.matrix, named)
+        if isFullRange != wanted.isFullRange {
+            found.append("its color range is \(isFullRange ? "full, not limited" : "limited, not full")")
         }
         return found
     }

@@ -57,6 +57,7 @@ final class VideoWriter {
             case .copied(let clip, let samples):
                 try endEncoder()
                 try wrote(frames.count)
+                try audio?.complete(before: clip)
                 try copy(samples, of: clip)
             case .encoded(let clip, let range): try encode(range, of: clip)
             }
@@ -123,7 +124,9 @@ final class VideoWriter {
         let used = AVCParameterSets(record: plan.configuration)?.numbers ?? []
         let free = (0...RenderEncoder.greatestNumber).first { number in !used.contains(number) }
         guard let free else {
-            throw ClipFailure("No number is left for parameter sets; encode all of it with --encode.")
+            throw ClipFailure(
+                "No number is left for parameter sets beside those that are copied: with another size or rate all is coded "
+                    + "again.")
         }
         let encoder = try RenderEncoder(settings, format: plan.video, number: free)
         (self.encoder, encoderStart) = (encoder, frame)

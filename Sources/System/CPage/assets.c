@@ -40,8 +40,20 @@ static const unsigned char events_js[] = {
 static const unsigned char film_js[] = {
 #embed "../../Control/Page/film.js"
 };
+static const unsigned char film_cell_js[] = {
+#embed "../../Control/Page/film-cell.js"
+};
+static const unsigned char film_plan_js[] = {
+#embed "../../Control/Page/film-plan.js"
+};
+static const unsigned char film_trim_js[] = {
+#embed "../../Control/Page/film-trim.js"
+};
 static const unsigned char glance_js[] = {
 #embed "../../Control/Page/glance.js"
+};
+static const unsigned char inputs_js[] = {
+#embed "../../Control/Page/inputs.js"
 };
 static const unsigned char live_preview_js[] = {
 #embed "../../Control/Page/live-preview.js"
@@ -51,6 +63,9 @@ static const unsigned char outputs_js[] = {
 };
 static const unsigned char page_js[] = {
 #embed "../../Control/Page/page.js"
+};
+static const unsigned char presses_js[] = {
+#embed "../../Control/Page/presses.js"
 };
 static const unsigned char snapshots_js[] = {
 #embed "../../Control/Page/snapshots.js"
@@ -88,6 +103,9 @@ static const unsigned char scenes_js[] = {
 static const unsigned char storage_js[] = {
 #embed "../../Control/Page/storage.js"
 };
+static const unsigned char thumbnails_js[] = {
+#embed "../../Control/Page/thumbnails.js"
+};
 static const unsigned char views_js[] = {
 #embed "../../Control/Page/views.js"
 };
@@ -110,10 +128,15 @@ static const struct relay_asset assets[] = {
     {"page/dom.js", SCRIPT, dom_js, sizeof dom_js},
     {"page/events.js", SCRIPT, events_js, sizeof events_js},
     {"page/film.js", SCRIPT, film_js, sizeof film_js},
+    {"page/film-cell.js", SCRIPT, film_cell_js, sizeof film_cell_js},
+    {"page/film-plan.js", SCRIPT, film_plan_js, sizeof film_plan_js},
+    {"page/film-trim.js", SCRIPT, film_trim_js, sizeof film_trim_js},
     {"page/glance.js", SCRIPT, glance_js, sizeof glance_js},
+    {"page/inputs.js", SCRIPT, inputs_js, sizeof inputs_js},
     {"page/live-preview.js", SCRIPT, live_preview_js, sizeof live_preview_js},
     {"page/outputs.js", SCRIPT, outputs_js, sizeof outputs_js},
     {"page/page.js", SCRIPT, page_js, sizeof page_js},
+    {"page/presses.js", SCRIPT, presses_js, sizeof presses_js},
     {"page/snapshots.js", SCRIPT, snapshots_js, sizeof snapshots_js},
     {"page/program.js", SCRIPT, program_js, sizeof program_js},
     {"page/program-bar.js", SCRIPT, program_bar_js, sizeof program_bar_js},
@@ -126,6 +149,7 @@ static const struct relay_asset assets[] = {
     {"page/recordings.js", SCRIPT, recordings_js, sizeof recordings_js},
     {"page/scenes.js", SCRIPT, scenes_js, sizeof scenes_js},
     {"page/storage.js", SCRIPT, storage_js, sizeof storage_js},
+    {"page/thumbnails.js", SCRIPT, thumbnails_js, sizeof thumbnails_js},
     {"page/views.js", SCRIPT, views_js, sizeof views_js},
     {"page/words.js", SCRIPT, words_js, sizeof words_js},
 };

@@ -74,6 +74,57 @@ struct SourceSelectorTests {
         #expect(keyframes.take() == [.decode(1, .all), .air(.source(1), .disconnected), .decode(0, .keyframes)])
     }
 
+    @Test("Of what is on air and not wanted keyframes are decoded, and all again when it is wanted")
+    func unseenKeyframes() {
+        var driver = Driver(count: 2, .init(standby: .keyframes, unseen: .keyframes))
+        driver.handle { .wanted(false, at: $0) }
+        driver.pass(100, video: [0, 1])
+        #expect(driver.take() == [.open(0, .keyframes), .open(1, .keyframes), .air(.source(0), .start)])
+        driver.handle { .wanted(true, at: $0) }
+        driver.handle { .wanted(true, at: $0) }
+        #expect(driver.take() == [.decode(0, .all)])
+        driver.handle { .wanted(false, at: $0) }
+        #expect(driver.take() == [.decode(0, .keyframes)])
+        driver.handle { .lost(0, at: $0) }
+        #expect(driver.take() == [.air(.source(1), .disconnected)])
+        driver.handle { .wanted(true, at: $0) }
+        #expect(driver.take() == [.decode(1, .all)])
+    }
+
+    @Test("What nobody wants is closed once it was on air, stays closed, and begins anew when it is wanted")
+    func unseenCold() {
+        var driver = Driver(count: 2, .init(unseen: .cold))
+        driver.handle { .wanted(false, at: $0) }
+        driver.pass(80, video: [0])
+        #expect(driver.take() == [.open(0, .all), .air(.source(0), .start)])
+        driver.handle { .wanted(false, at: $0) }
+        #expect(driver.take() == [.close(0)] && driver.selector.onAir == nil)
+        driver.handle { .wanted(false, at: $0) }
+        driver.pass(10_000, video: [0, 1])
+        driver.handle { .tick(at: $0) }
+        #expect(driver.take() == [] && !driver.selector.isOpen(0))
+        driver.handle { .wanted(true, at: $0) }
+        #expect(driver.take() == [.open(0, .all)])
+        driver.pass(2000)
+        #expect(driver.take() == [.air(.slate, .start), .open(1, .all)])
+        // Nothing was seen of it yet: it is awaited, wanted or not.
+        driver.handle { .wanted(false, at: $0) }
+        #expect(driver.take() == [])
+        driver.pass(40, video: [0])
+        driver.handle { .wanted(false, at: $0) }
+        #expect(driver.take() == [.air(.source(0), .video), .close(0), .close(1)])
+    }
+
+    @Test("Whether it is wanted is nothing to a source that is kept ready")
+    func unseenHot() {
+        var driver = Driver(count: 1)
+        driver.pass(100, video: [0])
+        _ = driver.take()
+        driver.handle { .wanted(false, at: $0) }
+        driver.pass(5000, video: [0])
+        #expect(driver.take() == [])
+    }
+
     @Test("Without video from the start there is the slate after the timeout; a hot backup does not wait longer either")
     func absent() {
         var driver = Driver(count: 1)

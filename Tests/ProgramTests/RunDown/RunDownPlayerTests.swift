@@ -55,6 +55,11 @@ extension RunDownPlayer.Action {
     fileprivate var isPreparation: Bool {
         if case .prepare = self { true } else { false }
     }
+
+    /// Where a file begins that is made ready.
+    fileprivate var start: Duration? {
+        if case .prepare(_, let clip) = self { clip.start } else { nil }
+    }
 }
 
 @Suite("A run-down's player")
@@ -183,15 +188,51 @@ struct RunDownPlayerTests {
         #expect(status.lateFrames == 5 && status.failure == "broken: no video")
     }
 
-    @Test("A loop whose files all fail ends")
+    @Test("A loop whose files all fail leaves on air what is there and tries one after the other again each second")
     func nothingToPlay() throws {
-        var deck = try deck([file("a", .end), file("b", .end)], loops: true)
-        deck.isPrompt = false
-        for _ in 0..<3 {
-            deck.run(to: deck.frame + 2)
-            for clip in deck.clips { deck.player.failed(clip, "gone") }
+        for loops in [true, false] {
+            var deck = try deck([file("a", .end), file("b", .end)], loops: loops)
+            deck.isPrompt = false
+            for _ in 0..<2 {
+                deck.run(to: deck.frame + 2)
+                for clip in deck.clips { deck.player.failed(clip, "gone") }
+            }
+            deck.run(to: 29)
+            #expect(deck.player.state == (loops ? .running : .over))
+            #expect(deck.clips.count == 2 && deck.shown.isEmpty)
+            deck.run(to: 30)
+            #expect(deck.clips.count == (loops ? 3 : 2))
+            guard loops, let again = deck.clips.last else { continue }
+            deck.player.failed(again, "gone")
+            deck.run(to: 56)
+            #expect(deck.clips.count == 4)
+            deck.player.ready(deck.clips[3])
+            deck.run(to: 57)
+            #expect(deck.shown == ["56 b"] && deck.player.status(at: 57).failure == "a: gone")
         }
-        #expect(deck.player.state == .over && deck.shown.isEmpty)
+    }
+
+    @Test("A file that was over when it was cut away from is resumed with its last frame")
+    func resumedAfterEnd() throws {
+        var deck = try deck([file("a", .time(.seconds(4))), seconds("b", 1)])
+        deck.lengths = ["a": 50]
+        deck.run(to: 75)
+        deck.player.cut(at: 75, fade: 0)
+        deck.run(to: 80)
+        #expect(deck.actions.contains { $0.start == .milliseconds(1960) })
+        try deck.player.resume(at: deck.frame)
+        deck.run(to: 110)
+        #expect(deck.shown == ["0 a", "80 a", "105 b"])
+    }
+
+    @Test("A file that broke is a failure, and the segment goes on as if it were over")
+    func broken() throws {
+        var deck = try deck([file("a", .end), seconds("b", 1)])
+        deck.run(to: 10)
+        deck.player.ended(deck.clips[0], at: 8, fault: "a: Input/output error")
+        deck.run(to: 20)
+        #expect(deck.shown == ["0 a", "10 b"])
+        #expect(deck.player.status(at: 20).failure == "a: Input/output error")
     }
 
     @Test("The file that gives way is kept until the transition is over")
@@ -323,6 +364,22 @@ struct RunDownPlayerTests {
             deck.player.cut(at: deck.frame, fade: 0)
             deck.run(to: deck.frame + 20)
             #expect(deck.player.openClips.isEmpty)
+        }
+    }
+
+    @Test("A segment that is begun held is seen and not followed, or comes when it is resumed, as long as it is")
+    func beginsHeld() throws {
+        for isCutAway in [false, true] {
+            var deck = try deck([seconds("a", 1), seconds("b", 1)])
+            try deck.player.start(held: 1, isCutAway: isCutAway, at: 0)
+            deck.run(to: 60)
+            #expect(deck.shown == (isCutAway ? [] : ["0 b"]) && deck.player.state == .held)
+            #expect(deck.player.hold.isCutAway == isCutAway && deck.player.currentSegment == 1)
+            try deck.player.resume(at: deck.frame)
+            deck.run(to: 85)
+            #expect(deck.player.state == .running)
+            deck.run(to: 86)
+            #expect(deck.player.state == .over && deck.shown == [isCutAway ? "60 b" : "0 b"])
         }
     }
 

@@ -20,31 +20,38 @@ struct RunFile: Equatable {
 extension ChannelArchive {
     /// The files of `run` that are there, in their order: those that the catalogue knows, and those that it does not know
     /// yet or that are being written.
-    func files(ofRun run: String) throws(ControlFailure) -> [RunFile] {
-        guard let directory = try directory() else { return [] }
+    func files(ofRun run: String) throws(ControlFailure) -> [RunFile] { try files(ofRuns: [run])[run] ?? [] }
+
+    /// The same of several runs.
+    func files(ofRuns runs: Set<String>) throws(ControlFailure) -> [String: [RunFile]] {
+        guard let directory = try directory() else { return [:] }
         return try telling {
             let rows = try ledger(directory).kept()
-            var files = rows.compactMap { row -> RunFile? in
-                guard row.run == run, let start = row.programStart, let end = row.wholeEnd ?? row.programEnd,
-                    start <= end
-                else { return nil }
-                return RunFile(name: row.name, closedName: row.name, start: row.start, program: start..<end)
+            var files: [String: [RunFile]] = [:]
+            for row in rows {
+                guard let run = row.run, runs.contains(run), let start = row.programStart,
+                    let end = row.wholeEnd ?? row.programEnd, start <= end
+                else { continue }
+                let file = RunFile(name: row.name, closedName: row.name, start: row.start, program: start..<end)
+                files[run, default: []].append(file)
             }
+            var found = Set(files.values.joined().map(\.closedName))
             let known = Set(rows.map(\.name))
             for (name, kind) in try directory.recordings() where kind != .broken && !known.contains(name) {
                 let closed = RecordDirectory.closedName(of: name)
                 // One that is closed while this looks is both.
-                guard directory.isNamed(closed, of: channel), !files.contains(where: { $0.closedName == closed }),
+                guard directory.isNamed(closed, of: channel), !found.contains(closed),
                     let facts = try? SegmentReader.read("\(directory.path)/\(name)"),
-                    let position = facts.position, position.run == run
+                    let position = facts.position, runs.contains(position.run)
                 else { continue }
                 let length = max(0, facts.leading.nanoseconds(facts.leading.whole))
-                files.append(
+                found.insert(closed)
+                files[position.run, default: []].append(
                     RunFile(
                         name: name, closedName: closed, start: facts.start.milliseconds,
                         program: position.programStart..<position.programStart + length))
             }
-            return files.sorted { $0.program.lowerBound < $1.program.lowerBound }
+            return files.mapValues { $0.sorted { $0.program.lowerBound < $1.program.lowerBound } }
         }
     }
 }

@@ -11,6 +11,10 @@ extension ChannelControl {
     /// What clips of the channel are made of.
     var clipped: ClipBook.Source {
         ClipBook.Source(
+            newest: { [weak self] in
+                guard let status = try? self?.open().status else { return nil }
+                return Double(Self.newest(of: status)) / max(0.001, status.frameRate.value)
+            },
             recorded: { [weak self] () throws(ControlFailure) in try self?.recorded() ?? [] },
             begin: { [weak self] () throws(ControlFailure) in try self?.recordClips() },
             end: { [weak self] in try? self?.open().stopClips() })
@@ -22,27 +26,41 @@ extension ChannelControl {
         let status = channel.status
         var recorded: [ClipBook.Recorded] = []
         if let recording = channel.recordings.current, recording.format != .ts, let stretch = recording.stretch {
-            recorded.append(Self.recorded(stretch, status, isRefused: status.recorder?.state != .recording))
+            recorded.append(
+                Self.recorded(
+                    stretch, status, status.recorder?.state, isRefused: status.recorder?.state != .recording))
         }
-        if let clips = channel.clips.current, let stretch = clips.stretch {
-            let isRefused = [.suspended, .failed].contains(clips.status.recorder?.state)
-            recorded.append(Self.recorded(stretch, status, isRefused: isRefused, isForClips: true))
+        // The state first: nothing comes behind what is on the disk when that is suspended.
+        if let clips = channel.clips.current, case let state = clips.status.recorder?.state,
+            let stretch = clips.stretch
+        {
+            recorded.append(
+                Self.recorded(
+                    stretch, status, state, isRefused: Self.isSuspended(state), isForClips: true))
         }
         return recorded
     }
 
+    /// The number of the newest frame.
+    private static func newest(of status: ChannelStatus) -> Int64 {
+        status.passthrough.map {
+            TimeBase.nanoseconds.rescale($0.programNanoseconds, to: status.frameRate.timeBase, rounding: .down)
+        } ?? status.program.position - 1
+    }
+
+    private static func isSuspended(_ state: RecorderState?) -> Bool { [.suspended, .failed].contains(state) }
+
     private static func recorded(
-        _ stretch: RecordedStretch, _ status: ChannelStatus, isRefused: Bool, isForClips: Bool = false
+        _ stretch: RecordedStretch, _ status: ChannelStatus, _ state: RecorderState?, isRefused: Bool,
+        isForClips: Bool = false
     ) -> ClipBook.Recorded {
         let rate = status.frameRate
-        let position =
-            status.passthrough.map {
-                TimeBase.nanoseconds.rescale($0.programNanoseconds, to: rate.timeBase, rounding: .down) + 1
-            } ?? status.program.position
+        let position = newest(of: status) + 1
         let start = TimeBase.nanoseconds.rescale(stretch.start, to: rate.timeBase)
         return ClipBook.Recorded(
             program: .init(run: stretch.run, frames: start..<max(start, position), rate: rate), stretch: stretch,
-            refusal: isRefused ? ClipBook.nothingRecorded : nil, isForClips: isForClips)
+            refusal: isRefused ? ClipBook.nothingRecorded : nil, isForClips: isForClips, isSuspended: isSuspended(state)
+        )
     }
 
     /// Records for clips alone. Throws where nothing is kept for that.

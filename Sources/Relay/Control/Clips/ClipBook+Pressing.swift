@@ -11,21 +11,28 @@ internal import Synchronization
 extension ClipBook {
     private static let lookInterval = DispatchTimeInterval.milliseconds(500)
 
+    var newest: Double? { source.newest() }
+
     func start(_ request: ClipStart) throws(ControlFailure) -> (clip: RecordedClip, isNew: Bool) {
-        try gate.withLock { (_) throws(ControlFailure) in
-            // Before the catalogue is read: a press is meant for now.
-            let now = try beginning()
+        try commanding { () throws(ControlFailure) in
             try load()
-            let rate = now.program.rate
+            // The same again begins nothing, nor a recording for it.
+            if let id = request.id, let known = try known(id) { return (known, false) }
+            try admit(request.at)
+            let now = try beginning()
+            makeRoom()
+            let (rate, frames) = (now.program.rate, now.program.frames)
+            let newest = request.newest.map { max(frames.lowerBound, Self.frame(at: $0, rate)) }
             let press = ClipMachine.Start(
-                id: request.id ?? Self.freshID, at: request.at.map { Self.frame(at: $0, rate) },
+                id: request.id ?? Self.freshID, at: request.at.map { Self.frame(at: $0, rate) } ?? newest,
                 before: rate.timeBase.ticks(.seconds(request.before)))
             let (clip, isNew) = try telling { (state) throws(ClipMachine.Refusal) -> (RecordedClip?, Bool) in
                 let isNew = state.machine.clip(press.id) == nil
                 let clip = try state.machine.start(press, in: now.program)
                 if isNew {
                     let start = now.stretch.time(of: rate.timeBase.rescale(clip.first, to: .nanoseconds))
-                    state.details[clip.id] = Details(rate: rate, start: start.milliseconds, name: request.name)
+                    state.details[clip.id] = Details(
+                        rate: rate, start: start.milliseconds, name: request.name, pressed: .now)
                     writer.note(state.row(clip.id, channel: archive.channel))
                 }
                 return (state.shown(clip, [now]), isNew)
@@ -35,28 +42,85 @@ extension ClipBook {
         }
     }
 
-    func stop(_ id: String, at seconds: Double?) throws(ControlFailure) -> RecordedClip? {
-        try gate.withLock { (_) throws(ControlFailure) in
+    func stop(_ id: String, at seconds: Double?, newest: Double?) throws(ControlFailure) -> RecordedClip? {
+        try commanding { () throws(ControlFailure) in
             try load()
-            let run = state.withLock { $0.machine.clip(id)?.run }
+            let (run, rate) = state.withLock { ($0.machine.clip(id)?.run, $0.details[id]?.rate) }
             let now: Recorded
-            if let run {
+            if let run, let rate {
                 guard let recorded = (try? source.recorded())?.first(where: { $0.program.run == run }) else {
-                    // The recording ended before: so did the clip.
-                    return try clip(id)
+                    return try release(id, at: seconds ?? newest, rate)
                 }
                 now = recorded
             } else {
                 // Its press may be under way.
+                try admit(seconds)
                 now = try beginning(isWanted: seconds != nil)
             }
-            let frame = seconds.map { Self.frame(at: $0, now.program.rate) }
+            let frame = (seconds ?? newest).map { Self.frame(at: $0, now.program.rate) }
             return try telling { (state) throws(ClipMachine.Refusal) -> RecordedClip? in
                 guard let clip = try state.machine.stop(id, at: frame, in: now.program) else { return nil }
                 writer.note(state.row(id, channel: archive.channel))
                 return state.shown(clip, [now])
             }
         }
+    }
+
+    func rename(_ id: String, to name: String?) throws(ControlFailure) -> RecordedClip {
+        try load()
+        state.withLock { state in
+            guard state.details[id] != nil else { return }
+            state.details[id]?.name = name
+            writer.note(state.row(id, channel: archive.channel))
+        }
+        return try clip(id)
+    }
+
+    /// The recording ended before the release came, and the clip with it, or with the frame that the release was meant for.
+    private func release(_ id: String, at seconds: Double?, _ rate: FrameRate) throws(ControlFailure) -> RecordedClip {
+        if let seconds {
+            state.withLock { state in
+                _ = state.machine.release(id, at: Self.frame(at: seconds, rate), rate)
+                writer.note(state.row(id, channel: archive.channel))
+            }
+        }
+        return try clip(id)
+    }
+
+    /// The clip `id`, if there is one.
+    private func known(_ id: String) throws(ControlFailure) -> RecordedClip? {
+        let now = (try? source.recorded()) ?? []
+        return state.withLock { state in state.machine.clip(id).flatMap { state.shown($0, now) } }
+    }
+
+    /// Forgets the oldest clips that were exported, where so many are kept that no other can begin.
+    private func makeRoom() {
+        state.withLock { state in
+            let surplus = state.machine.clips.count - ClipMachine.mostClips + 1
+            guard surplus > 0 else { return }
+            let exported = state.machine.clips.filter { $0.isComplete && state.details[$0.id]?.released != nil }
+            let oldest = exported.sorted { (state.details[$0.id]?.start ?? 0) < (state.details[$1.id]?.start ?? 0) }
+            for clip in oldest.prefix(surplus) {
+                state.details[clip.id] = nil
+                _ = state.machine.remove(clip.id)
+                writer.remove(clip.id)
+            }
+        }
+    }
+
+    /// Refuses a time that nobody can have seen yet, before something is recorded for it.
+    private func admit(_ seconds: Double?) throws(ControlFailure) {
+        guard let seconds, let newest, seconds > newest + ClipMachine.lead.inSeconds + 1 else { return }
+        throw Self.ahead
+    }
+
+    private static var ahead: ControlFailure { ControlFailure(.unusable, "The program is not that far yet.") }
+
+    /// Does `work`, during which nothing is ended that it may be for.
+    private func commanding<Value>(_ work: () throws(ControlFailure) -> Value) throws(ControlFailure) -> Value {
+        commands.withLock { $0 += 1 }
+        defer { commands.withLock { $0 -= 1 } }
+        return try work()
     }
 
     func remove(_ id: String) throws(ControlFailure) {
@@ -77,14 +141,18 @@ extension ClipBook {
         if let now = recorded.first(where: { $0.refusal == nil }) { return now }
         let refusal = recorded.first?.refusal ?? Self.nothingRecorded
         guard isWanted else { throw refusal }
-        // What begins may make the catalogue, which nobody can read meanwhile.
-        try load()
-        try source.begin()
-        lookLater()
-        guard let now = try source.recorded().first(where: { $0.isForClips && $0.refusal == nil }) else {
-            throw refusal
-        }
-        return now
+        return try queue.sync {
+            Result { () throws(ControlFailure) in
+                // Another command may have begun it meanwhile.
+                if let now = try source.recorded().first(where: { $0.refusal == nil }) { return now }
+                try source.begin()
+                lookLater()
+                guard let now = try source.recorded().first(where: { $0.isForClips && $0.refusal == nil }) else {
+                    throw refusal
+                }
+                return now
+            }
+        }.get()
     }
 
     static var nothingRecorded: ControlFailure {
@@ -94,27 +162,28 @@ extension ClipBook {
     /// Looks again and again whether what is recorded for clips alone is still needed, and ends it when it is not.
     private func lookLater() {
         queue.asyncAfter(deadline: .now() + Self.lookInterval) { [self] in
-            if gate.withLock({ _ in goesOn() }) { lookLater() }
+            if goesOn() { lookLater() }
         }
     }
 
     private func goesOn() -> Bool {
         let now = (try? look()) ?? (try? source.recorded()) ?? []
-        guard let recorded = now.first(where: \.isForClips) else {
-            // It may still be without its first frame.
+        let recorded = now.first(where: \.isForClips)
+        return commands.withLock { commands in
+            // One that is still without its first frame is for nobody but who is asking now.
+            let isNeeded = recorded.map { recorded in
+                state.withLock { $0.machine.needs(recorded.program.run, isRecorded: recorded.refusal == nil) }
+            }
+            if commands > 0 || isNeeded ?? false { return true }
             source.end()
             return false
         }
-        let isNeeded = state.withLock {
-            $0.machine.needs(recorded.program.run, isRecorded: recorded.refusal == nil)
-        }
-        if !isNeeded { source.end() }
-        return isNeeded
     }
 
-    /// The frame that is seen at `seconds`. A little later than that, for who says the time of a frame in decimals.
-    private static func frame(at seconds: Double, _ rate: FrameRate) -> Int64 {
-        Int64((seconds * rate.value + 0.02).rounded(.down))
+    /// The frame that is seen at `seconds`. A millisecond later than that: so far who says the time of a frame in decimals, or
+    /// counts as RTMP does, may be off. ``ClipSource`` takes frames by the same rule.
+    static func frame(at seconds: Double, _ rate: FrameRate) -> Int64 {
+        Int64(((seconds + 0.001) * rate.value).rounded(.down))
     }
 
     private static var freshID: String { String(UInt64.random(in: 1 << 60 ... .max), radix: 16) }
@@ -131,7 +200,7 @@ extension ClipBook {
                 throw ControlFailure(.tooMany, "\(ClipMachine.mostRunning) clips are running. End one of them.")
             case .tooManyClips:
                 throw ControlFailure(.conflict, "\(ClipMachine.mostClips) clips are kept. Delete some.")
-            case .ahead: throw ControlFailure(.unusable, "The program is not that far yet.")
+            case .ahead: throw Self.ahead
             case .notRecorded: throw ControlFailure(.unusable, "Nothing was recorded at that time.")
             }
         }

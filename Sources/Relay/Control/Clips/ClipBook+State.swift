@@ -10,7 +10,8 @@ extension ClipBook {
     struct Details {
         let rate: FrameRate
         let start: Int64
-        let name: String?
+        var name: String?
+        var pressed: UTCTime?
         var released: Int64?
         var audioOffset: Int64?
         var job: String?
@@ -20,6 +21,9 @@ extension ClipBook {
         var machine = ClipMachine()
         var details: [String: Details] = [:]
         var isLoaded = false
+        /// Clips of whose frames no file is left, and when that was looked at.
+        var gone: Set<String> = []
+        var lookedForFiles: ContinuousClock.Instant?
     }
 }
 
@@ -41,10 +45,15 @@ extension ClipBook.State {
         let base = details.rate.timeBase
         func seconds(_ frames: Int64) -> Double { Double(base.rescale(frames, to: .nanoseconds)) / 1e9 }
         let state: RecordedClip.State =
-            if clip.isComplete { frames > 0 ? .done : .empty } else { clip.end == nil ? .running : .ending }
+            if !clip.isComplete {
+                clip.end == nil ? .running : .ending
+            } else {
+                frames == 0 ? .empty : gone.contains(clip.id) ? .gone : .done
+            }
         var shown = RecordedClip(
             id: clip.id, name: details.name, state: state, start: UTCTime(milliseconds: details.start).extended,
             programSeconds: seconds(clip.first), durationSeconds: seconds(frames), frames: frames)
+        shown.pressed = details.pressed?.extended
         if clip.lacking > 0 { shown.lackingSeconds = seconds(clip.lacking) }
         shown.audioOffsetSeconds = details.audioOffset.map { Double($0) / 1e9 }
         shown.isHeld = details.released == nil

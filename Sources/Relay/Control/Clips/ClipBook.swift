@@ -21,6 +21,8 @@ final class ClipBook: ControlledClips {
         var refusal: ControlFailure?
         /// Whether it is recorded for clips alone.
         var isForClips = false
+        /// Whether nothing more comes to the disk for now, which is full or fails.
+        var isSuspended = false
 
         /// The frame behind the last one on the disk before which nothing is missing: while the recorder runs, frames that
         /// are shown earlier and audio come later.
@@ -32,11 +34,13 @@ final class ClipBook: ControlledClips {
 
     /// What clips are made of.
     struct Source: Sendable {
+        /// The program's newest frame, in seconds; nil where it is not on air. Returns at once.
+        let newest: @Sendable () -> Double?
         /// What is being recorded now. Throws where the channel is not on air.
         let recorded: @Sendable () throws(ControlFailure) -> [Recorded]
         /// Records for clips alone, from what is kept in memory on. Throws where that is not possible.
         let begin: @Sendable () throws(ControlFailure) -> Void
-        /// Ends that.
+        /// Ends that. Returns at once.
         let end: @Sendable () -> Void
     }
 
@@ -44,9 +48,10 @@ final class ClipBook: ControlledClips {
     let writer: ClipWriter
     let source: Source
     let state = Mutex(State())
-    /// Held while a command finds what it is for, so that nothing is recorded twice, or ended that is just asked for.
-    let gate = Mutex(())
-    /// Looks whether what is recorded for clips alone is still needed.
+    /// Commands that are looking for what they are for: what is recorded for clips alone is not ended meanwhile. Held for the
+    /// count, and for that end, which returns at once.
+    let commands = Mutex(0)
+    /// Begins what is recorded for clips alone, once, and looks whether that is still needed.
     let queue: DispatchQueue
 
     /// The clips of what is in `archive`. Nothing is read yet.
@@ -60,6 +65,7 @@ final class ClipBook: ControlledClips {
 
     func list() throws(ControlFailure) -> [RecordedClip] {
         let now = try look()
+        try lookForFiles()
         return state.withLock { state in
             state.machine.clips.compactMap { state.shown($0, now) }
         }.sorted { ($0.start, $0.id) < ($1.start, $1.id) }
@@ -75,6 +81,9 @@ final class ClipBook: ControlledClips {
         return clip
     }
 
+    /// Between two looks for files.
+    private static let fileInterval = Duration.seconds(10)
+
     static var unknown: ControlFailure { ControlFailure(.notFound, "There is no clip of this name.") }
 }
 
@@ -88,7 +97,8 @@ extension ClipBook {
         try load()
         state.withLock { state in
             for recorded in now {
-                let changed = state.machine.complete(recorded.program, recordedUpTo: recorded.end)
+                let changed = state.machine.complete(
+                    recorded.program, recordedUpTo: recorded.end, isSuspended: recorded.isSuspended)
                 for id in changed { writer.note(state.row(id, channel: archive.channel)) }
             }
         }
@@ -103,14 +113,31 @@ extension ClipBook {
     private func close(_ run: String) throws(ControlFailure) {
         let files = try archive.files(ofRun: run)
         state.withLock { state in
-            guard let rate = state.machine.clips.first(where: { $0.run == run }).flatMap({ state.details[$0.id]?.rate })
-            else { return }
             let end = files.map(\.program.upperBound).max() ?? 0
-            let frame = TimeBase.nanoseconds.rescale(end, to: rate.timeBase)
+            let rate = state.machine.clips.first { $0.run == run }.flatMap { state.details[$0.id]?.rate }
+            // Without a clip there may still be releases that wait for their presses.
+            let frame = rate.map { TimeBase.nanoseconds.rescale(end, to: $0.timeBase) } ?? 0
             for id in state.machine.close(run: run, at: frame) {
                 writer.note(state.row(id, channel: archive.channel))
             }
         }
+    }
+
+    /// Finds out which clips that hold their files no more have lost all of them, unless that was looked at shortly before.
+    private func lookForFiles() throws(ControlFailure) {
+        let rows = state.withLock { state -> [CatalogueClip] in
+            if let last = state.lookedForFiles, last.duration(to: .now) < Self.fileInterval { return [] }
+            state.lookedForFiles = .now
+            return state.machine.clips.filter(\.isComplete)
+                .compactMap { state.row($0.id, channel: archive.channel) }.filter { $0.released != nil }
+        }
+        guard !rows.isEmpty else { return }
+        let files = try archive.files(ofRuns: Set(rows.map(\.clip.run)))
+        let gone = rows.filter { row in
+            guard let times = row.times else { return false }
+            return !(files[row.clip.run] ?? []).contains { $0.program.overlaps(times) }
+        }
+        state.withLock { $0.gone = Set(gone.map(\.id)) }
     }
 
     /// Reads the catalogue's clips, once.
@@ -163,6 +190,7 @@ extension ClipBook {
         guard let range else { throw ControlFailure(.unusable, "clips names at least one clip.") }
         var request = ExportRequest(channel: archive.name, range: range, name: nil, isExact: nil)
         request.stitched = stitched
+        request.isTrial = parts.allSatisfy(\.isHeldOn)
         return request
     }
 
@@ -205,8 +233,7 @@ extension ClipBook {
         let rows = state.withLock { state in
             state.machine.clips.compactMap { state.row($0.id, channel: archive.channel) }
         }.sorted { ($0.start, $0.id) < ($1.start, $1.id) }
-        var files: [String: [RunFile]] = [:]
-        for run in Set(rows.map(\.clip.run)) { files[run] = try archive.files(ofRun: run) }
+        let files = try archive.files(ofRuns: Set(rows.map(\.clip.run)))
         return ClipProject(channel: archive.name).text(rows, files: files)
     }
 }

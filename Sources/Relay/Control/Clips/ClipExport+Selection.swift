@@ -4,14 +4,14 @@ internal import Control
 internal import Stitcher
 
 extension ClipExport {
-    /// Those of a run's `files` in which the clip lies, and its times in milliseconds since 1970 by their own dates. Each
-    /// end is the middle of its frame: milliseconds do not tell where a frame begins.
+    /// Those of a run's `files` that the clip meets, and its times in milliseconds since 1970 by their own dates. Each end is
+    /// the middle of its frame: milliseconds do not tell where a frame begins.
     func selection(
         _ files: [RunFile], in directory: String
     ) throws(ClipFailure) -> (files: [(path: String, name: String)], range: Range<Int64>) {
         let half = frameDuration / 2
         let middle = times.lowerBound + half..<max(times.lowerBound + half + 1, times.upperBound - half)
-        let found = files.filter { $0.program.overlaps(middle) }
+        let found = files.filter { $0.program.overlaps(times) }
         guard let first = found.first, let last = found.last else {
             throw ClipFailure("Nothing of the clip is recorded any more.")
         }

@@ -46,12 +46,13 @@ struct ClipProject {
         let length: Int64
     }
 
-    /// What of `times` lies in which of `files`, which are of its run; `frame` is how long a frame lasts, all in nanoseconds.
-    static func pieces(_ times: Range<Int64>, frame: Int64, _ files: [RunFile]) -> [Piece] {
+    /// What of `times` lies in which of `files`, which are of its run; `frame` is how long a frame lasts, all in nanoseconds. What
+    /// is shorter than `least` is left out.
+    static func pieces(_ times: Range<Int64>, frame: Int64, least: Int64? = nil, _ files: [RunFile]) -> [Piece] {
         files.compactMap { file in
             let part = times.clamped(to: file.program)
             // Times are rounded to nanoseconds: less than half a frame is none.
-            guard (part.upperBound - part.lowerBound) * 2 > frame else { return nil }
+            guard part.upperBound - part.lowerBound > least ?? frame / 2 else { return nil }
             return Piece(
                 file: file.closedName, opened: file.name, start: part.lowerBound - file.program.lowerBound,
                 length: part.upperBound - part.lowerBound)

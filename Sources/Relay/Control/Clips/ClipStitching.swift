@@ -47,12 +47,19 @@ struct ClipStitching {
         return notes
     }
 
+    /// By how much times of frames may be rounded: nanoseconds.
+    private static let shortest: Int64 = 1_000_000
+
     static func pieces(of clip: StitchedClip, _ files: [RunFile], in directory: String) -> [StitchClip] {
-        ClipProject.pieces(clip.clip.times, frame: clip.clip.frameDuration, files).enumerated().map { index, piece in
+        // A frame may begin shortly before the end of its place in the program.
+        let pieces = ClipProject.pieces(
+            clip.clip.times, frame: clip.clip.frameDuration, least: shortest, files)
+        return pieces.enumerated().map { index, piece in
             var one = StitchClip(
                 path: "\(directory)/\(piece.opened)", from: .nanoseconds(piece.start),
                 to: .nanoseconds(piece.start + piece.length))
             (one.title, one.audioOffset) = (clip.title, clip.audioOffset)
+            (one.takesBegun, one.mayBeEmpty) = (true, pieces.count > 1)
             if index == 0 { one.transition = clip.transition.flatMap(StitchTransition.init) }
             return one
         }

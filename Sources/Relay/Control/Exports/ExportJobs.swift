@@ -23,12 +23,12 @@ final class ExportJobs: ControlledExports {
         let reserve: Int64
         var isCancelled = false
         var began = ContinuousClock.now
-        var ended: ContinuousClock.Instant?
+        var ended: UTCTime?
     }
 
     private static let mostQueued = 8
-    /// Clips that are kept, and for how long; jobs that are remembered.
-    private static let (mostKept, lifetime, mostRemembered) = (20, Duration.seconds(7 * 86_400), 100)
+    /// Clips that are kept, and for how many milliseconds; trials that are kept besides; jobs that are remembered.
+    private static let (mostKept, lifetime, mostTrials, mostRemembered) = (20, Int64(7 * 86_400_000), 5, 100)
 
     private let queue = DispatchQueue(label: "relay.exports", qos: .utility)
     private let entries = Mutex<[Entry]>([])
@@ -43,6 +43,30 @@ final class ExportJobs: ControlledExports {
         }
         return entry
     }
+
+    /// Takes in what earlier runs of the process made of what is in `archive`. Returns at once.
+    func restore(from archive: ChannelArchive) {
+        queue.async {
+            guard let directory = try? archive.directory() else { return }
+            let known = Set(self.jobs.map(\.id))
+            for note in ExportPlace(directory: directory).notes()
+            where note.job.channel == archive.name && !known.contains(note.job.id) {
+                let request = ExportRequest(
+                    channel: archive.name, range: note.from..<note.to, name: note.job.name, isExact: nil)
+                var entry = Entry(job: note.job, request: request, archive: archive, reserve: 0)
+                entry.ended = UTCTime(milliseconds: note.ended)
+                self.entries.withLock { entries in
+                    // In front of all that this run is asked for.
+                    let index = entries.firstIndex { $0.ended.map { $0.milliseconds > note.ended } ?? true }
+                    entries.insert(entry, at: index ?? entries.endIndex)
+                }
+            }
+            self.prune()
+        }
+    }
+
+    /// Waits until all that was asked for so far is done; for tests.
+    func waitUntilIdle() { queue.sync {} }
 
     /// Queues a clip of what is in `archive`, of which `reserve` bytes of the disk are to stay free.
     func start(
@@ -122,6 +146,7 @@ extension ExportJobs {
         do {
             let made = try make(entry)
             change(id) { $0.finish(made) }
+            keep(id)
             logger.notice("export finished: \(made.milliseconds) ms", metadata: ["export": "\(id)"])
         } catch let failure as ClipFailure where failure.isCancellation {
             change(id) { $0.end(.cancelled, "") }
@@ -132,6 +157,21 @@ extension ExportJobs {
             logger.warning("export failed: \(error)", metadata: ["export": "\(id)"])
         }
         prune()
+    }
+
+    /// Notes beside the clip what is known of it. A trial is for now.
+    private func keep(_ id: String) {
+        guard let entry = try? entry(id), !entry.request.isTrial, let ended = entry.ended else { return }
+        do {
+            guard let directory = try entry.archive.directory() else { return }
+            let range = entry.request.range
+            try ExportPlace(directory: directory).write(
+                ExportPlace.Note(
+                    job: entry.job, from: range.lowerBound, to: range.upperBound, ended: ended.milliseconds))
+        } catch {
+            entry.archive.logger.warning(
+                "the next run will not know the export: \(error)", metadata: ["export": "\(id)"])
+        }
     }
 
     private func make(_ entry: Entry) throws -> ExportResult {
@@ -155,16 +195,17 @@ extension ExportJobs {
 
     /// Forgets what is too old or too much, with its clip.
     private func prune() {
-        let now = ContinuousClock.now
+        let now = UTCTime.now.milliseconds
         let gone = entries.withLock { entries -> [Entry] in
-            var kept = 0
+            var (kept, trials) = (0, 0)
             var gone: [Entry] = []
             for (index, entry) in entries.enumerated().reversed() where entry.job.state.isOver {
-                if entry.job.state == .done { kept += 1 }
-                let isOld = entry.ended.map { now - $0 > Self.lifetime } ?? false
+                let isTrial = entry.request.isTrial
+                if entry.job.state == .done { isTrial ? (trials += 1) : (kept += 1) }
+                let isOld = entry.ended.map { now - $0.milliseconds > Self.lifetime } ?? false
+                let isSurplus = isTrial ? trials > Self.mostTrials : kept > Self.mostKept
                 guard
-                    isOld || kept > Self.mostKept && entry.job.state == .done
-                        || entries.count - index > Self.mostRemembered
+                    isOld || isSurplus && entry.job.state == .done || entries.count - index > Self.mostRemembered
                 else { continue }
                 gone.append(entries.remove(at: index))
             }

@@ -24,19 +24,24 @@ struct ExportMaking: Sendable {
 
     /// How often it is looked whether a clip is recorded, and the microseconds between two looks.
     private static let looks = (count: 300, pause: UInt32(50_000))
+    /// What of a clip may be coded again that nobody asked to be.
+    private static let mostEncoded = Duration.seconds(4)
     /// The program's threads, which have the usual priority, come first.
     private static let niceness: CInt = 10
 
     /// Makes the file. A recording that is closed meanwhile gets another name: then what to take is chosen anew, once.
     func make() throws -> ExportResult {
-        let chosen = try choice()
+        for clip in [request.clip].compactMap(\.self) + request.stitched.map(\.clip) { try waitUntilRecorded(clip) }
+        var chosen: Choice?
         do {
-            return try make(of: chosen)
+            let first = try choice()
+            chosen = first
+            return try make(of: first)
         } catch let failure as ClipFailure where failure.isCancellation {
             throw failure
         } catch {
             let renewed = try choice()
-            guard renewed.files.map(\.path) != chosen.files.map(\.path) else { throw error }
+            guard renewed.files.map(\.path) != chosen?.files.map(\.path) else { throw error }
             return try make(of: renewed)
         }
     }
@@ -64,7 +69,7 @@ struct ExportMaking: Sendable {
         var request = ClipRequest(
             files: chosen.files, range: chosen.range, isExact: isExact, output: output, replaces: false,
             version: RelayVersion.text)
-        request.reserve = reserve
+        (request.reserve, request.program) = (reserve, self.request.clip?.times)
         var exporter = try ClipExporter(request)
         var report = try exporter.run(progress: progress, isCancelled: isCancelled)
         if let clip = self.request.clip {
@@ -114,6 +119,13 @@ extension ExportMaking {
         return ExportResult(report, notes: chosen.notes + notes, bytes: try size)
     }
 
+    /// Whether little enough is coded again: in ends of a few seconds, or less than what is copied.
+    private static func copies(_ plan: StitchPlan) -> Bool {
+        let encoded = Int64(plan.frameCount - plan.copiedFrames)
+        return plan.clips.allSatisfy(\.reasons.isEmpty)
+            && (encoded <= plan.copiedFrames || encoded <= plan.video.frameRate.frames(atLeast: mostEncoded))
+    }
+
     /// Runs on a thread of its own and of low priority, which x264's threads inherit.
     private func run(
         _ stitching: StitchRequest, isCopying: Bool
@@ -124,10 +136,10 @@ extension ExportMaking {
             answer.give(
                 Result {
                     let job = try StitchJob(stitching, isCancelled: isCancelled)
-                    guard !isCopying || job.plan.clips.allSatisfy(\.reasons.isEmpty) else { return nil }
+                    guard !isCopying || Self.copies(job.plan) else { return nil }
                     let report = try job.run(
                         progress: { progress(Int64($0), Int64($1)) }, isCancelled: isCancelled)
-                    return (report, job.notes, job.plan.audio != nil)
+                    return (report, job.notes + report.warnings, job.plan.audio != nil)
                 })
         }
         return try answer.wait().get()
@@ -161,7 +173,6 @@ extension ExportMaking {
                 notes: selection.notes
             ) { selection.pieces }
         }
-        try waitUntilRecorded(clip)
         let files = try archive.files(ofRun: clip.run)
         let (chosen, range) = try clip.selection(files, in: directory.path)
         return Choice(files: chosen, range: range, notes: ClipStitching.notes(of: clip, files)) {
@@ -170,7 +181,6 @@ extension ExportMaking {
     }
 
     private func stitchedChoice() throws -> Choice {
-        for clip in request.stitched { try waitUntilRecorded(clip.clip) }
         let stitching = ClipStitching(clips: request.stitched, archive: archive, directory: directory.path)
         let (pieces, notes) = try stitching.pieces()
         return Choice(

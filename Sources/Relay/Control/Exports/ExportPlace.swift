@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Archive
+internal import Control
+internal import Foundation
 internal import Glibc
 
 /// Where exported clips lie: in a hidden directory of the recordings, so that nobody takes them for one. All calls block
 /// on the disk.
 struct ExportPlace {
     private static let name = ".relay-exports"
-    /// What no job of this run knows, an earlier one made: it goes after a day. Seconds.
+    /// What no job knows, a run of the process made that ended before it was done: it goes after a day. Seconds.
     private static let strangersAge = 86_400
 
     let directory: RecordDirectory
@@ -15,6 +17,38 @@ struct ExportPlace {
 
     /// The path of the clip of the job `id`.
     func path(of id: String) -> String { "\(path)/\(id).mp4" }
+
+    /// What is written beside a clip, for the next run of the process.
+    struct Note: Codable {
+        var job: ExportJob
+        /// What it is made of, in milliseconds since 1970, and when it was made.
+        let (from, to): (Int64, Int64)
+        let ended: Int64
+    }
+
+    /// More than any note has.
+    private static let longestNote: Int64 = 1 << 16
+
+    private func notePath(of id: String) -> String { "\(path)/\(id).json" }
+
+    /// Writes `note` beside its clip.
+    func write(_ note: Note) throws {
+        try JSONEncoder().encode(note).write(to: URL(fileURLWithPath: notePath(of: note.job.id)), options: .atomic)
+    }
+
+    /// The notes of the clips that are there. What cannot be read is passed over.
+    func notes() -> [Note] {
+        let names = (try? RecordDirectory.names(in: path)) ?? []
+        return names.filter { $0.hasSuffix(".json") }.compactMap { name -> Note? in
+            guard let file = try? FileDescriptor.open(readOnly: "\(path)/\(name)"), let size = try? file.size(),
+                size <= Self.longestNote, let bytes = try? file.read(at: 0, count: Int(size)),
+                let note = try? JSONDecoder().decode(Note.self, from: Data(bytes)), note.from < note.to,
+                "\(note.job.id).json" == name, note.job.state == .done,
+                (try? FileDescriptor.open(readOnly: self.path(of: note.job.id))) != nil
+            else { return nil }
+            return note
+        }.sorted { $0.ended < $1.ended }
+    }
 
     /// Makes the directory, and removes what earlier runs of the process left long ago; `known` are jobs of this one.
     func prepare(known: Set<String>) throws(FileFailure) {
@@ -36,5 +70,8 @@ struct ExportPlace {
     }
 
     /// Removes the clip of the job `id`, if there is one.
-    func remove(_ id: String) { unlink(path(of: id)) }
+    func remove(_ id: String) {
+        unlink(path(of: id))
+        unlink(notePath(of: id))
+    }
 }

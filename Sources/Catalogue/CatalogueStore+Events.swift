@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GRDB
+
+extension CatalogueStore {
+    /// Of each channel and kind so many events are kept, the newest.
+    static let mostEvents = 10_000
+    /// Scenes are kept as long as there are files of their time: so many at most, two months of one each five seconds.
+    private static let mostScenes = 1_000_000
+    /// How often they are counted, which takes a while where there are many.
+    private static let countsEach: Int64 = 256
+
+    /// Adds an event, and forgets those that are too many, and scenes of which no file is left.
+    func put(_ event: CatalogueEvent) throws(CatalogueFailure) {
+        try write { database in
+            try EventRow(event).insert(database)
+            let isScene = event.kind == SceneEvent.kind
+            if isScene {
+                try database.execute(sql: Self.forgetScenes, arguments: [event.channel, event.channel, event.channel])
+            }
+            guard !isScene || database.lastInsertedRowID % Self.countsEach == 0 else { return }
+            try database.execute(
+                sql: Self.forgetOldestEvents,
+                arguments: [
+                    event.channel, event.kind, event.channel, event.kind,
+                    isScene ? Self.mostScenes : Self.mostEvents,
+                ])
+        }
+    }
+
+    private static let forgetOldestEvents = """
+        DELETE FROM events WHERE channel = ? AND kind = ? AND rowid <= (
+            SELECT rowid FROM events WHERE channel = ? AND kind = ? ORDER BY rowid DESC LIMIT 1 OFFSET ?)
+        """
+
+    /// The last one before the oldest file is what was on air when that began.
+    private static let forgetScenes = """
+        DELETE FROM events WHERE channel = ? AND kind = 'scene' AND start < (
+            SELECT max(start) FROM events WHERE channel = ? AND kind = 'scene' AND start <= (
+                SELECT min(start) FROM segments WHERE channel = ? AND deleted IS NULL))
+        """
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A body that may have these keys and no others: what changes the air must not do something else because a key was
+/// misspelt.
+protocol ClosedRequest: Decodable {
+    /// All keys; those of objects in it behind the object's own and a point.
+    static var keys: [String] { get }
+}
+
+extension ClosedRequest {
+    /// Throws where one of `paths` is not known, with what there is in its place.
+    static func check(_ paths: KeyPaths) throws(ControlFailure) {
+        guard let unknown = paths.paths.first(where: { !keys.contains($0) }) else { return }
+        let parent = unknown.lastIndex(of: ".").map { String(unknown[...$0]) } ?? ""
+        let known = keys.filter { $0.hasPrefix(parent) }.map { $0.dropFirst(parent.count) }.filter { !$0.contains(".") }
+        throw ControlFailure(.unusable, "There is no key \(unknown). There are \(known.joined(separator: ", ")).")
+    }
+}
+
+extension [String] {
+    /// These keys as those of the object `key`, which is one, too.
+    func inside(_ key: String) -> [String] { [key] + map { "\(key).\($0)" } }
+}
+
+/// The keys of a JSON text, each behind those of the objects that it is in. A place in a list is not told.
+struct KeyPaths: Decodable {
+    private struct Key: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+
+    let paths: [String]
+
+    init(from decoder: any Decoder) throws {
+        var paths: [String] = []
+        if let object = try? decoder.container(keyedBy: Key.self) {
+            for key in object.allKeys {
+                // A number beyond all bounds is wrong in the value's own words.
+                paths += ((try? object.decode(KeyPaths.self, forKey: key))?.paths ?? []).inside(key.stringValue)
+            }
+        } else if var list = try? decoder.unkeyedContainer() {
+            while !list.isAtEnd { paths += try list.decode(KeyPaths.self).paths }
+        }
+        self.paths = paths
+    }
+}

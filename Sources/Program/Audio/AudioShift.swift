@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// Keeps what a source delivered last, by its place in the program, so that it can be heard later, or earlier as far as it
+/// was taken ahead. Another shift is faded into within 10 ms.
+struct AudioShift {
+    static let fade: Int64 = 480
+
+    private let format: AudioFormat
+    private let capacity: Int
+    /// How much is shifted at a time: after a standstill of the program a frame is as long as that.
+    private let most: Int64
+    private var channels: [[Float]]
+    /// By how many samples its audio is later than it came; negative if earlier, and nil before the first of it.
+    private(set) var shift: Int64?
+
+    /// A line that has kept nothing: silence.
+    init(format: AudioFormat) {
+        self.format = format
+        most = Int64(format.sampleRate)
+        // Also what is taken ahead, and what is shifted at a time.
+        capacity = Int(Double(most) * (Fader.latest - Fader.earliest + 1))
+        channels = Array(repeating: Array(repeating: 0, count: capacity), count: format.channels)
+    }
+
+    /// Takes `audio`, which follows what was taken before and ends `ahead` samples behind `range`, and gives the samples of
+    /// `range`: as they came, and as many samples later as `wanted`, or earlier as far as they are there.
+    mutating func take(
+        _ audio: AudioBuffer, _ range: Range<SampleIndex>, ahead: Int64, wanted: Int64
+    ) -> (came: AudioBuffer, heard: AudioBuffer) {
+        let next = max(wanted, -ahead)
+        let old = shift ?? next
+        shift = next
+        let isPlain = old == 0 && next == 0 && ahead == 0 && audio.position == range.lowerBound.number
+        var came = AudioBuffer.silence(at: range.lowerBound.number, count: 0, format: format)
+        var heard = came
+        var start = range.lowerBound.number
+        while start < range.upperBound.number {
+            let end = min(range.upperBound.number, start + most)
+            keep(
+                audio.slice(
+                    start == range.lowerBound.number ? audio.position..<end + ahead : start + ahead..<end + ahead))
+            if !isPlain {
+                came.append(kept(start..<end, shift: 0))
+                var part = kept(start..<end, shift: next)
+                if start == range.lowerBound.number, old != next { cross(from: old, to: &part) }
+                heard.append(part)
+            }
+            start = end
+        }
+        return isPlain ? (audio, audio) : (came, heard)
+    }
+
+    private mutating func keep(_ audio: AudioBuffer) {
+        for channel in channels.indices {
+            var place = Int(audio.position % Int64(capacity))
+            for sample in audio.channels[channel] {
+                channels[channel][place] = sample
+                place = place + 1 == capacity ? 0 : place + 1
+            }
+        }
+    }
+
+    /// The samples that came `shift` before `range`.
+    private func kept(_ range: Range<Int64>, shift: Int64) -> AudioBuffer {
+        let first = range.lowerBound - shift
+        let samples = channels.map { channel in
+            (first..<first + Int64(range.count)).map { $0 < 0 ? 0 : channel[Int($0 % Int64(capacity))] }
+        }
+        return AudioBuffer(position: range.lowerBound, format: format, channels: samples)
+    }
+
+    /// Begins `part` with what the shift before would give.
+    private func cross(from old: Int64, to part: inout AudioBuffer) {
+        let count = Int(min(Self.fade, Int64(part.count)))
+        let before = kept(part.position..<part.position + Int64(count), shift: old)
+        let mixed = zip(part.channels, before.channels).map { new, old in
+            new.indices.map { index -> Float in
+                guard index < count else { return new[index] }
+                let share = Float(index + 1) / Float(count)
+                return old[index] * (1 - share) + new[index] * share
+            }
+        }
+        part = AudioBuffer(position: part.position, format: part.format, channels: mixed)
+    }
+}

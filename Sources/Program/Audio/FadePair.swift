@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// Two feeds of which one goes as the other comes, and how much they are the same signal: two cameras that hear one room add
+/// up to more than two that have nothing to do with each other.
+struct FadePair {
+    let coming: SourceFeed
+    let going: SourceFeed
+    /// Sums of what was heard of both since the fade began: squares, and products.
+    private var squares = (coming: 0.0, going: 0.0)
+    private var products = 0.0
+    /// The correlation of both, from 0 to 1, at the begin and the end of the samples that were heard last.
+    private var likeness: (from: Float, to: Float)?
+
+    /// Two feeds of which nothing was heard together.
+    init(coming: SourceFeed, going: SourceFeed) { (self.coming, self.going) = (coming, going) }
+
+    /// Hears the samples that are mixed next.
+    mutating func hear(coming one: AudioBuffer, going other: AudioBuffer) {
+        for (ones, others) in zip(one.channels, other.channels) {
+            var sums: (Float, Float, Float) = (0, 0, 0)
+            for index in 0..<min(ones.count, others.count) {
+                sums.0 += ones[index] * ones[index]
+                sums.1 += others[index] * others[index]
+                sums.2 += ones[index] * others[index]
+            }
+            squares.coming += Double(sums.0)
+            squares.going += Double(sums.1)
+            products += Double(sums.2)
+        }
+        let power = (squares.coming * squares.going).squareRoot()
+        let found = power > 0 ? Float(max(0, min(1, products / power))) : 0
+        likeness = (likeness?.to ?? found, found)
+    }
+
+    /// Turns levels of equal power, as they are of sources that have nothing to do with each other, to what keeps the
+    /// loudness of these two: of the same signal they add up to 1.
+    func level(_ coming: inout [Float], _ going: inout [Float]) {
+        guard let likeness, likeness.from > 0 || likeness.to > 0 else { return }
+        let count = min(coming.count, going.count)
+        let step = (likeness.to - likeness.from) / Float(max(1, count))
+        for index in 0..<count {
+            let alike = likeness.from + step * Float(index + 1)
+            let scale = 1 / (1 + 2 * alike * coming[index] * going[index]).squareRoot()
+            coming[index] *= scale
+            going[index] *= scale
+        }
+    }
+}

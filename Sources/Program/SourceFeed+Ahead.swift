@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+internal import Synchronization
+
+/// Audio that is taken before its time, so that it can be heard earlier than it comes.
+extension SourceFeed {
+    /// The audio that follows what was taken before, up to `ahead` samples behind `range`, and how many samples that is
+    /// ahead: more or less, as long as what is wanted cannot be taken or given back.
+    func audio(_ range: Range<SampleIndex>, ahead wanted: Int64) -> (audio: AudioBuffer, ahead: Int64) {
+        let count = range.upperBound - range.lowerBound
+        let (old, new) = state.withLock { state in
+            // What comes at its own pace may have been skipped meanwhile.
+            if isLive { state.audioAhead = max(0, state.audio.consumed - range.lowerBound.number) }
+            let old = state.audioAhead
+            if wanted > old, canLead(state, by: wanted, count) { state.audioAhead = wanted }
+            // What a fade from the shift before hears is taken in any case.
+            if wanted < old { state.audioAhead = max(wanted, min(old, old - count + AudioShift.fade)) }
+            return (old, state.audioAhead)
+        }
+        let (start, end) = (range.lowerBound.number + old, range.upperBound.number + new)
+        return (audio(from: SampleIndex(start), upTo: SampleIndex(end)), new)
+    }
+
+    /// By how many samples audio may be taken ahead now.
+    var mostAhead: Int64 {
+        guard isLive else { return audioRoom / 2 }
+        return state.withLock { state in (state.audio.end - state.audio.consumed + state.audioAhead) / 2 }
+    }
+
+    /// Of a live source half of what is buffered stays, so that jitter is not heard.
+    private func canLead(_ state: borrowing State, by samples: Int64, _ count: Int64) -> Bool {
+        let held = state.audio.end - state.audio.consumed + state.audioAhead - count
+        if isLive { return held >= 2 * samples }
+        return pacing == .paced && (state.origin != nil || !hasVideo) && !state.isStalled && held >= samples
+    }
+}

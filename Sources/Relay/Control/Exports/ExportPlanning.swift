@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Control
+internal import Media
+internal import Stitcher
+internal import Synchronization
+
+/// Says what making a file of clips would take: their files are looked at, and nothing is made. Any thread.
+final class ExportPlanning: Sendable {
+    private static let patience = Duration.seconds(5)
+
+    private let isBusy = Atomic(false)
+
+    /// Plans what `request` asks for, one request at a time. Blocks on the disk.
+    func plan(_ request: ExportRequest, in archive: ChannelArchive) throws(ControlFailure) -> ExportPlan {
+        guard !isBusy.exchange(true, ordering: .acquiring) else {
+            throw ControlFailure(.unavailable, "Something else is being planned. Try again.")
+        }
+        defer { isBusy.store(false, ordering: .releasing) }
+        guard request.stitched.allSatisfy({ $0.clip.isRecorded() }) else {
+            throw ControlFailure(.unavailable, "The end of a clip is not on the disk yet. Try again later.")
+        }
+        do {
+            return try look(request, in: archive)
+        } catch let failure as ClipFailure {
+            guard failure.isCancellation else { throw ControlFailure(.conflict, "\(failure)") }
+            throw ControlFailure(.unavailable, "The files could not be looked at in time.")
+        } catch {
+            throw ControlFailure(.unavailable, "The files cannot be looked at: \(error)")
+        }
+    }
+
+    private func look(_ request: ExportRequest, in archive: ChannelArchive) throws -> ExportPlan {
+        guard let directory = try archive.directory() else { throw ClipFailure("Nothing was recorded yet.") }
+        let stitching = ClipStitching(clips: request.stitched, archive: archive, directory: directory.path)
+        let (pieces, notes) = try stitching.pieces()
+        let clock = SystemClock()
+        let deadline = clock.now + Self.patience.inNanoseconds
+        let job = try StitchJob(
+            StitchRequest(
+                clips: pieces, settings: StitchSettings(), output: "", replaces: false, version: RelayVersion.text),
+            isCancelled: { clock.now > deadline })
+        let (plan, copied) = (job.plan, job.plan.copiedFrames)
+        var reasons: [String] = []
+        for reason in plan.clips.flatMap(\.reasons) where !reasons.contains(reason) { reasons.append(reason) }
+        return ExportPlan(
+            copiedFrames: copied, encodedFrames: max(0, plan.frameCount - copied), reasons: reasons,
+            notes: notes + job.notes)
+    }
+}

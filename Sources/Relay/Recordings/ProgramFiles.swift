@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Catalogue
+internal import Media
+
+/// The recorded files of a program on one line of frames, which begins with the first frame of the first file: files of one
+/// run lie as far apart as their program times say, and files of two runs as far as the wall clock says. Pure.
+struct ProgramFiles {
+    private struct File {
+        let rate: FrameRate
+        /// Names the run of its recorder; nil where nothing says so.
+        let run: String?
+        /// When its first frame was on air, in nanoseconds since 1970.
+        let start: Int64
+        /// Which frame of the program that is.
+        let first: Int64
+        let frames: Int64
+        /// Where it lies on the line.
+        let place: Int64
+
+        /// When its frame `number` was on air.
+        func time(of number: Int64) -> Int64 { start + rate.timeBase.duration(number).inNanoseconds }
+    }
+
+    private let files: [File]
+    /// By run, in the order of time.
+    private let runs: [String: [Int]]
+
+    /// Files are dated to the millisecond, and an event when its frame was made.
+    private static let near: Int64 = 2_000_000_000
+
+    /// `segments` are those of one channel. Those of one run come in the order of the program, whatever the clock said.
+    init(_ segments: [CatalogueSegment]) {
+        let began = Dictionary(segments.map { ($0.run ?? $0.name, $0.start) }, uniquingKeysWith: min)
+        let order = { (segment: CatalogueSegment) in
+            (began[segment.run ?? segment.name] ?? 0, segment.programStart ?? 0, segment.start)
+        }
+        var files: [File] = []
+        for segment in segments.sorted(by: { order($0) < order($1) }) {
+            let rate = FrameRate(frameDuration: segment.frameDuration)
+            let start = min(max(0, segment.start), 9_000_000_000_000) * 1_000_000
+            let first = rate.timeBase.ticks(.nanoseconds(segment.programStart ?? 0))
+            let frames = max(0, rate.timeBase.ticks(.nanoseconds(min(segment.duration, 1 << 56))))
+            var place: Int64 = 0
+            if let last = files.last {
+                let gap = max(0, start - last.time(of: last.frames))
+                let isSameRun = segment.run != nil && segment.run == last.run
+                let distance =
+                    isSameRun ? first - last.first : last.frames + rate.timeBase.ticks(.nanoseconds(gap))
+                place = last.place + max(0, distance)
+            }
+            files.append(
+                File(rate: rate, run: segment.run, start: start, first: first, frames: frames, place: place))
+        }
+        self.files = files
+        runs = Dictionary(grouping: files.indices.filter { files[$0].run != nil }) { files[$0].run ?? "" }
+    }
+
+    /// The frame rate of the first file.
+    var rate: FrameRate { files.first?.rate ?? FrameRate(25) }
+
+    /// All runs that files name.
+    var runNames: Set<String> { Set(runs.keys) }
+
+    /// Where what `scene` tells came on air, and where the run of its recorder ends; nil where there is no file of it. `time`
+    /// is when it was told, in nanoseconds since 1970, which counts where it does not name the run.
+    ///
+    /// What began before the files that are left, or while nothing was recorded, is `late` by so many frames.
+    func place(of scene: SceneEvent, toldAt time: Int64) -> (range: Range<Int64>, late: Int64)? {
+        guard let run = scene.run else { return place(of: scene.frame, at: time) }
+        guard let own = runs[run], let last = own.last else { return nil }
+        var index = own.last { files[$0].first <= scene.frame } ?? own[0]
+        // What came on air while nothing was recorded is in the file that follows.
+        if scene.frame >= files[index].first + files[index].frames {
+            index = own.first { files[$0].first > scene.frame } ?? index
+        }
+        return range(from: index, scene.frame - files[index].first, to: last)
+    }
+
+    private func place(of frame: Int64, at time: Int64) -> (range: Range<Int64>, late: Int64)? {
+        guard let index = files.firstIndex(where: { time < $0.time(of: $0.frames) }) else { return nil }
+        let file = files[index]
+        let frames = min(max(-1 << 45, frame - file.first), 1 << 45)
+        let isExact = abs(file.time(of: frames) - time) < Self.near
+        let told = file.rate.timeBase.ticks(.nanoseconds(time - file.start))
+        return range(from: index, isExact ? frames : told, to: file.run.flatMap { runs[$0]?.last } ?? index)
+    }
+
+    private func range(from index: Int, _ frames: Int64, to last: Int) -> (range: Range<Int64>, late: Int64)? {
+        let end = files[last].place + files[last].frames
+        let place = files[index].place + min(max(0, frames), end)
+        return place < end ? (place..<end, max(0, -frames)) : nil
+    }
+
+    /// When the frame at `place` was on air, in nanoseconds since 1970.
+    func time(of place: Int64) -> Int64 {
+        guard let file = file(of: place) else { return 0 }
+        return file.time(of: place - file.place)
+    }
+
+    /// When the frame at `place` gave way to the next; to that of another run, too.
+    func end(of place: Int64) -> Int64 {
+        guard let file = file(of: place) else { return 0 }
+        return file.time(of: place - file.place + 1)
+    }
+
+    /// In the middle of the time in which the frame at `place` was on air: whatever is rounded, that frame is meant.
+    func middle(of place: Int64) -> Int64 { (time(of: place) + end(of: place)) / 2 }
+
+    private func file(of place: Int64) -> File? { files.last { $0.place <= place } ?? files.first }
+
+    /// The frame that was on air at `time`, in nanoseconds since 1970; or if it is `roundedUp`, the first that came then or
+    /// later.
+    func place(at time: Int64, roundedUp: Bool = false) -> Int64 {
+        guard let index = files.lastIndex(where: { $0.start <= time }) else { return 0 }
+        let file = files[index]
+        let frames = TimeBase.nanoseconds.rescale(
+            time - file.start, to: file.rate.timeBase, rounding: roundedUp ? .up : .down)
+        return index + 1 < files.count ? min(file.place + frames, files[index + 1].place) : file.place + frames
+    }
+}
+
+extension FrameRate {
+    /// The rate at which a frame lasts so many nanoseconds, as far as that can be told from whole ones.
+    init(frameDuration: Int64) {
+        let duration = Double(max(100_000, frameDuration))
+        // Whole rates and halves, and those of NTSC.
+        for (step, divisor) in [(1.0, 1.0), (1, 2), (1000, 1001)] {
+            let number = (divisor * 1e9 / duration / step).rounded() * step
+            guard number >= 1, abs(divisor * 1e9 / number - duration) < max(1.5, duration / 5000) else { continue }
+            self.init(Int32(number), Int32(divisor))
+            return
+        }
+        self.init(Int32(max(1, (1e12 / duration).rounded())), 1000)
+    }
+}

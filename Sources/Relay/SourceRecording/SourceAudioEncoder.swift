@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Control
+internal import Dispatch
+internal import Encoder
+internal import FanOut
+internal import LibAV
+internal import Logging
+internal import Media
+internal import Program
+internal import Synchronization
+
+/// Encodes what a source plays of which nothing is seen, beside the program and never in its way.
+///
+/// All calls may come from any thread and return at once.
+final class SourceAudioEncoder: SourceCoding {
+    fileprivate struct Session {
+        let encoder: AACEncoder
+        /// Where the audio ends that was encoded so far, in samples of the program.
+        var position: Int64?
+    }
+
+    private struct State {
+        /// Pieces of audio that wait.
+        var waiting = 0
+        var isOver = false
+        var status = EncoderStatus()
+        var failure: String?
+        /// Where what came since ends, in samples of the program.
+        var missing: Int64?
+        var completion: (@Sendable () -> Void)?
+    }
+
+    /// What waits at most, each of a frame of the program. What is left out is silent.
+    private static let mostWaiting = 600
+
+    let description: StreamDescription
+    private let hub: PacketStream
+    private let session: Mutex<Session>
+    private let queue = DispatchQueue(label: "relay.source.audio", qos: .utility)
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    /// Opens an encoder of `bitrate` whose packets go to `hub`. Throws ``RelayFailure``.
+    init(bitrate: Int, into hub: PacketStream, logger: Logger) throws(RelayFailure) {
+        let encoder: AACEncoder
+        do throws(AVFailure) {
+            encoder = try AACEncoder(format: .program, bitrate: bitrate)
+        } catch {
+            throw RelayFailure(.internalError, "The encoder of the recording of a source cannot be opened: \(error).")
+        }
+        (self.hub, self.logger) = (hub, logger)
+        description = StreamDescription(audio: encoder.description)
+        session = Mutex(Session(encoder: encoder))
+        hub.begin(description, keyframes: NoKeyframes())
+    }
+
+    var coding: SourceRecordingStatus.Coding { .encoded }
+    var status: EncoderStatus { state.withLock { $0.status } }
+    var dropped: Int { 0 }
+    var failure: String? { state.withLock { $0.failure } }
+
+    var missing: (reason: String, until: Int64)? {
+        let (failure, end) = state.withLock { ($0.failure, $0.missing) }
+        guard let failure, let end else { return nil }
+        return ("its encoder failed: \(failure)", AudioFormat.program.timeBase.rescale(end, to: .nanoseconds))
+    }
+
+    /// Audio can be cut anywhere.
+    func requestKeyframe(at programTime: Int64?) {}
+
+    func start(for recording: Recording, _ completion: @escaping @Sendable () -> Void) {
+        state.withLock { $0.completion = completion }
+    }
+
+    func take(_ frame: VideoFrame?, _ audio: AudioBuffer, at index: FrameIndex) {
+        let isTaken = state.withLock { state in
+            if state.failure != nil, !state.isOver { state.missing = audio.end }
+            guard !state.isOver, state.failure == nil, state.waiting < Self.mostWaiting else { return false }
+            state.waiting += 1
+            return true
+        }
+        guard isTaken else { return }
+        queue.async { self.work { try $0.encode(audio) } }
+    }
+
+    func finish() {
+        state.withLock { $0.isOver = true }
+        queue.async {
+            self.work { try $0.encoder.finish() }
+            self.state.withLock { $0.completion.take() }?()
+        }
+    }
+
+    // MARK: Its own queue
+
+    private func work(_ body: (inout Session) throws -> [EncodedPacket]) {
+        guard
+            state.withLock({ state in
+                state.waiting = max(0, state.waiting - 1)
+                return state.failure == nil
+            })
+        else { return }
+        do {
+            let packets = try session.withLock { try body(&$0) }
+            let bytes = packets.reduce(0) { $0 + Int64($1.payload.count) }
+            state.withLock { state in
+                state.status.bytes += bytes
+                state.status.audioBytes += bytes
+            }
+            for packet in packets { hub.publish(packet) }
+        } catch {
+            logger.error("the recording of a source ends: its encoder failed: \(error)")
+            state.withLock { $0.failure = "\(error)" }
+        }
+    }
+}
+
+extension SourceAudioEncoder.Session {
+    /// Encodes what follows; what was left out before it is silent.
+    fileprivate mutating func encode(_ audio: AudioBuffer) throws(AVFailure) -> [EncodedPacket] {
+        if position == nil { encoder.begin(at: audio.position) }
+        var packets: [EncodedPacket] = []
+        let start = position ?? audio.position
+        if audio.position > start {
+            let silence = AudioBuffer.silence(at: start, count: Int(audio.position - start), format: .program)
+            packets = try encoder.encode(silence)
+        }
+        packets += try encoder.encode(audio)
+        position = audio.end
+        return packets
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import MP4
+internal import Media
+
+extension StitchInspector {
+    /// The packets of video with numbers for times.
+    private struct Numbers {
+        var samples: [IndexedSample]
+        /// The times of those that are shown, in order.
+        var times: [Int64] = []
+        /// Whether others lie among them.
+        var isPieced = false
+        /// Those at the beginning that nobody hides, and that cannot be decoded.
+        var headless = 0
+    }
+
+    func videoTrack() throws(ClipFailure) -> StitchSource.Video {
+        let numbers = numbered()
+        let all = numbers.times
+        let whole = FrameTiming.whole(all, video.timeBase, average: frames.averageRate)
+        let (times, timing) = (Array(all[..<whole.count]), whole.timing)
+        guard let last = times.last else { throw ClipFailure("\(name) has no frame that can be decoded.") }
+        let frame = timing.rate.timeBase.rescale(1, to: video.timeBase)
+        let stated = packets.first { $0.sample.pts == last }?.sample.duration ?? 0
+        return StitchSource.Video(
+            stream: video.index, codec: video.codecName,
+            frames: FrameFormat(
+                width: frames.width, height: frames.height, sampleAspectRatio: frames.sampleAspectRatio ?? .square,
+                color: frames.color),
+            orientation: frames.orientation, isInterlaced: frames.isInterlaced,
+            configuration: video.configuration, obstacle: obstacle(isPieced: numbers.isPieced),
+            is8Bit420: sets?.is8Bit420 ?? true, timeBase: video.timeBase, samples: numbers.samples, times: times,
+            end: last + (timing.isConstant || stated <= 0 ? max(1, frame) : stated), rate: timing.rate,
+            isConstant: timing.isConstant, headless: numbers.headless, torn: all.count - times.count,
+            openEntries: Set(packets.indices.filter { packets[$0].isEntry && !packets[$0].sample.isSync }),
+            dependentKeyframes: dependentKeyframes)
+    }
+
+    /// Numbers the frames that are shown. Not shown is what an edit list hides, and what cannot be decoded because the file
+    /// begins in the middle of a GOP. What is hidden where pieces meet has the number of the next frame that is shown.
+    private func numbered() -> Numbers {
+        let entry = packets.firstIndex(where: \.isEntry) ?? 0
+        let start = packets.isEmpty ? 0 : packets[entry].sample.pts
+        func isShown(_ index: Int) -> Bool {
+            !packets[index].isHidden && index >= entry && packets[index].sample.pts >= start
+        }
+        let order = packets.indices.sorted {
+            (packets[$0].sample.pts, $0) < (packets[$1].sample.pts, $1)
+        }
+        let first = order.firstIndex(where: isShown) ?? order.count
+        let last = order.lastIndex(where: isShown) ?? order.count
+        var numbers = Numbers(samples: packets.map(\.sample))
+        for (rank, index) in order.enumerated() {
+            let number: Int
+            if rank < first {
+                number = rank - first
+                if !packets[index].isHidden { numbers.headless += 1 }
+            } else if isShown(index) {
+                number = numbers.times.count
+                numbers.times.append(packets[index].sample.pts)
+            } else {
+                number = numbers.times.count + max(0, rank - last - 1)
+                if rank < last { numbers.isPieced = true }
+            }
+            numbers.samples[index].pts = Int64(number)
+        }
+        return numbers
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import Control
+
+@Suite("Requests whose keys are all known")
+struct ClosedRequestTests {
+    private func refusal(_ text: String) -> String? {
+        do {
+            _ = try JSON.decode(ProgramRequest.self, from: Data(text.utf8))
+            return nil
+        } catch {
+            return (error as? ControlFailure)?.detail ?? "another error"
+        }
+    }
+
+    @Test("A misspelt key is refused by its name, with those that there are")
+    func misspelt() {
+        #expect(
+            refusal(#"{"scene":"cam2","transistion":{"type":"fade"}}"#)
+                == "There is no key transistion. There are scene, transition, at.")
+    }
+
+    @Test("So is one of an object inside, and not one that belongs elsewhere")
+    func inside() {
+        #expect(
+            refusal(#"{"scene":{"layout":"pip","sources":["a","b"],"inset":{"x":0,"y":0,"widht":0.5}}}"#)
+                == "There is no key scene.inset.widht. There are x, y, width.")
+        #expect(refusal(#"{"transition":{"tpye":"fade"}}"#)?.hasPrefix("There is no key transition.tpye. ") == true)
+        #expect(refusal(#"{"layout":"single","sources":["a"]}"#)?.hasPrefix("There is no key ") == true)
+    }
+
+    @Test(
+        "What has known keys alone is taken",
+        arguments: [
+            #"{"scene":"cam2"}"#, #"{"transition":{"type":"fade","seconds":1,"easing":"in-out"},"at":5}"#,
+            #"{"scene":{"layout":"pip","sources":["a","b"],"inset":{"x":0,"y":0,"width":0.5},"overlays":["x"]}}"#,
+            #"{"scene":{"layout":"split-vertical","sources":["a","b"],"fit":"contain"}}"#,
+            #"{"transition":{"type":"stinger","name":"wipe"}}"#,
+        ])
+    func known(_ text: String) {
+        #expect(refusal(text) == nil)
+    }
+
+    @Test("What is no JSON, or no object, is told as before")
+    func malformed() {
+        #expect(refusal("{") == "The body is no JSON.")
+        #expect(refusal("[1]") == "The body is not an object with the keys that belong here.")
+    }
+
+    @Test("Keys in lists are told by the list's own")
+    func lists() throws {
+        let text = #"{"clips":[{"id":"a"},{"skipEnd":2,"transition":{"type":"cut"}}],"hold":null}"#
+        let paths = try JSONDecoder().decode(KeyPaths.self, from: Data(text.utf8)).paths
+        #expect(
+            Set(paths) == ["clips", "clips.id", "clips.skipEnd", "clips.transition", "clips.transition.type", "hold"])
+    }
+
+    @Test("A source's keys are its properties")
+    func properties() {
+        #expect(Set(Mirror(reflecting: SourceRequest()).children.compactMap(\.label)) == Set(SourceRequest.keys))
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Encoder
+import Ingest
+import Media
+import Program
+import Testing
+
+@testable import Control
+
+@Suite("Meters in the stream of events")
+struct MetersTests {
+    private func report(_ parts: [PartStatus]?) -> ChannelReport {
+        var report = ChannelReport(name: "main", state: .onAir)
+        var status = ChannelStatus(
+            sources: [], feed: FeedStatus(), program: ProgramStatus(), encoder: EncoderStatus(),
+            frameRate: FrameRate(25))
+        status.parts = parts
+        report.status = status
+        return report
+    }
+
+    @Test("They have the levels of a program's sources, without loudness too, and tenths of them")
+    func levels() throws {
+        let parts = [
+            PartStatus(name: "one", isOnAir: true, selection: nil, levels: [-12.345, -60]),
+            PartStatus(name: "two", isOnAir: false, selection: nil, levels: []),
+        ]
+        let meters = try #require(EventStream.Meters(report(parts)))
+        #expect(meters.sources == ["one": [-12.3, -60], "two": []])
+        let text = String(decoding: JSON.encode(meters), as: UTF8.self)
+        #expect(text == #"{"channel":"main","sources":{"one":[-12.3,-60],"two":[]}}"#)
+    }
+
+    @Test("Where nothing is measured there are none")
+    func none() {
+        #expect(EventStream.Meters(report(nil))?.channel == nil)
+        #expect(EventStream.Meters(ChannelReport(name: "main", state: .waiting))?.channel == nil)
+    }
+}

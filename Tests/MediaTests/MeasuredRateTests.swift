@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Media
+
+@Suite("The measured frame rate")
+struct MeasuredRateTests {
+    private func measured(_ rate: FrameRate, seconds: Int64, pauseAt second: Int64? = nil) -> FrameRate? {
+        var meter = MeasuredRate()
+        for frame in 0..<rate.frames(atLeast: .seconds(seconds)) {
+            // As RTMP has it.
+            let time = rate.timeBase.rescale(frame, to: .milliseconds, rounding: .down)
+            let moved: Int64 = second.map { time >= $0 * 1000 } ?? false ? 700 : 0
+            meter.take(frameAt: (time + moved) * 1_000_000)
+        }
+        return meter.rate
+    }
+
+    @Test(
+        "Times in milliseconds tell the rates in use apart",
+        arguments: [
+            FrameRate(15), FrameRate(24), FrameRate(24000, 1001), FrameRate(25), FrameRate(30000, 1001), FrameRate(30),
+            FrameRate(50), FrameRate(60000, 1001), FrameRate(60),
+        ])
+    func standard(rate: FrameRate) {
+        #expect(measured(rate, seconds: 4) == nil)
+        #expect(measured(rate, seconds: 6) == rate)
+    }
+
+    @Test("What was measured before a pause counts no more, and what was measured once stays")
+    func pauses() {
+        #expect(measured(FrameRate(30), seconds: 8, pauseAt: 4) == nil)
+        #expect(measured(FrameRate(30), seconds: 10, pauseAt: 4) == FrameRate(30))
+        #expect(measured(FrameRate(30), seconds: 10, pauseAt: 6) == FrameRate(30))
+    }
+
+    @Test("A rate that is none in use is as it was measured")
+    func other() { #expect(measured(FrameRate(14), seconds: 6) == FrameRate(14)) }
+}

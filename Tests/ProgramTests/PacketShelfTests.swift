@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Testing
+
+@testable import Program
+
+@Suite("Packets of a source that wait for the program")
+struct PacketShelfTests {
+    private static let video = TrackDescription(
+        video: .h264, frames: FrameFormat(width: 320, height: 180), timeBase: .mpegTS,
+        decoderConfiguration: SharedBytes([1]))
+    private static let audio = TrackDescription(
+        audio: .aac, format: .program, timeBase: .mpegTS, decoderConfiguration: SharedBytes([0x11, 0x90]),
+        frameLength: 1024)
+
+    private let wanted = PacketSwitch()
+    private let shelf: PacketShelf
+
+    init() { shelf = PacketShelf(delay: .zero, wanted: wanted) }
+
+    /// Frames of 40 ms, each twelfth of which is a keyframe, and audio with each.
+    private func put(_ numbers: Range<Int64>) {
+        for number in numbers {
+            for track in [Self.video, Self.audio] {
+                shelf.put(
+                    EncodedPacket(
+                        of: track, pts: number * 3600, dts: number * 3600, duration: 3600,
+                        isKeyframe: track.codec == .aac || number % 12 == 0, payload: SharedBytes([1])))
+            }
+        }
+    }
+
+    /// The numbers of what is taken of a track up to a frame.
+    private func take(before end: Int64 = .max) -> [TrackKind: [Int64]] {
+        let taken = shelf.take { $0.dts / 3600 < end ? $0 : nil }
+        return Dictionary(grouping: taken, by: \.track).mapValues { $0.map { $0.dts / 3600 } }
+    }
+
+    @Test("Each is taken once, and who begins anew has those from the newest keyframe on that was taken")
+    func group() {
+        put(0..<30)
+        #expect(take(before: 20)[.video] == Array(0..<20))
+        #expect(take(before: 28)[.video] == Array(20..<28))
+        shelf.rewind()
+        let again = take(before: 29)
+        #expect(again[.video] == Array(24..<29))
+        // Half a second more of the audio.
+        #expect(again[.audio] == Array(12..<29))
+        #expect(take() == [.video: [29], .audio: [29]])
+        #expect(take().isEmpty)
+    }
+
+    @Test("While none are wanted none are kept, and then they begin with a keyframe")
+    func unwanted() {
+        put(0..<5)
+        wanted.isOn = false
+        put(5..<14)
+        #expect(take().isEmpty)
+        wanted.isOn = true
+        put(14..<27)
+        let taken = take()
+        #expect(taken[.video] == Array(24..<27))
+        #expect(taken[.audio] == Array(14..<27))
+    }
+
+    @Test("What nobody takes is forgotten after some seconds, taken or not")
+    func bounded() {
+        put(0..<100)
+        #expect(take(before: 50)[.video]?.count == 50)
+        put(100..<1000)
+        shelf.rewind()
+        // 12 s of frames of 40 ms behind the newest.
+        #expect(take()[.video] == Array(699..<1000))
+    }
+}

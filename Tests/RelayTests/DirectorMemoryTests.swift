@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Control
+import Dispatch
+import FanOut
+import Ingest
+import Logging
+import Media
+import Program
+import Testing
+
+@testable import Relay
+
+@Suite("What a director remembers of its run-down")
+struct DirectorMemoryTests {
+    /// A director of two sources, whose configuration names `runDown`, which has begun.
+    private func director(_ runDown: RunDown?) throws -> Director {
+        let format = VideoFormat(width: 64, height: 36, frameRate: FrameRate(25))
+        let stage = Stage()
+        let sources = ["cam1", "cam2"].map { name in Director.Source(name: name, stage: Stage()) { nil } }
+        for source in sources { stage.add(source.stage) }
+        let director = Director(
+            stage, sources: sources, audio: .follow, slate: SlatePattern.frame(format, lines: []), format: format,
+            scenes: [], overlays: try OverlayDesk([], format: format), stingers: [],
+            recordings: RecordingSlot(hub: PacketStream(), group: DispatchGroup()),
+            playing: RunDownPlaying(
+                clock: SystemClock(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
+        if let runDown {
+            director.load(runDown, isConfigured: true)
+            try director.beginRunDown(patience: .zero)
+        }
+        return director
+    }
+
+    private func runDown(_ name: String, _ sources: [String]) -> RunDown {
+        RunDown(
+            name: name,
+            sources.map {
+                RunDown.Segment(
+                    name: $0, views: [RunDown.View(SceneLayout(.single, [$0]), name: $0)], length: .take)
+            })
+    }
+
+    /// A channel that was opened again: its director, which has made its first frame.
+    private func reopened(_ before: Director, _ runDown: RunDown?) throws -> Director {
+        let after = try director(runDown)
+        after.restore(before.memory)
+        after.play(0)
+        return after
+    }
+
+    private func state(_ director: Director) -> RunDownStatus? { director.runDownStatus(withSegments: false) }
+
+    @Test("What an operator loaded goes on, and not what the configuration names")
+    func loaded() throws {
+        let first = runDown("first", ["cam1", "cam2"])
+        let before = try director(first)
+        try before.loadRunDown("{name: second, segments: [{source: cam1, duration: take}, {source: cam2}]}")
+        _ = try before.perform(.start(segment: 1))
+        before.play(0)
+        let after = try reopened(before, first)
+        #expect(state(after)?.name == "second" && state(after)?.state == .running && state(after)?.current?.index == 1)
+        #expect(after.report.scene.sources == ["cam2"])
+        // Twice, too: what the configuration names is remembered with it.
+        #expect(state(try reopened(after, first))?.name == "second")
+        // Another that the configuration names by now comes before it.
+        let other = try reopened(before, runDown("third", ["cam1"]))
+        #expect(state(other)?.name == "third" && other.report.scene.sources == ["cam1"])
+    }
+
+    @Test("What was loaded and not begun is there, and what was on air is on air")
+    func idle() throws {
+        let first = runDown("first", ["cam1", "cam2"])
+        let before = try director(first)
+        _ = try before.perform(.next)
+        before.play(0)
+        try before.loadRunDown("{name: second, segments: [{source: cam1}]}")
+        let after = try reopened(before, first)
+        #expect(state(after)?.name == "second" && state(after)?.state == .idle)
+        #expect(after.report.scene.sources == ["cam2"])
+    }
+
+    @Test("What an operator cut to stays on air, and the run-down is held until it is resumed")
+    func cutAway() throws {
+        let first = runDown("first", ["cam1", "cam1"])
+        let before = try director(first)
+        _ = try before.perform(.start(segment: 1))
+        before.play(0)
+        _ = before.show(by: .cut, at: nil) { _ in Director.Named(layout: SceneLayout(.single, ["cam2"])) }
+        before.play(0)
+        let after = try reopened(before, first)
+        #expect(state(after)?.state == .held && state(after)?.isCutAway == true)
+        #expect(state(after)?.current?.index == 1 && after.report.scene.sources == ["cam2"])
+        _ = try after.perform(.resume)
+        after.play(0)
+        #expect(state(after)?.state == .running && after.report.scene.sources == ["cam1"])
+    }
+
+    @Test("A segment that was held is on air, and is held")
+    func held() throws {
+        let first = runDown("first", ["cam1", "cam2"])
+        let before = try director(first)
+        _ = try before.perform(.next)
+        before.play(0)
+        _ = try before.perform(.hold)
+        let after = try reopened(before, first)
+        #expect(state(after)?.state == .held && state(after)?.isCutAway == false)
+        #expect(state(after)?.current?.index == 1 && after.report.scene.sources == ["cam2"])
+    }
+}

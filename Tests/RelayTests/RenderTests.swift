@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Media
+import TestSupport
+import Testing
+
+@testable import Relay
+
+@Suite("What a show is rendered from, and where")
+struct RenderTests {
+    @Test("What a render left that was killed is removed by the next one, and what is in use is not")
+    func leftovers() throws {
+        let directory = try TemporaryDirectory()
+        let output = directory.path("show.mp4")
+        var mine: RenderDirectory? = try RenderDirectory(beside: output)
+        let path = try #require(mine?.path)
+        let files = FileManager.default
+        try files.createDirectory(atPath: directory.path(".show.mp4.7-9.part/rec"), withIntermediateDirectories: true)
+        try files.createDirectory(atPath: directory.path(".show.mp4.seven-9.part"), withIntermediateDirectories: true)
+        try directory.write([], to: ".show.mp4.7-8.part")
+        // One that was just made may not be locked yet.
+        RenderDirectory.removeLeftovers(of: output)
+        #expect(files.fileExists(atPath: directory.path(".show.mp4.7-9.part")))
+        RenderDirectory.removeLeftovers(of: output, olderThan: 0)
+        let left = try files.contentsOfDirectory(atPath: directory.path).sorted()
+        let name = String(path.split(separator: "/").last ?? "")
+        #expect(left == [name, ".show.mp4.7-8.part", ".show.mp4.seven-9.part"].sorted())
+        mine = nil
+        #expect(!files.fileExists(atPath: path))
+    }
+
+    @Test("An input may say how much later than the show it begins")
+    func leads() throws {
+        let input = try RenderedInput("cam1.mp4#name=cam1,at=2.5s,audio=no")
+        #expect(input.text == "cam1.mp4#name=cam1,audio=no" && input.lead == .milliseconds(2500))
+        #expect(try RenderedInput("a,at=1.mp4").text == "a,at=1.mp4")
+        #expect(try RenderedInput("cam1.mp4#name=cam1").lead == .zero)
+        #expect(throws: (any Error).self) { try RenderedInput("cam1.mp4#name=cam1,at=soon") }
+        #expect(throws: (any Error).self) { try RenderedInput("cam1.mp4#name=cam1,at=1s,at=2s") }
+    }
+}
