@@ -2,6 +2,7 @@
 
 import Media
 import Program
+import TestSupport
 import Testing
 
 @Suite("Frames' places on the program's grid")
@@ -45,7 +46,7 @@ struct FrameSlotsTests {
         let rate = FrameRate(framesPerSecond)
         let length: Int64 = rate.timeBase.rescale(1, to: TimeBase.nanoseconds)
         var slots = FrameSlots(frameRate: rate)
-        var random = SystemRandomNumberGenerator()
+        var random = SeededRandom()
         var slips: [Int] = []
         for index in 0..<40_000 {
             let sent: Int64 = rate.timeBase.rescale(Int64(index), to: TimeBase.nanoseconds)
@@ -62,6 +63,29 @@ struct FrameSlotsTests {
         // 40000 frames are 8 more or fewer on the program's clock.
         #expect((7...8).contains(slips.count) && slots.repeated == (drift > 0 ? slips.count : 0), "\(slips)")
         #expect(slots.dropped == (drift < 0 ? slips.count : 0))
+    }
+
+    @Test(
+        "Of a source of another rate each frame is shown within half a frame of its time, with stamps in milliseconds",
+        arguments: [
+            (FrameRate(25), FrameRate(30)), (FrameRate(24), FrameRate(25)), (FrameRate(50), FrameRate(30)),
+            (FrameRate(30000, 1001), FrameRate(30)), (FrameRate(60), FrameRate(30)), (FrameRate(15), FrameRate(30)),
+            (FrameRate(20), FrameRate(30)), (FrameRate(30), FrameRate(25)),
+        ])
+    func otherRate(source: FrameRate, program: FrameRate) {
+        let length: Int64 = program.timeBase.rescale(1, to: TimeBase.nanoseconds)
+        for shift in Int64(0)..<40 {
+            var slots = FrameSlots(frameRate: program)
+            var furthest: UInt64 = 0
+            for index in Int64(0)..<300 {
+                let due = source.timeBase.rescale(index, to: TimeBase.nanoseconds) + shift * 1_000_000
+                let stamp = (due + 500_000) / 1_000_000 * 1_000_000
+                guard let slot = slots.take(Timestamp(nanoseconds: stamp)) else { continue }
+                furthest = max(furthest, (due - program.start(of: slot).nanoseconds).magnitude)
+            }
+            // What a frame may be beyond the edge, and what a stamp is rounded by.
+            #expect(furthest <= UInt64(length * 53 / 100 + 1_000_000), "\(shift) ms")
+        }
     }
 
     @Test("A reference's frames follow each other while the program's clock comes to them")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Logging
 import Media
 import Synchronization
@@ -215,6 +216,46 @@ struct SceneTests {
         let frames = screen.frames.withLock { $0 }
         #expect(frames.count == 25 && frames[9].first == 50 && frames[9].last == 200)
         #expect(frames[24].first == 200 && frames[24].last == 200)
+    }
+
+    @Test("An inset stands in a corner by its name, or where x and y say")
+    func corners() throws {
+        func read(_ text: String) throws -> SceneLayout.Inset {
+            try JSONDecoder().decode(SceneLayout.Inset.self, from: Data(text.utf8))
+        }
+        #expect(try read(#"{"corner":"top-left"}"#) == .init(x: 0.025, y: 0.025, width: 0.25))
+        #expect(try read(#"{"corner":"bottom-right"}"#) == .standard)
+        let wide = try read(#"{"corner":"top-right","width":0.5}"#)
+        #expect(wide == .init(x: 0.475, y: 0.025, width: 0.5))
+        #expect(try read(#"{"corner":"bottom-left","width":0.5}"#) == .init(x: 0.025, y: 0.475, width: 0.5))
+        #expect(try read(String(decoding: JSONEncoder().encode(wide), as: UTF8.self)) == wide)
+        #expect(throws: SceneLayout.Fault.self) { try read(#"{"corner":"top-right","y":0.5}"#) }
+        #expect(throws: (any Error).self) { try read(#"{"corner":"middle"}"#) }
+        #expect(throws: (any Error).self) { try read(#"{"x":0.1,"width":0.5}"#) }
+    }
+
+    @Test("A grid has as many rows as it needs, in the middle of the frame", arguments: 1...9)
+    func grid(count: Int) throws {
+        let (columns, rows) = [1: (1, 1), 2: (2, 1), 3: (2, 2), 4: (2, 2), 5: (3, 2), 6: (3, 2)][count] ?? (3, 3)
+        let places = SceneLayout(.grid, (0..<count).map { "\($0)" }).placements(in: .bt709).map(\.destination)
+        let size = 1 / Double(columns)
+        #expect(places.allSatisfy { abs($0.width - size) < 1e-9 && abs($0.height - size) < 1e-9 })
+        let (first, last) = (try #require(places.first), try #require(places.last))
+        #expect(abs(first.y - (1 - Double(rows) * size) / 2) < 1e-9 && abs(first.y + last.y + size - 1) < 1e-9)
+        #expect(abs(first.x) < 1e-9 && abs(last.x - Double((count - 1) % columns) * size) < 1e-9)
+    }
+
+    @Test("What a layout does not have is refused")
+    func details() {
+        for (kind, count) in [(SceneLayout.Kind.single, 1), (.splitHorizontal, 2), (.splitVertical, 2), (.grid, 2)] {
+            let layout = SceneLayout(kind, (0..<count).map { "\($0)" }, inset: .standard)
+            #expect(throws: SceneLayout.Fault.self, "\(kind)") { try layout.check() }
+        }
+        for (kind, count) in [(SceneLayout.Kind.single, 1), (.pip, 2), (.grid, 2), (.slate, 0)] {
+            let layout = SceneLayout(kind, (0..<count).map { "\($0)" }, fit: .contain)
+            #expect(throws: SceneLayout.Fault.self, "\(kind)") { try layout.check() }
+        }
+        #expect(throws: Never.self) { try SceneLayout(.splitVertical, ["a", "b"], fit: .crop).check() }
     }
 
     @Test("Layouts take as many sources as they have places, and an inset lies within the frame")

@@ -110,10 +110,11 @@ struct HostConfigurationTests {
         #expect(show.sources.map(\.name) == ["cam1", "cam2", "guest", "desk", "opener"])
         #expect(show.sources[4].whenOff == .close && !show.sources[4].input.tracks.hasAudio)
         #expect(show.sources[2].audio.gain == -6 && show.sources[2].audio.isMuted && !show.sources[1].audio.isMuted)
-        #expect(show.scenes.map(\.name) == ["duo", "all"] && show.scenes[1].layout.overlays == ["logo"])
+        #expect(show.scenes.map(\.name) == ["duo", "corner", "all"] && show.scenes[2].layout.overlays == ["logo"])
         #expect(show.overlays.map(\.name) == ["logo", "clock"] && show.overlays[0].size == .width(0.15))
         #expect(show.overlays[1].isVisible == true && show.overlays[1].x == 0.05 && show.stingers.map(\.cut) == [0.5])
         #expect(show.scenes[0].layout.inset == .init(x: 0.025, y: 0.025, width: 0.3) && show.audioChoice == .mix)
+        #expect(show.scenes[1].layout.inset == .init(x: 0.025, y: 0.025, width: 0.25))
         #expect(file.channels[1].configuration.copies && !file.channels[2].configuration.isPaced)
         #expect(file.http.tokens.count == 2 && file.http.basePath == "/relay" && file.http.hosts == ["studio.example"])
         #expect(

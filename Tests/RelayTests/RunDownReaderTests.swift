@@ -157,6 +157,14 @@ struct RunDownReaderTests {
             ),
             ("segments:\n  - source: cam1\n    audio: cam9\n", "segments[0].audio: It is follow, mix, cam1 or cam2"),
             ("segments:\n  - scene: {layout: pip, sources: [cam1]}\n", "takes 2 sources, not 1"),
+            (
+                "segments:\n  - scene: {layout: pip, sources: [cam1, cam2], inset: {corner: top-left, x: 0.1}}\n",
+                "segments[0].scene.inset: An inset has a corner or x and y"
+            ),
+            (
+                "segments:\n  - scene: {layout: pip, sources: [cam1, cam2], inset: {corner: top}}\n",
+                "segments[0].scene.inset.corner: It is top-left, top-right"
+            ),
             ("segments:\n  - scene: {layout: pip, sources: [cam1, cam9]}\n", "There is no source cam9."),
             ("segments: []\n", "show.yaml:1:11: segments: It is a list"),
             ("loop: yes\nsegments:\n  - source: cam1\n", "show.yaml:1:7: loop: It is true or false."),

@@ -40,9 +40,10 @@ export function placements(scene) {
     case "split-vertical": return [0, 0.5].map((y) => ({ x: 0, y, width: 1, height: 0.5, fits }));
     case "grid": {
         const columns = scene.sources.length <= 1 ? 1 : scene.sources.length <= 4 ? 2 : 3;
+        const rows = Math.ceil(scene.sources.length / columns);
         return scene.sources.map((_, index) => ({
-            x: (index % columns) / columns, y: Math.floor(index / columns) / columns, width: 1 / columns,
-            height: 1 / columns, fits: true,
+            x: (index % columns) / columns, y: (Math.floor(index / columns) + (columns - rows) / 2) / columns,
+            width: 1 / columns, height: 1 / columns, fits: true,
         }));
     }
     default: return [{ x: 0, y: 0, width: 1, height: 1, fits: true }];

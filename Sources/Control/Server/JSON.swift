@@ -5,6 +5,7 @@ internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
 internal import NIOCore
+internal import Program
 
 /// JSON in and out: camelCase keys, no nulls, keys in order.
 enum JSON {
@@ -54,6 +55,8 @@ enum JSON {
             return try JSONDecoder().decode(type, from: data)
         } catch let error as DecodingError {
             throw ControlFailure(.malformed, sentence(error))
+        } catch let fault as SceneLayout.Fault {
+            throw ControlFailure(.unusable, fault.description)
         }
     }
 

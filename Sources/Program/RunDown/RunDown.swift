@@ -144,6 +144,9 @@ extension RunDown.Segment {
     /// What is wrong with it where these sources are: the key that says it, and a sentence. Nil if nothing is.
     package func fault(sources: [String]) -> (key: String, text: String)? {
         let known = sources + (clip == nil ? [] : [RunDown.clipName])
+        if clip != nil, sources.contains(RunDown.clipName) {
+            return ("file", "A source is called \(RunDown.clipName), as the segment's own file: give it another name.")
+        }
         if let fault = faultOfViews(known) { return ("scene", fault) }
         if let fault = faultOfLength { return ("duration", fault) }
         if let every, views.count > 1 {

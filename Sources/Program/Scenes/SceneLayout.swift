@@ -20,19 +20,6 @@ package struct SceneLayout: Sendable, Codable, Equatable {
         case slate
     }
 
-    /// Where the second source of ``Kind/pip`` stands: its upper left corner and its width, as fractions of the frame.
-    package struct Inset: Sendable, Codable, Equatable {
-        package var x: Double
-        package var y: Double
-        package var width: Double
-
-        /// A quarter of the frame's width, a fortieth from its lower right corner.
-        package static let standard = Inset(x: 0.725, y: 0.725, width: 0.25)
-
-        /// An inset at this place.
-        package init(x: Double, y: Double, width: Double) { (self.x, self.y, self.width) = (x, y, width) }
-    }
-
     /// How a source stands in a part that has another shape.
     package enum Fit: String, Sendable, Codable, CaseIterable {
         /// Its middle fills the part.
@@ -88,8 +75,8 @@ package struct SceneLayout: Sendable, Codable, Equatable {
         }
     }
 
-    /// Throws if it cannot be: another number of sources, one of them or of the overlays twice, or an inset outside of the
-    /// frame.
+    /// Throws if it cannot be: another number of sources, one of them or of the overlays twice, an inset outside of the frame,
+    /// or details that its layout does not have.
     package func check() throws(Fault) {
         guard counts.contains(sources.count) else {
             let wanted = counts.count == 1 ? "\(counts.lowerBound)" : "\(counts.lowerBound) to \(counts.upperBound)"
@@ -105,7 +92,17 @@ package struct SceneLayout: Sendable, Codable, Equatable {
         if let twice = names.first(where: { name in names.count { $0 == name } > 1 }) {
             throw Fault(description: "The overlay \(twice) is in the scene twice.")
         }
+        try checkDetails()
+    }
+
+    private func checkDetails() throws(Fault) {
+        if fit != nil, layout != .splitHorizontal, layout != .splitVertical {
+            throw Fault(description: "fit is for a split: the layout \(layout.rawValue) shows all of its sources.")
+        }
         guard let inset else { return }
+        guard layout == .pip else {
+            throw Fault(description: "An inset is for pip: the layout \(layout.rawValue) has none.")
+        }
         guard inset.width >= 0.05, inset.width <= 1, (0...1).contains(inset.x), (0...1).contains(inset.y),
             inset.x + inset.width <= 1.0001, inset.y + inset.width <= 1.0001
         else {
@@ -134,7 +131,13 @@ package struct SceneLayout: Sendable, Codable, Equatable {
         case .splitVertical: return (0..<2).map { .part($0, of: 2, horizontal: false, fits: fits) }
         case .grid:
             let columns = sources.count <= 1 ? 1 : sources.count <= 4 ? 2 : 3
-            return sources.indices.map { .cell($0, columns: columns, rows: columns) }
+            let rows = (sources.count + columns - 1) / columns
+            return sources.indices.map { index in
+                // Cells have the frame's shape, and rows that lack are bars above and below.
+                var place = Placement.cell(index, columns: columns, rows: columns)
+                place.destination.y += Double(columns - rows) / Double(2 * columns)
+                return place
+            }
         }
     }
 }

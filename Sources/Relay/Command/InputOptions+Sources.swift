@@ -9,6 +9,8 @@ internal import Program
 extension InputOptions {
     /// As many as a grid has, and some to spare.
     private static let mostSources = 16
+    /// What is shown when there is nothing, and what is heard of several.
+    private static let reservedNames: Set = ["slate", "mix", "follow"]
 
     /// Whether the program is put together of sources, of which there may be one.
     var isStudio: Bool { input.count > 1 || runDown != nil || !overlay.isEmpty }
@@ -50,6 +52,9 @@ extension InputOptions {
         if let twice = names.first(where: { name in names.count { $0 == name } > 1 }) {
             throw ValidationError("Two sources have the name \(twice): give each its own by #name=.")
         }
+        if let taken = names.first(where: Self.reservedNames.contains) {
+            throw ValidationError("No source is called \(taken), which means something else: give it another #name=.")
+        }
         configuration.slate = try slateChoice(hasBackups: true)
         configuration.audioChoice = try audioChoice(of: names)
         try applyOverlays(to: &configuration)
@@ -58,6 +63,9 @@ extension InputOptions {
             try NamedScene($0, sources: configuration.sources.map(\.name), overlays: overlays).value
         }
         let scenes = configuration.scenes.map(\.name)
+        if scenes.contains(SceneLayout.Kind.slate.rawValue) {
+            throw ValidationError("--scene: slate is there already, and shows what is shown when there is nothing.")
+        }
         if let twice = scenes.first(where: { name in scenes.count { $0 == name } > 1 || names.contains(name) }) {
             throw ValidationError("--scene: there is a scene or a source with the name \(twice) already.")
         }
@@ -139,13 +147,12 @@ struct NamedScene {
         do {
             var options = try OptionList(behindMark: match.output.4 ?? "", of: "scene") { $0 }
             layout.fit = try options.takeChoice("fit", of: SceneLayout.Fit.self)
+            let corner = try options.takeChoice("corner", of: SceneLayout.Corner.self)
             let place = try ["x", "y", "width"].map { try options.takeFraction($0) }
             layout.overlays = try options.take("overlays").map { $0.split(separator: "+").map(String.init) }
             try options.finish()
-            if place.contains(where: { $0 != nil }) {
-                let standard = SceneLayout.Inset.standard
-                layout.inset = .init(
-                    x: place[0] ?? standard.x, y: place[1] ?? standard.y, width: place[2] ?? standard.width)
+            if corner != nil || place.contains(where: { $0 != nil }) {
+                layout.inset = try .init(corner: corner, x: place[0], y: place[1], width: place[2])
             }
             try layout.check()
         } catch {

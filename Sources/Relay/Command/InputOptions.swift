@@ -60,8 +60,9 @@ struct InputOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "A scene of several inputs by a name: NAME=LAYOUT:SOURCE,SOURCE. May be repeated.",
-            discussion: "Layouts are single, pip, split-horizontal, split-vertical, grid and slate. Behind a #: x=, y= "
-                + "and width= of the inset of pip, as fractions of the frame, fit=crop|contain of a split, and "
+            discussion:
+                "Layouts are single, pip, split-horizontal, split-vertical, grid and slate. Behind a #: corner=, or x= "
+                + "and y=, and width= of the inset of pip, as fractions of the frame, fit=crop|contain of a split, and "
                 + "overlays=NAME+NAME.",
             valueName: "scene"))
     var scene: [String] = []

@@ -3,7 +3,7 @@
 // Scenes by name, and the flags that they stand for.
 extension ConfigurationReader {
     static let sceneKeys = ["layout", "sources", "inset", "fit", "overlays"]
-    static let insetKeys = ["x", "y", "width"]
+    static let insetKeys = ["corner", "x", "y", "width"]
 
     /// `scenes`: a mapping of names to layouts.
     mutating func readScenes(_ node: ConfigurationNode, _ key: String) -> [String]? {
@@ -24,7 +24,8 @@ extension ConfigurationReader {
             case "overlays": options += ["overlays=\(list(entry.node, place).joined(separator: "+"))"]
             case "fit": options += scalar(entry.node, place).map { ["fit=\($0)"] } ?? []
             case "inset":
-                for inner in mapping(entry.node, place, "It is a mapping with x:, y: and width:.") ?? [] {
+                for inner in mapping(entry.node, place, "It is a mapping with corner: or x: and y:, and width:.") ?? []
+                {
                     guard Self.insetKeys.contains(inner.key) else {
                         unknown(inner, in: place, known: Self.insetKeys)
                         continue

@@ -196,17 +196,24 @@ extension RunDownReader {
     }
 
     private mutating func readInset(_ node: ConfigurationNode, _ key: String) -> SceneLayout.Inset? {
-        var inset = SceneLayout.Inset.standard
-        for entry in mapping(node, key, "It is a mapping with x:, y: and width:.") ?? [] {
+        var corner: SceneLayout.Corner?
+        var (x, y, width): (Double?, Double?, Double?)
+        for entry in mapping(node, key, "It is a mapping with corner: or x: and y:, and width:.") ?? [] {
             let place = "\(key).\(entry.key)"
             switch entry.key {
-            case "x": inset.x = fraction(entry.node, place) ?? inset.x
-            case "y": inset.y = fraction(entry.node, place) ?? inset.y
-            case "width": inset.width = fraction(entry.node, place) ?? inset.width
+            case "corner": corner = choice(entry.node, place, of: SceneLayout.Corner.self)
+            case "x": x = fraction(entry.node, place)
+            case "y": y = fraction(entry.node, place)
+            case "width": width = fraction(entry.node, place)
             default: unknown(entry, in: key, known: ConfigurationReader.insetKeys)
             }
         }
-        return inset
+        do throws(SceneLayout.Fault) {
+            return try SceneLayout.Inset(corner: corner, x: x, y: y, width: width)
+        } catch {
+            fault(node.mark, key, error.description)
+            return nil
+        }
     }
 
     private mutating func fraction(_ node: ConfigurationNode, _ key: String) -> Double? {

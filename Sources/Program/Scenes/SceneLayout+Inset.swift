@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension SceneLayout {
+    /// Where the second source of ``Kind/pip`` stands: its upper left corner and its width, as fractions of the frame.
+    package struct Inset: Sendable, Codable, Equatable {
+        package var x: Double
+        package var y: Double
+        package var width: Double
+
+        /// A quarter of the frame's width, a fortieth from its lower right corner.
+        package static let standard = Inset(x: 0.725, y: 0.725, width: 0.25)
+
+        /// An inset at this place.
+        package init(x: Double, y: Double, width: Double) { (self.x, self.y, self.width) = (x, y, width) }
+
+        /// An inset of this width in a corner, a fortieth of the frame from its edges.
+        package init(_ corner: Corner, width: Double = 0.25) {
+            let (near, far) = (Corner.margin, 1 - Corner.margin - width)
+            self.init(x: corner.isRight ? far : near, y: corner.isLow ? far : near, width: width)
+        }
+
+        /// What people say of its place: a corner, or `x` and `y`, where the other one is as usual. Throws where that is both.
+        package init(corner: Corner?, x: Double?, y: Double?, width: Double?) throws(Fault) {
+            guard let corner else {
+                let usual = Self.standard
+                self.init(x: x ?? usual.x, y: y ?? usual.y, width: width ?? usual.width)
+                return
+            }
+            if x != nil || y != nil {
+                throw Fault(description: "An inset has a corner or x and y: leave one of them out.")
+            }
+            self.init(corner, width: width ?? 0.25)
+        }
+    }
+
+    /// A corner of the frame.
+    package enum Corner: String, Sendable, Codable, CaseIterable {
+        case topLeft = "top-left"
+        case topRight = "top-right"
+        case bottomLeft = "bottom-left"
+        case bottomRight = "bottom-right"
+
+        fileprivate static let margin = 0.025
+        fileprivate var isRight: Bool { self == .topRight || self == .bottomRight }
+        fileprivate var isLow: Bool { self == .bottomLeft || self == .bottomRight }
+    }
+}
+
+extension SceneLayout.Inset {
+    private enum Key: String, CodingKey { case corner, x, y, width }
+
+    /// `x`, `y` and `width`, or `corner` and, if it is not a quarter, `width`.
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Key.self)
+        guard let corner = try container.decodeIfPresent(SceneLayout.Corner.self, forKey: .corner) else {
+            self.init(
+                x: try container.decode(Double.self, forKey: .x), y: try container.decode(Double.self, forKey: .y),
+                width: try container.decode(Double.self, forKey: .width))
+            return
+        }
+        try self.init(
+            corner: corner, x: container.decodeIfPresent(Double.self, forKey: .x),
+            y: container.decodeIfPresent(Double.self, forKey: .y),
+            width: container.decodeIfPresent(Double.self, forKey: .width))
+    }
+}

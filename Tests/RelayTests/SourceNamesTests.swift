@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Program
+import Testing
+
+@testable import Relay
+
+@Suite("Names of sources and scenes")
+struct SourceNamesTests {
+    private func scenes(_ flags: [String]) throws -> [(name: String, layout: SceneLayout)] {
+        let usual = ["--rtmp", "rtmp://127.0.0.1:1/a/b", "--input", "test:#name=one"]
+        return try RunCommand.parse(usual + flags).channelConfiguration().scenes
+    }
+
+    private func fault(_ flags: String...) -> String {
+        do {
+            _ = try scenes(flags)
+            return ""
+        } catch {
+            return RunCommand.message(for: error)
+        }
+    }
+
+    private func fault(ofScene text: String) -> String { fault("--input", "test:#name=two", "--scene", text) }
+
+    @Test("What means something else is no source's name", arguments: ["slate", "mix", "follow"])
+    func reserved(name: String) {
+        #expect(fault("--input", "test:#name=\(name)").contains("No source is called \(name)"))
+        #expect(fault("--input", "test:#name=\(name)s") == "")
+    }
+
+    @Test("A scene has no source's name, and is no slate")
+    func scenes() {
+        #expect(fault(ofScene: "two=pip:one,two").contains("a source with the name two already"))
+        #expect(fault(ofScene: "slate=single:one").contains("slate is there already"))
+        #expect(fault(ofScene: "duo=split-horizontal:one,two#corner=top-left").contains("An inset is for pip"))
+        #expect(fault(ofScene: "duo=grid:one,two#fit=contain").contains("fit is for a split"))
+        #expect(fault(ofScene: "duo=pip:one,two").isEmpty)
+    }
+
+    @Test("An inset's corner is an option of a scene")
+    func corner() throws {
+        let found = try scenes([
+            "--input", "test:#name=two", "--scene", "duo=pip:one,two#corner=top-left,width=0.5",
+        ])
+        #expect(found.first?.layout.inset == .init(x: 0.025, y: 0.025, width: 0.5))
+    }
+}
