@@ -46,9 +46,9 @@ struct DecodingLoad {
     }
 
     /// The frame of `time` on the source's timeline, which is due at `due` if that is known, was ready at `now`. Whether the
-    /// machine was late with it.
+    /// machine was late with it; nothing else is done about it where the source may not be reduced.
     mutating func decoded(
-        _ time: Timestamp, due: Timestamp?, at now: Timestamp
+        _ time: Timestamp, due: Timestamp?, at now: Timestamp, mayReduce: Bool = true
     ) -> (isOverdue: Bool, action: Action?) {
         guard case .all = state else { return (false, restore(at: now)) }
         guard let busy else {
@@ -58,7 +58,7 @@ struct DecodingLoad {
         let (spent, gained) = (now - busy.since, time - busy.from)
         // What came all at once is decoded faster than it plays.
         guard let due, now > due, spent >= Self.notice, gained > .zero, spent > gained else { return (false, nil) }
-        guard spent >= Self.patience else { return (true, nil) }
+        guard mayReduce, spent >= Self.patience else { return (true, nil) }
         state = .keyframes(until: now + pause)
         pause = min(pause + pause, Self.longestPause)
         return (true, .reduce(slowness: spent.inSeconds / gained.inSeconds))

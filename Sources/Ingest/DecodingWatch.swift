@@ -27,7 +27,8 @@ final class DecodingWatch {
     /// A frame was decoded and delivered.
     func note(_ frame: VideoFrame) {
         let time = Timestamp(frame.pts, in: frame.timeBase)
-        let (isOverdue, action) = load.decoded(time, due: timing.due(time, of: .video), at: now)
+        let (isOverdue, action) = load.decoded(
+            time, due: timing.due(time, of: .video), at: now, mayReduce: monitor.mayReduce)
         if isOverdue { monitor.update { $0.framesOverdue += 1 } }
         perform(action)
     }
@@ -36,7 +37,6 @@ final class DecodingWatch {
         switch action {
         case nil: break
         case .reduce(let slowness):
-            guard monitor.mayReduce else { return }
             let words = Double((slowness * 10).rounded()) / 10
             monitor.isReduced = true
             monitor.update {

@@ -110,13 +110,15 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
 
     /// The address in `text` and the options behind it: behind the first `#` that a name and `=` follow, so that the `#!`
     /// of SRT stream ids is none. A file's name may have any character, so behind it only ``TrackOptions`` and those of
-    /// a source are options at first; what begins with a reference to a secret may be an address.
-    package static func split(_ text: String) -> (address: String, options: Substring) {
+    /// a source are options at first, and those in `known`; what begins with a reference to a secret may be an address.
+    package static func split(
+        _ text: String, knowing known: Set<String> = []
+    ) -> (address: String, options: Substring) {
         guard let mark = text.firstRange(of: /#[a-z][a-z-]*=/), case let address = String(text[..<mark.lowerBound])
         else { return (text, "") }
         let options = text[text.index(after: mark.lowerBound)...]
         if case .file = read(address).place, !address.hasPrefix("${"),
-            !(TrackOptions.names.union(["name", "when-off", "gain", "muted"])).contains(
+            !(TrackOptions.names.union(["name", "when-off", "gain", "muted"]).union(known)).contains(
                 String(options.prefix { $0 != "=" }))
         {
             return (text, "")

@@ -14,8 +14,10 @@ extension SourceFeed {
             if isLive { state.audioAhead = max(0, state.audio.consumed - range.lowerBound.number) }
             let old = state.audioAhead
             if wanted > old, canLead(state, by: wanted, count) { state.audioAhead = wanted }
-            // What a fade from the shift before hears is taken in any case.
-            if wanted < old { state.audioAhead = max(wanted, min(old, old - count + AudioShift.fade)) }
+            // What a fade from the shift before hears is taken in any case; of what stands nothing is taken.
+            if wanted < old, isLive || isPlaying(state) {
+                state.audioAhead = max(wanted, min(old, old - count + AudioShift.fade))
+            }
             return (old, state.audioAhead)
         }
         let (start, end) = (range.lowerBound.number + old, range.upperBound.number + new)
@@ -32,6 +34,11 @@ extension SourceFeed {
     private func canLead(_ state: borrowing State, by samples: Int64, _ count: Int64) -> Bool {
         let held = state.audio.end - state.audio.consumed + state.audioAhead - count
         if isLive { return held >= 2 * samples }
-        return pacing == .paced && (state.origin != nil || !hasVideo) && !state.isStalled && held >= samples
+        return pacing == .paced && isPlaying(state) && held >= samples
+    }
+
+    /// Whether a paced source's audio goes on with the frame under way.
+    private func isPlaying(_ state: borrowing State) -> Bool {
+        (state.origin != nil || !hasVideo) && !state.isStalled
     }
 }

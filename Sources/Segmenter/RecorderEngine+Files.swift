@@ -140,8 +140,10 @@ extension RecorderEngine {
         guard file.start < file.recordedEnd else { return }
         let frame = description.video?.nominalRate?.timeBase.rescale(1, to: .nanoseconds) ?? 1
         let lastFrame = max(file.start, file.recordedEnd - frame)
+        // However the last file ends, what was marked since belongs to it.
+        let isLast = isFinishing && file.ending != .rotate
         file.chapters = moments.chapters(
-            in: file.start..<file.recordedEnd, lastFrame: file.ending == .stop ? lastFrame : nil)
+            in: file.start..<file.recordedEnd, lastFrame: isLast ? lastFrame : nil)
     }
 
     /// Writing failed: what is not on disk is a gap, the file is closed as well as may be, and all is tried again.

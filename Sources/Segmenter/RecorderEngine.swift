@@ -37,6 +37,8 @@ actor RecorderEngine: QueueActor {
     var cutter: any SegmentCutting
     /// How the file ends behind which nothing follows for now.
     var closing = SegmentEnding.stop
+    /// Whether nothing follows at all.
+    private(set) var isFinishing = false
     var mode = Mode.active
     var file: SegmentFile?
     var gap: RecordingGap?
@@ -214,10 +216,14 @@ extension RecorderEngine {
 
     /// Writes all that is held and closes the last file.
     func finish() {
+        isFinishing = true
         if missing != nil { closing = .error }
         perform(cutter.finish())
         endFile(closing)
-        if let missing, gap == nil { addGap(missing.reason, until: missing.end) }
+        if let missing {
+            if gap == nil { addGap(missing.reason, until: missing.end) }
+            lastEnd = max(lastEnd, missing.end)
+        }
         endGap(at: lastEnd)
     }
 }

@@ -32,6 +32,19 @@ struct DecodingLoadTests {
         #expect(overdue == 33)
     }
 
+    @Test("Of a source that may not be reduced each frame that is late counts, for as long as they are")
+    func notReduced() {
+        var load = DecodingLoad(at: at(0))
+        var overdue = 0
+        for number in 0..<100 as Range<Int64> {
+            let time = at(40 * number)
+            let (isOverdue, action) = load.decoded(time, due: time, at: at(60 * (number + 1)), mayReduce: false)
+            #expect(action == nil)
+            if isOverdue { overdue += 1 }
+        }
+        #expect(overdue == 98)
+    }
+
     @Test("What comes late, or all at once, is no fault of the machine")
     func network() {
         var load = DecodingLoad(at: at(0))

@@ -27,8 +27,11 @@ struct MixerTests {
         return feed
     }
 
-    /// Mixes frame by frame, and limits what comes of it, as the program does; `parts` says who is heard in each.
-    private func mix(_ frames: Int64, fade: Int64 = 960, _ parts: (Int64) -> [Mixer.Part]) -> [Float] {
+    /// Mixes frame by frame, and limits what comes of it, as the program does; `parts` says who is heard in each. The feeds
+    /// stand in those `standing`.
+    private func mix(
+        _ frames: Int64, fade: Int64 = 960, standing: Range<Int64> = 0..<0, _ parts: (Int64) -> [Mixer.Part]
+    ) -> [Float] {
         var mixer = Mixer(format: .program)
         var limiter = Limiter(format: .program)
         var samples: [Float] = []
@@ -38,7 +41,9 @@ struct MixerTests {
         }
         for index in 0..<frames {
             let parts = parts(index)
-            for part in parts { part.feed.skipVideo(FrameIndex(index)) }
+            for part in parts {
+                if standing.contains(index) { part.feed.stand(for: 1) } else { part.feed.skipVideo(FrameIndex(index)) }
+            }
             let range = SampleIndex(index * 1920)..<SampleIndex((index + 1) * 1920)
             let mixed = mixer.mix(parts, range, fade: fade)
             take(limiter.pass(mixed, alone: mixer.isAlone))
@@ -85,6 +90,17 @@ struct MixerTests {
         let steps = zip(samples, samples.dropFirst()).map { abs($1 - $0) }
         let natural = zip(own, own.dropFirst()).map { abs($1 - $0) }.max() ?? 0
         #expect((steps.max() ?? 1) < natural * 1.2, "no click")
+    }
+
+    @Test("What was taken ahead is given back when a source that stands goes on, and nothing of it is lost")
+    func earlierStanding() {
+        let feed = feed(440)
+        let samples = mix(16, standing: 8..<10) { index in
+            [.init(feed: feed, isHeard: true, offset: (4..<8).contains(index) ? -5000 : 0)]
+        }
+        let own = (0..<48_000).map { Float(0.25 * sin(2 * .pi * 440 * Double($0) / 48_000)) }
+        // Two frames later than it was, as its video is.
+        #expect(Array(samples[25_000..<30_720]) == Array(own[21_160..<26_880]))
     }
 
     @Test("A live source is heard earlier by half of what is buffered of it, and not by more")
@@ -171,6 +187,18 @@ struct MixerTests {
         }
         let own = (0..<38_400).map { Float(0.25 * sin(2 * .pi * 440 * Double($0) / 48_000)) }
         // 0.1 dB of the peak would be 0.0029.
+        #expect(zip(samples, own).allSatisfy { abs($0 - $1) < 0.0005 })
+    }
+
+    @Test(
+        "Two that are the same signal are heard at the same level where one gives way to the other and comes back at once"
+    )
+    func thereAndBack() {
+        let (a, b) = (feed(440), feed(440))
+        let samples = mix(10) { index in
+            [.init(feed: a, isHeard: index != 5), .init(feed: b, isHeard: index == 5)]
+        }
+        let own = (0..<19_200).map { Float(0.25 * sin(2 * .pi * 440 * Double($0) / 48_000)) }
         #expect(zip(samples, own).allSatisfy { abs($0 - $1) < 0.0005 })
     }
 

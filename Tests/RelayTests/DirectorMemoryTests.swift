@@ -14,10 +14,10 @@ import Testing
 @Suite("What a director remembers of its run-down")
 struct DirectorMemoryTests {
     /// A director of two sources, whose configuration names `runDown`, which has begun.
-    private func director(_ runDown: RunDown?) throws -> Director {
+    private func director(_ runDown: RunDown?, sources names: [String] = ["cam1", "cam2"]) throws -> Director {
         let format = VideoFormat(width: 64, height: 36, frameRate: FrameRate(25))
         let stage = Stage()
-        let sources = ["cam1", "cam2"].map { name in Director.Source(name: name, stage: Stage()) { nil } }
+        let sources = names.map { name in Director.Source(name: name, stage: Stage()) { nil } }
         for source in sources { stage.add(source.stage) }
         let director = Director(
             stage, sources: sources, audio: .follow, slate: SlatePattern.frame(format, lines: []), format: format,
@@ -94,6 +94,28 @@ struct DirectorMemoryTests {
         _ = try after.perform(.resume)
         after.play(0)
         #expect(state(after)?.state == .running && after.report.scene.sources == ["cam1"])
+    }
+
+    @Test("A run-down of a source that is there no more is not loaded again")
+    func unknown() throws {
+        let before = try director(nil)
+        try before.loadRunDown("{name: second, segments: [{source: cam2, duration: take}]}")
+        _ = try before.perform(.start(segment: 0))
+        before.play(0)
+        let after = try director(nil, sources: ["cam1", "cam3"])
+        after.restore(before.memory)
+        after.play(0)
+        #expect(state(after) == nil)
+    }
+
+    @Test("A source that a run-down lets be heard is wanted as long as it is on air, also when the run-down is stopped")
+    func heard() throws {
+        var first = runDown("first", ["cam1"])
+        first.segments[0].audio = .source("cam3")
+        let director = try director(first, sources: ["cam1", "cam2", "cam3"])
+        _ = try director.perform(.stop)
+        director.play(0)
+        #expect(director.isWanted("cam3", orHeard: true) && !director.isWanted("cam3", orHeard: false))
     }
 
     @Test("A segment that was held is on air, and is held")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ArgumentParser
 import Foundation
 import Media
 import TestSupport
@@ -30,10 +31,23 @@ struct RenderTests {
         #expect(!files.fileExists(atPath: path))
     }
 
+    @Test("The test pattern alone, which a run-down needs no more than none, is refused as an input")
+    func pattern() throws {
+        let directory = try TemporaryDirectory()
+        try directory.write(Array("{name: show, segments: [{scene: slate, duration: 1s}]}".utf8), to: "show.yaml")
+        let arguments = [directory.path("show.yaml"), "-o", directory.path("show.mp4")]
+        #expect(try RenderCommand.parse(arguments).channelConfiguration().sources.isEmpty)
+        let command = try RenderCommand.parse(arguments + ["--input", "test:"])
+        let error = #expect(throws: ValidationError.self) { try command.channelConfiguration() }
+        #expect(error?.message.contains("--input test:") == true)
+    }
+
     @Test("An input may say how much later than the show it begins")
     func leads() throws {
         let input = try RenderedInput("cam1.mp4#name=cam1,at=2.5s,audio=no")
         #expect(input.text == "cam1.mp4#name=cam1,audio=no" && input.lead == .milliseconds(2500))
+        let bare = try RenderedInput("cam1.mp4#at=2.5s")
+        #expect(bare.text == "cam1.mp4" && bare.lead == .milliseconds(2500))
         #expect(try RenderedInput("a,at=1.mp4").text == "a,at=1.mp4")
         #expect(try RenderedInput("cam1.mp4#name=cam1").lead == .zero)
         #expect(throws: (any Error).self) { try RenderedInput("cam1.mp4#name=cam1,at=soon") }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Media
 import TestSupport
 import Testing
@@ -25,6 +26,30 @@ import Testing
         let gap = try #require(status.gaps.first)
         #expect(gap.from == 2_000_000_000 && gap.to == 5_000_000_000 && gap.cause == .failure)
         #expect(gap.reason == "its encoder failed")
+    }
+
+    @Test func `What is left out of a gap that lasts makes it longer`() throws {
+        let recording = try Recording(
+            description(rate: rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory())
+        recording.feed(syntheticProgram(rate: rate, frames: 50) { $0 % 25 == 0 })
+        recording.recorder.waitUntilIdle()
+        recording.recorder.suspend("the disk is full")
+        recording.recorder.miss(until: 5_000_000_000, because: "its encoder failed")
+        recording.finish()
+        let gaps = recording.recorder.status.gaps
+        #expect(gaps.map(\.to) == [5_000_000_000] && gaps.first?.reason == "the disk is full")
+    }
+
+    @Test func `What is marked after an encoder failed is a chapter of the last file`() throws {
+        let recording = try Recording(
+            description(rate: rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory())
+        recording.feed(syntheticProgram(rate: rate, frames: 50) { $0 % 25 == 0 })
+        recording.recorder.waitUntilIdle()
+        recording.recorder.mark("marked late", at: 3_000_000_000)
+        recording.recorder.miss(until: 5_000_000_000, because: "its encoder failed")
+        recording.finish()
+        let data = try Data(contentsOf: URL(fileURLWithPath: try #require(recording.finished.first)))
+        #expect(data.range(of: Data("marked late".utf8)) != nil)
     }
 
     @Test func `What was written all the same is none`() throws {

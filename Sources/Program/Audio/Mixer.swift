@@ -137,7 +137,11 @@ struct Mixer {
     func isHeard(_ feed: SourceFeed) -> Bool { strips.contains { $0.feed === feed && $0.angle > 0 } }
 
     private mutating func plan(_ parts: [Part], fade: Int64) {
-        strips.removeAll { $0.target == 0 && $0.angle == 0 }
+        // Who comes back may come with another: its pairs are over, too.
+        pairs.removeAll { pair in
+            strips.contains { $0.isOver && ($0.feed === pair.coming || $0.feed === pair.going) }
+        }
+        strips.removeAll(where: \.isOver)
         for part in parts where part.isHeard && !strips.contains(where: { $0.feed === part.feed }) {
             // A program begins with what it has.
             strips.append(
@@ -154,9 +158,6 @@ struct Mixer {
     /// Pairs who comes now with those who go.
     private mutating func pair() {
         let strips = strips
-        pairs.removeAll { pair in
-            ![pair.coming, pair.going].allSatisfy { feed in strips.contains { $0.feed === feed } }
-        }
         for coming in strips where coming.angle == 0 && coming.target > 0 {
             for going in strips where going.target == 0 && going.angle > 0 {
                 pairs.append(FadePair(coming: coming.feed, going: going.feed))
@@ -168,6 +169,8 @@ struct Mixer {
 extension Mixer.Strip {
     /// Whether all of it is heard.
     fileprivate var isFull: Bool { angle == .pi / 2 && target == angle }
+    /// Whether it has been faded out.
+    fileprivate var isOver: Bool { target == 0 && angle == 0 }
     /// Whether no gain changes it.
     fileprivate var isUntouched: Bool { gain == 1 && nextGain == 1 }
 

@@ -47,7 +47,7 @@ extension RunDownPlayer {
     /// Lets nothing follow until it is told to go on. What is on air stays.
     package mutating func hold(at frame: FrameIndex) throws(Refusal) {
         guard state == .running else { throw .notRunning }
-        state = .held
+        (state, holdsNext) = (.held, false)
         held = place.map { Held(place: $0, frame: frame) }
     }
 
@@ -67,7 +67,7 @@ extension RunDownPlayer {
         if state == .running {
             // What was due before is on air already.
             held = place.map { Held(place: $0, frame: frame) }
-            state = .held
+            (state, holdsNext) = (.held, false)
         }
         guard state == .held, let kept = held, !kept.isCutAway else { return }
         held?.isCutAway = true
@@ -89,6 +89,8 @@ extension RunDownPlayer {
 
     /// Goes on where it was held: the segment lasts as long as was left of it.
     package mutating func resume(at frame: FrameIndex) throws(Refusal) {
+        // What was to be held as soon as it is seen goes on instead.
+        if holdsNext { return holdsNext = false }
         guard state == .held else { throw .notHeld }
         state = .running
         guard var kept = held else {
@@ -111,6 +113,7 @@ extension RunDownPlayer {
 
     /// Goes on with what would be on air by now if nobody had held it.
     package mutating func follow(at frame: FrameIndex) throws(Refusal) {
+        if holdsNext { return holdsNext = false }
         guard state == .held else { throw .notHeld }
         let kept = held
         (held, state) = (nil, .running)

@@ -115,7 +115,7 @@ package struct RunDownPlayer: Sendable {
     var isDue = false
     /// Whether what comes next is late because its file is not ready.
     var isWaiting = false
-    /// Whether what comes next is held as soon as it is seen.
+    /// Whether what comes next is held as soon as it is seen. Only while it is running.
     var holdsNext = false
     var isOver = false
     var clips: [ClipID: ClipState] = [:]
@@ -165,7 +165,9 @@ package struct RunDownPlayer: Sendable {
     // MARK: What it is told
 
     /// Whether it is held, and whether something else is on air then.
-    package var hold: (isHeld: Bool, isCutAway: Bool) { (state == .held, state == .held && held?.isCutAway == true) }
+    package var hold: (isHeld: Bool, isCutAway: Bool) {
+        (state == .held || holdsNext, state == .held && held?.isCutAway == true)
+    }
 
     /// A file was opened, and its first frames are there. It has `frames` more of them than what lies before its start, as
     /// far as its container says.
@@ -281,7 +283,7 @@ extension RunDownPlayer {
 
     private mutating func finish() {
         isOver = true
-        (isDue, isWaiting, upcoming, rest) = (false, false, nil, nil)
+        (isDue, isWaiting, holdsNext, upcoming, rest) = (false, false, false, nil, nil)
         if state == .running { (state, place) = (.over, nil) }
     }
 

@@ -122,22 +122,20 @@ final class RecordingSlot: Sendable {
     /// as `make` does. Throws what it throws, and nothing is changed then, or ``RecordingSlotError``.
     func replace(_ make: () throws -> Recording) throws {
         let recording = try make()
-        let old = try state.withLock { (state) throws(RecordingSlotError) -> Recording? in
+        try state.withLock { (state) throws(RecordingSlotError) in
             switch state.phase {
             case .over: throw .over
             case .starting: throw .alreadyRecording
-            case .prepared:
-                state.phase = .prepared(recording)
-                return nil
-            case .idle, .lacking, .recording: break
+            case .prepared: return state.phase = .prepared(recording)
+            case .idle, .lacking: break
+            case .recording(let old):
+                end(old, &state)
+                // Before the next one starts: both would take the same packets of a source off its shelf.
+                finish(old)
             }
-            let old: Recording? = if case .recording(let old) = state.phase { old } else { nil }
-            if let old { end(old, &state) }
             state.phase = .recording(recording)
             recording.start(at: stream(of: recording), .nextKeyframe, in: group)
-            return old
         }
-        if let old { finish(old) }
     }
 
     /// Stops the recording; it closes its file and ends its work beside the program. Returns at once.

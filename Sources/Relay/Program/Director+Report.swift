@@ -90,7 +90,10 @@ extension Director {
         return state.withLock { state in
             let (now, before) = onAir(&state)
             let coming = state.changes.filter { $0.frame > now.frame }
-            let layouts = ([now] + [before].compactMap(\.self) + coming).map(\.scene.layout) + [state.preview.layout]
+            let changes = [now] + [before].compactMap(\.self) + coming
+            // What a run-down put on air is heard as it said, also when it is over.
+            if orHeard, changes.contains(where: { $0.audio == "mix" || $0.audio == name }) { return true }
+            let layouts = changes.map(\.scene.layout) + [state.preview.layout]
             return layouts.contains { $0.sources.contains(name) } || state.desk?.shows(name, orPlays: orHeard) == true
         }
     }

@@ -263,7 +263,11 @@ extension Director {
     func restoreRunDown(_ memory: RunDownMemory?) -> Bool {
         let (configured, loaded) = state.withLock { ($0.configured, $0.desk?.player.runDown) }
         guard let memory, memory.configured == configured else { return loaded != nil }
-        if loaded != memory.runDown { load(memory.runDown) }
+        if loaded != memory.runDown {
+            // It was checked against what there was then.
+            guard canShow(memory.runDown) else { return loaded != nil }
+            load(memory.runDown)
+        }
         guard let segment = memory.segment else {
             _ = try? perform(.stop)
             return false
@@ -273,6 +277,17 @@ extension Director {
             let frame = max(state.desk?.next ?? 0, stage.nextFrame)
             try? state.desk?.player.start(held: segment, isCutAway: memory.isCutAway, at: frame)
             return !memory.isCutAway
+        }
+    }
+
+    /// Whether all that a run-down names is there.
+    private func canShow(_ runDown: RunDown) -> Bool {
+        let (sources, overlays) = (sources.map(\.name), overlays.all.map(\.name))
+        return runDown.segments.allSatisfy { segment in
+            let shown = segment.views.flatMap { $0.layout.overlays ?? [] }
+            let stinger = segment.change.stinger
+            return segment.fault(sources: sources) == nil && shown.allSatisfy(overlays.contains)
+                && (stinger == nil || stingers.contains { $0.name == stinger })
         }
     }
 

@@ -92,7 +92,7 @@ struct RenderCommand: BlockingCommand {
     }
 
     /// What a channel of the run-down would be, but without a clock.
-    private func channelConfiguration() throws -> ChannelConfiguration {
+    func channelConfiguration() throws -> ChannelConfiguration {
         var configuration = ChannelConfiguration()
         let inputs = try input.map { try RenderedInput($0) }
         let flags: [[String]] = [
@@ -105,6 +105,9 @@ struct RenderCommand: BlockingCommand {
         encoder.apply(to: &configuration)
         (configuration.isPaced, configuration.encoder.isLive) = (false, false)
         (configuration.name, configuration.duration) = ("render", duration)
+        guard configuration.sources.count == inputs.count else {
+            throw ValidationError("--input test: alone is no input of a show. Leave it out, or give it a file.")
+        }
         for (index, input) in inputs.enumerated() { configuration.sources[index].lead = input.lead }
         guard configuration.runDown != nil else { throw ValidationError("\(show) is a directory: name a run-down.") }
         for source in configuration.sources {

@@ -14,7 +14,7 @@ struct RenderedInput: Equatable {
     let lead: Duration
 
     init(_ text: String) throws {
-        let (address, fragment) = InputLocation.split(text)
+        let (address, fragment) = InputLocation.split(text, knowing: ["at"])
         let options = fragment.split(separator: ",")
         let leads = options.filter { $0.hasPrefix(Self.option) }
         guard let lead = leads.first else {

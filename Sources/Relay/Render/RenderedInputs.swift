@@ -32,6 +32,7 @@ final class RenderedInputs: ProgramInputs {
     ) throws(RelayFailure) {
         var opened: [(name: String, lead: Duration, input: any MediaSource, video: VideoFormat)] = []
         let overlays: OverlayDesk
+        var openedAudio: SeparateAudio?
         do throws(RelayFailure) {
             for source in configuration.sources {
                 let (input, video) = try Self.open(source.input, configuration) {
@@ -47,13 +48,15 @@ final class RenderedInputs: ProgramInputs {
                     try StudioInputs.format(of: configuration, listening: listening, logger: logger)
                 }
             overlays = try OverlayDesk(configuration.overlays, format: format)
-            audio = try SeparateAudio(
+            openedAudio = try SeparateAudio(
                 configuration, ofFile: .rendered, listening: listening, clock: clock, logger: logger)
             stingers = try StingerReel.all(configuration.stingers, format: format, isAwaited: true, logger: logger)
         } catch {
             for source in opened { source.input.stop() }
+            openedAudio?.stop()
             throw error
         }
+        audio = openedAudio
         let format = format
         sources = opened.map { opened in
             let feed = SourceFeed(pacing: .rendered, frameRate: format.frameRate, audio: .program, clock: clock)

@@ -37,12 +37,12 @@ final class SourceAudioEncoder: SourceCoding {
     let description: StreamDescription
     private let hub: PacketStream
     private let session: Mutex<Session>
-    private let queue = DispatchQueue(label: "relay.source.audio", qos: .utility)
+    private let queue: DispatchQueue
     private let logger: Logger
     private let state = Mutex(State())
 
-    /// Opens an encoder of `bitrate` whose packets go to `hub`. Throws ``RelayFailure``.
-    init(bitrate: Int, into hub: PacketStream, logger: Logger) throws(RelayFailure) {
+    /// Opens an encoder of `bitrate` for the source of this name, whose packets go to `hub`. Throws ``RelayFailure``.
+    init(of name: String, bitrate: Int, into hub: PacketStream, logger: Logger) throws(RelayFailure) {
         let encoder: AACEncoder
         do throws(AVFailure) {
             encoder = try AACEncoder(format: .program, bitrate: bitrate)
@@ -50,6 +50,7 @@ final class SourceAudioEncoder: SourceCoding {
             throw RelayFailure(.internalError, "The encoder of the recording of a source cannot be opened: \(error).")
         }
         (self.hub, self.logger) = (hub, logger)
+        queue = DispatchQueue(label: "relay.source.audio.\(name)", qos: .utility)
         description = StreamDescription(audio: encoder.description)
         session = Mutex(Session(encoder: encoder))
         hub.begin(description, keyframes: NoKeyframes())
@@ -121,10 +122,12 @@ extension SourceAudioEncoder.Session {
     fileprivate mutating func encode(_ audio: AudioBuffer) throws(AVFailure) -> [EncodedPacket] {
         if position == nil { encoder.begin(at: audio.position) }
         var packets: [EncodedPacket] = []
-        let start = position ?? audio.position
-        if audio.position > start {
-            let silence = AudioBuffer.silence(at: start, count: Int(audio.position - start), format: .program)
-            packets = try encoder.encode(silence)
+        var start = position ?? audio.position
+        // A second at a time, however long nothing was taken.
+        while start < audio.position {
+            let count = min(audio.position - start, Int64(AudioFormat.program.sampleRate))
+            packets += try encoder.encode(.silence(at: start, count: Int(count), format: .program))
+            start += count
         }
         packets += try encoder.encode(audio)
         position = audio.end

@@ -90,7 +90,8 @@ final class SourceRecordings: KeyframeRequester {
         let coding: any SourceCoding =
             source.hasVideo
             ? try coding(of: source.name, recorded, isCopied: isCopied, into: hub, clock: program.clock, logger: logger)
-            : try SourceAudioEncoder(bitrate: recorded.encoder.audioBitrate, into: hub, logger: logger)
+            : try SourceAudioEncoder(
+                of: source.name, bitrate: recorded.encoder.audioBitrate, into: hub, logger: logger)
         var one = Recording.Program(
             channel: channel, hasOutputs: true, delay: isCopied || !source.hasVideo ? nil : program.delay,
             gop: program.gop,

@@ -383,6 +383,23 @@ struct RunDownPlayerTests {
         }
     }
 
+    @Test("A segment that is to begin held is so from then on, and what follows it is not held, too")
+    func heldOnce() throws {
+        var deck = try deck([seconds("a", 1), seconds("b", 1)])
+        try deck.player.start(held: 0, isCutAway: false, at: 0)
+        #expect(deck.player.hold.isHeld && deck.player.state == .running)
+        try deck.player.hold(at: 0)
+        deck.run(to: 10)
+        #expect(deck.shown.isEmpty && deck.player.state == .held)
+        try deck.player.resume(at: deck.frame)
+        deck.run(to: 30)
+        #expect(deck.shown == ["10 a", "25 b"] && deck.player.state == .running && !deck.player.hold.isHeld)
+        try deck.player.start(held: 0, isCutAway: false, at: deck.frame)
+        try deck.player.resume(at: deck.frame)
+        deck.run(to: 60)
+        #expect(deck.shown.suffix(2) == ["30 a", "55 b"] && deck.player.state == .running)
+    }
+
     // MARK: Status
 
     @Test("The status says where it is, what is left, and what comes when")
