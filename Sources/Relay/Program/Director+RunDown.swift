@@ -74,14 +74,14 @@ extension Director {
     /// other.
     func play(_ frame: FrameIndex) {
         if playing.isRendered { waitForFiles() }
-        let (skipped, isOver) = state.withLock { state -> ([String], Bool) in
-            guard var desk = state.desk else { return ([], false) }
+        let (skipped, over, isOver) = state.withLock { state -> ([String], [RunDownClip], Bool) in
+            guard var desk = state.desk else { return ([], [], false) }
             // Not copied while it is changed.
             state.desk = nil
             defer { state.desk = desk }
             let wasRunning = desk.player.state == .running
             desk.look()
-            for clip in desk.takeFormer(by: frame) { release(clip) }
+            var over = desk.takeFormer(by: frame)
             desk.next = frame + 1
             var skipped: [String] = []
             for action in desk.player.tick(frame) {
@@ -91,11 +91,13 @@ extension Director {
                     desk.noteChange(at: frame, frames: showing.frames)
                 case .skip(let segment, let reason):
                     skipped.append("\(desk.player.runDown.segments[segment].name): \(reason)")
+                case .release(let id): if let clip = desk.clips.removeValue(forKey: id) { over.append(clip) }
                 default: handle(action, &desk)
                 }
             }
-            return (skipped, wasRunning && desk.player.state == .over)
+            return (skipped, over, wasRunning && desk.player.state == .over)
         }
+        for clip in over { release(clip) }
         for text in skipped {
             playing.logger.warning("a segment of the run-down is left out", metadata: ["segment": "\(text)"])
         }
@@ -129,9 +131,7 @@ extension Director {
             guard let feed = desk.clips[id]?.feed else { return }
             feed.begin(at: frame)
             stage.add(feed)
-        case .release(let id):
-            if let clip = desk.clips.removeValue(forKey: id) { release(clip) }
-        case .show, .skip: break
+        case .release, .show, .skip: break
         }
     }
 
