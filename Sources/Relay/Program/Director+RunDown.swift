@@ -32,6 +32,8 @@ struct RunDownMemory {
 struct RunDownDesk {
     var player: RunDownPlayer
     var clips: [RunDownPlayer.ClipID: RunDownClip] = [:]
+    /// How long its files are; nil where nobody waits for its end.
+    var lengths: RunDownLengths?
     /// Files of the run-down before, one of which may be on air.
     var former: [RunDownClip] = []
     /// When none of them is seen any more; nil as long as nothing else came on air.
@@ -173,7 +175,12 @@ extension Director {
 
     func runDownStatus(withSegments: Bool) -> RunDownStatus? {
         let frame = stage.nextFrame
-        return state.withLock { $0.desk?.player.status(at: frame, withSegments: withSegments) }
+        return state.withLock { state in
+            state.desk.map { desk in
+                desk.player.status(
+                    at: frame, withSegments: withSegments, lengths: desk.lengths?.known ?? [:])
+            }
+        }
     }
 
     func loadRunDown(_ text: String) throws(ControlFailure) {
@@ -194,7 +201,9 @@ extension Director {
             if isConfigured { state.configured = runDown }
             let runDown = timed(runDown)
             let old = state.desk
+            old?.lengths?.stop()
             var desk = RunDownDesk(player: RunDownPlayer(runDown, rate: format.frameRate))
+            if !playing.isRendered { desk.lengths = RunDownLengths(of: runDown, logger: playing.logger) }
             desk.former = (old?.former ?? []) + (old?.clips.values.map(\.self) ?? [])
             // What an operator will put on air then is no less a cut.
             let next = stage.nextFrame
@@ -280,6 +289,7 @@ extension Director {
     func endRunDown() {
         let clips = state.withLock { state in
             defer { state.desk = nil }
+            state.desk?.lengths?.stop()
             return state.desk.map { $0.former + $0.clips.values } ?? []
         }
         for clip in clips { clip.stop() }

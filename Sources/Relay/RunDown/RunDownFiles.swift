@@ -39,8 +39,9 @@ struct RunDownFiles: Sendable {
     /// Says that there is no such file, and what there is in its directory.
     private func missing(_ path: String, _ place: String) -> Fault {
         let text = "There is no file \(path) that can be read."
-        guard !path.utf8.contains(0), let folder = Self.real(place.split(separator: "/", omittingEmptySubsequences: false)
-            .dropLast().joined(separator: "/") + "/"), !isConfined || isInside(folder + "/") else {
+        guard !path.utf8.contains(0), let end = place.lastIndex(of: "/"),
+            let folder = Self.real(String(place[...end])), !isConfined || isInside(folder + "/")
+        else {
             return Fault(description: text)
         }
         let names = Self.videos(in: folder)
