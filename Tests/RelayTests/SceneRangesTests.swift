@@ -188,7 +188,8 @@ struct SceneRangesTests {
             details: ["easing=in-out", SceneEvent.detail("color", "\(blue)")])
         let events = [("slate from frame 0 of a (cut)", 0), (dip.text, 2000)].map { text, at in
             CatalogueEvent(
-                channel: "relay", at: UTCTime(milliseconds: Self.begin + at as Int64), kind: SceneEvent.kind, text: text)
+                channel: "relay", at: UTCTime(milliseconds: Self.begin + at as Int64), kind: SceneEvent.kind, text: text
+            )
         }
         let segments = [try segment(0, 4), try segment(0, 4, run: "a.1", channel: "relay-cam1")]
         let text = { (limits: Range<Int64>?) in

@@ -188,11 +188,22 @@ extension Director {
             sources: sources.map(\.name), scenes: scenes, overlays: overlays.all.map(\.name),
             stingers: stingers.map(\.name))
         let files = RunDownFiles(directory: playing.directory ?? "/var/empty", isConfined: true)
+        let runDown: RunDown
         do throws(ConfigurationFailure) {
-            load(try RunDownReader.read(text, name: "rundown", known: known, files: files))
+            runDown = try RunDownReader.read(text, name: "rundown", known: known, files: files)
         } catch {
             throw ControlFailure(.unusable, error.lines[0], errors: error.lines)
         }
+        if let fault = stingerFault(in: runDown) { throw ControlFailure(.unusable, fault, errors: [fault]) }
+        load(runDown)
+    }
+
+    /// Where a stinger of `runDown` does not fit, and why; nil if each does.
+    func stingerFault(in runDown: RunDown) -> String? {
+        for segment in timed(runDown).segments {
+            if let place = segment.stingerPlace, let fault = segment.faultOfChange { return "\(place): \(fault)" }
+        }
+        return nil
     }
 
     /// Puts a run-down in the place of the one that is there, whose files are let go when something else is on air.

@@ -5,7 +5,7 @@ internal import Glibc
 /// Where the files lie that a run-down names.
 struct RunDownFiles: Sendable {
     /// Why a file cannot be taken, in a sentence.
-    struct Fault: Error, CustomStringConvertible {
+    struct Fault: Error, Equatable, CustomStringConvertible {
         let description: String
     }
 
