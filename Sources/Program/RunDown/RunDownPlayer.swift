@@ -133,7 +133,8 @@ package struct RunDownPlayer: Sendable {
     var lateFrames: Int64 = 0
     /// Segments left out one after the other.
     var skipped = 0
-    var failure: String?
+    /// Why a segment was left out last, or was over before its end.
+    package internal(set) var failure: String?
     var actions: [Action] = []
 
     /// A player of `runDown` in a program of this rate, which has not begun.

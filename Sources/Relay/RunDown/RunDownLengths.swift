@@ -25,7 +25,7 @@ final class RunDownLengths: Sendable {
             if let path = segment.clip?.path, !paths.contains(path) { paths.append(path) }
         }
         guard !paths.isEmpty else { return }
-        DispatchQueue(label: "relay.rundown.lengths").async { [self] in
+        DispatchQueue(label: "relay.rundown.lengths").async { [self, paths] in
             for path in paths { measure(path, logger) }
         }
     }
