@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Ingest
 import Media
+import Program
 import TestSupport
 import Testing
 
@@ -28,6 +30,22 @@ struct RenderTests {
         #expect(left == [name, ".show.mp4.7-8.part", ".show.mp4.seven-9.part"].sorted())
         mine = nil
         #expect(!files.fileExists(atPath: path))
+    }
+
+    @Test("Frames are counted at the rate that is said, or else at that of the first input")
+    func counted() throws {
+        var configuration = ChannelConfiguration()
+        configuration.sources = [.init(name: "a", input: InputLocation("test:"))]
+        let view = RunDown.View(SceneLayout(.single, ["a"]), name: "a")
+        configuration.runDown = RunDown(
+            name: "show",
+            [
+                RunDown.Segment(name: "a", views: [view], length: .frames(60)),
+                RunDown.Segment(name: "b", views: [view], length: .time(.seconds(1))),
+            ])
+        #expect(try RenderLength(configuration).duration == .seconds(3))
+        configuration.frameRate = FrameRate(20)
+        #expect(try RenderLength(configuration).duration == .seconds(4))
     }
 
     @Test("An input may say how much later than the show it begins")
