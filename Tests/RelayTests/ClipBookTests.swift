@@ -97,6 +97,15 @@ struct ClipBookTests {
         #expect(show.begun == 1)
     }
 
+    @Test("Of what was recorded for clips a run is discarded in which none lies")
+    func discarded() throws {
+        try place.write(SampleRecording(seconds: 4).closed, to: SampleRecording.name)
+        #expect(try !book.archive.discard(run: "b1"))
+        #expect(try book.archive.files(ofRun: "a1").count == 1)
+        #expect(try book.archive.discard(run: "a1"))
+        #expect(try book.archive.files(ofRun: "a1").isEmpty)
+    }
+
     @Test("Many presses at once begin one recording, and each is a clip")
     func together() throws {
         let refused = Mutex(0)
