@@ -72,9 +72,26 @@ package struct StitchJob {
                 "\(self.sources[clip].name) is HDR, which this machine's libavfilter cannot make what others are: it lacks "
                     + "zscale or tonemap.")
         }
-        let windows = AACWindows(self.sources)
-        heard = AudioPlan(plan, ordered.clips, self.sources, ordered.settings.audio, window: windows.window)
+        heard = try Self.heard(plan, ordered, self.sources, isCancelled: isCancelled)
         self.plan = plan
+    }
+
+    /// What is heard, with copied packets as far as new ones meet them.
+    private static func heard(
+        _ plan: StitchPlan, _ request: StitchRequest, _ sources: [StitchSource], isCancelled: () -> Bool
+    ) throws(ClipFailure) -> AudioPlan? {
+        guard let format = plan.audio else { return nil }
+        let (windows, settings) = (AACWindows(sources), request.settings)
+        let trial = AudioSeamTrial(format: format, sources: sources, bitrate: settings.encoder.audioBitrate)
+        do {
+            return try trial.tried(
+                { AudioPlan(plan, request.clips, sources, settings.audio, torn: $0, window: windows.window) },
+                isCancelled: isCancelled)
+        } catch let failure as ClipFailure {
+            throw failure
+        } catch {
+            throw ClipFailure("\(error)")
+        }
     }
 
     /// Those of `clips` that have frames, or must have, and their numbers.
