@@ -31,7 +31,7 @@ package struct StitchReport: Sendable, Codable, Equatable {
 
 /// Makes one file of many: looks at all of them, plans, and does it.
 package struct StitchJob {
-    private let request: StitchRequest
+    let request: StitchRequest
     /// What the clips are made of, by their numbers.
     package let sources: [StitchSource]
     /// What will be done.
@@ -175,7 +175,7 @@ package struct StitchJob {
         let packets = (plan.audio?.timeBase).map { base in
             plan.video.frameRate.timeBase.rescale(frames, to: base) / 1024 + 4
         }
-        return (64 << 10) + frames * 36 + Int64(plan.clips.count) * 16 + (packets ?? 0) * 24
+        return (64 << 10) + frames * 36 + Int64(plan.clips.count) * 28 + (packets ?? 0) * 24
     }
 
     /// Makes the file. `progress` is told frames; `isCancelled` is asked often.
@@ -248,7 +248,9 @@ package struct StitchJob {
         let (base, ticks) = (plan.audio?.timeBase ?? .milliseconds, TimeBase(1, Int32(clamping: timescale)))
         let moves = heard?.moves.map { base.rescale($0, to: ticks) } ?? []
         let frames = try video.track(timescale: timescale, moves: moves)
-        let movie = ClipMovie(video: frames, audio: track, layout: layout)
+        let texts = try chapterTrack(in: file, like: frames, timescale: timescale)
+        if texts != nil { layout.tracks.append(ChapterTrack.track(timescale: timescale)) }
+        let movie = ClipMovie(video: frames, audio: track, chapters: texts, layout: layout)
         guard request.form == .fragmented else { return try file.finish(movie) }
         try file.finishInFragments(movie, video: frames, audio: track, isCancelled: isCancelled)
     }
@@ -256,24 +258,6 @@ package struct StitchJob {
     /// Clips some of whose frames are copied.
     private var copiedClips: Set<Int> {
         Set(plan.parts.compactMap { if case .copied(let clip, _) = $0 { clip } else { nil } })
-    }
-
-    /// One for each clip, if there are several.
-    private var chapters: [Chapter] {
-        guard plan.clips.count > 1 else { return [] }
-        return zip(plan.clips, request.clips).map { planned, clip in
-            Chapter(
-                start: plan.video.frameRate.timeBase.rescale(Int64(planned.place), to: .nanoseconds)
-                    + move(of: planned.source).inNanoseconds,
-                title: clip.title ?? Self.name(of: clip.path))
-        }
-    }
-
-    /// A file's name without its directory and its ending.
-    private static func name(of path: String) -> String {
-        let name = path.split(separator: "/").last ?? ""
-        let dot = name.lastIndex(of: ".") ?? name.endIndex
-        return String(dot == name.startIndex ? name : name[..<dot])
     }
 
     private var report: StitchReport {
