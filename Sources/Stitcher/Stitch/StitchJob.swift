@@ -168,8 +168,8 @@ package struct StitchJob {
     }
 
     /// More than the tables can take: for each frame its size, its place among the keyframes, a change of order and, at joins, of
-    /// duration; for each packet of audio its size; and for each of either a chunk of its own, and that it is another than
-    /// before.
+    /// duration; for each packet of audio its size; for each of either a chunk of its own, and that it is another than before;
+    /// and for each chapter its size and duration.
     private var tableBytes: Int64 {
         let frames = Int64(plan.frameCount)
         let packets = (plan.audio?.timeBase).map { base in
