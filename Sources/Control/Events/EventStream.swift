@@ -6,6 +6,7 @@ internal import Hummingbird
 internal import HummingbirdCore
 internal import Monitor
 internal import NIOCore
+internal import Program
 
 /// Server-sent events (HTML, 9.2): what happened, and once a second what is.
 struct EventStream: Sendable {
