@@ -21,6 +21,11 @@ package final class SegmentIndex {
         try SegmentReader.open(path) { try SegmentIndex($0) }
     }
 
+    /// Reads the tables of an open file, which is the same however it is called meanwhile. Blocks on the disk.
+    package static func read(_ descriptor: FileDescriptor) throws(SegmentReadFailure) -> SegmentIndex {
+        try SegmentReader.reading { try SegmentIndex(descriptor) }
+    }
+
     private init(_ descriptor: FileDescriptor) throws {
         let movie = try SegmentReader.movie(descriptor)
         let facts = try SegmentReader.facts(descriptor, movie)

@@ -19,12 +19,19 @@ package enum SegmentReader {
     static func open<Result>(
         _ path: String, _ body: (FileDescriptor) throws -> Result
     ) throws(SegmentReadFailure) -> Result {
-        do {
+        try reading {
             let descriptor = try FileDescriptor.open(readOnly: path)
             guard try descriptor.attributes().isRegular else {
                 throw SegmentReadFailure.foreign("it is not a regular file")
             }
             return try body(descriptor)
+        }
+    }
+
+    /// What `body` returns; its error as one of a file that cannot be read.
+    static func reading<Result>(_ body: () throws -> Result) throws(SegmentReadFailure) -> Result {
+        do {
+            return try body()
         } catch let failure as FileFailure {
             if failure.code == ELOOP { throw .foreign("it is a symbolic link") }
             throw .file(failure)

@@ -51,9 +51,11 @@ final class OpenedInput {
     }
 
     var description: SourceDescription {
-        SourceDescription(
+        var description = SourceDescription(
             video: video?.stream.video.map(format), hasAudio: audio != nil, isLive: isLive,
             duration: isLive ? nil : demuxer.duration)
+        if !isLive, let stream = video?.stream { description.isCutOff = demuxer.isCutOff(stream) }
+        return description
     }
 
     /// How the tracks are stamped.

@@ -37,6 +37,20 @@ extension Demuxer {
         return entries
     }
 
+    /// Whether the file ends before the last packet of `stream` that its tables name. Asks the disk for the file's size.
+    package func isCutOff(_ stream: StreamInfo) -> Bool {
+        // Others have tables of a part, or none.
+        guard formatName.contains("mp4"), let file = context.pointee.pb, stream.index < Int(context.pointee.nb_streams),
+            let found = context.pointee.streams?[stream.index]
+        else { return false }
+        let (bytes, count) = (avio_size(file), relay_index_count(found))
+        var (position, time, size, flags): (Int64, Int64, Int32, Int32) = (0, 0, 0, 0)
+        guard bytes > 0, count > 0, relay_index_entry(found, count - 1, &position, &time, &size, &flags) else {
+            return false
+        }
+        return position > bytes - Int64(size)
+    }
+
     /// When `packet`, of any stream, ends; nil if it does not say.
     package func end(of packet: PacketBox) -> Duration? {
         guard packet.streamIndex < Int(context.pointee.nb_streams), let pts = packet.pts ?? packet.dts,

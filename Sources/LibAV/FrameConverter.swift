@@ -31,6 +31,8 @@ public final class FrameConverter {
     private let subject: String
     private var shape: Shape?
     private var graph: FilterGraph?
+    /// Where the video lies in frames of `shape`.
+    private var region: FrameRegion?
 
     /// A converter of the frames of `stream` into `target`; a stream without video throws.
     public convenience init(_ stream: StreamInfo, target: VideoFormat, subject: String) throws(AVFailure) {
@@ -102,6 +104,7 @@ public final class FrameConverter {
         var frame = VideoFrame(
             pts: pts, timeBase: timeBase, width: target.width, height: target.height, storage: decoded)
         frame.captions = decoded.captions
+        frame.region = region
         return frame
     }
 }
@@ -145,6 +148,7 @@ extension FrameConverter {
             aspect = SampleAspectRatio(aspect.vertical, aspect.horizontal)
         }
         let fit = FrameFit(width: width, height: height, aspect: aspect, target: target, fitting)
+        region = fit.region(in: target)
         let tones = mapsTones ? ToneMapping.filters(from: shape.color, to: targetColor) : []
         let conversion =
             tones.isEmpty

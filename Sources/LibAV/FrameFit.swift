@@ -70,6 +70,11 @@ struct FrameFit: Hashable {
     /// Whether the video fills `target` without bars.
     func fills(_ target: VideoFormat) -> Bool { width == target.width && height == target.height }
 
+    /// Where it lies between bars in `target`; nil if it fills it.
+    func region(in target: VideoFormat) -> FrameRegion? {
+        fills(target) ? nil : FrameRegion(x: left, y: top, width: width, height: height)
+    }
+
     /// `length` by `one` to `other`, even; all of it if no more than a pixel or two would be cut off.
     private static func part(_ length: Int, _ one: Int128, _ other: Int128) -> Int {
         let part = Int(clamping: (Int128(length) * one + other / 2) / other)

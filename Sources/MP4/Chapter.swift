@@ -32,7 +32,7 @@ package struct Chapter: Sendable, Equatable {
     }
 
     /// At most 255 bytes of UTF-8, without half a character at the end.
-    private static func cut(_ title: String) -> [UInt8] {
+    static func cut(_ title: String) -> [UInt8] {
         var bytes: [UInt8] = []
         for character in title {
             let next = Array(character.utf8)

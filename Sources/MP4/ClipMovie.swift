@@ -34,11 +34,17 @@ package struct ClipMovie {
     }
 
     /// The movie of tracks that `layout` describes. A track without samples is left out.
-    package init(video: ClipTrack, audio: ClipTrack?, layout: MovieLayout) {
+    package init(video: ClipTrack, audio: ClipTrack?, chapters: ClipTrack? = nil, layout: MovieLayout) {
         self.layout = layout
         self.layout.tracks = []
         for described in layout.tracks {
-            if let track = described.kind == .video ? video : audio { append(track, like: described) }
+            let track: ClipTrack? =
+                switch described.kind {
+                case .video: video
+                case .audio: audio
+                case .data: chapters
+                }
+            if let track { append(track, like: described) }
         }
     }
 

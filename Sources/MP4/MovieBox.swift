@@ -168,12 +168,12 @@ package struct MovieBox {
     private func trak(_ track: MovieLayout.Track, _ moov: inout BoxWriter) {
         moov.box("trak") { trak in
             trackHeader(track, &trak)
+            if track.kind == .video { chapterReference(&trak) }
             trak.box("edts") { editList(track, &$0) }
             trak.box("mdia") { mdia in
                 mediaHeader(track, &mdia)
-                handler(
-                    layout.form == .mov ? "mhlr" : nil, track.kind == .video ? "vide" : "soun",
-                    track.kind == .video ? "VideoHandler" : "AudioHandler", &mdia)
+                let (type, name) = Self.handler(of: track.kind)
+                handler(layout.form == .mov ? "mhlr" : nil, type, name, &mdia)
                 mdia.box("minf") { minf in
                     mediaKindHeader(track, &minf)
                     if layout.form == .mov { handler("dhlr", "url ", "DataHandler", &minf) }
@@ -189,12 +189,28 @@ package struct MovieBox {
         }
     }
 
+    /// `tref` of type `chap`: where the chapters are.
+    private func chapterReference(_ trak: inout BoxWriter) {
+        guard let chapters = layout.tracks.first(where: { $0.kind == .data }) else { return }
+        trak.box("tref") { tref in
+            tref.box("chap") { $0.u32(chapters.id) }
+        }
+    }
+
+    private static func handler(of kind: TrackKind) -> (type: String, name: String) {
+        switch kind {
+        case .video: ("vide", "VideoHandler")
+        case .audio: ("soun", "AudioHandler")
+        case .data: (ChapterTrack.handler, "TextHandler")
+        }
+    }
+
     private func trackHeader(_ track: MovieLayout.Track, _ trak: inout BoxWriter) {
         let duration = presentationDuration(track)
         let created = Int64(clamping: layout.creationTime)
         let version: UInt8 = duration > Int64(UInt32.max) || created > Int64(UInt32.max) ? 1 : 0
-        // Enabled, in the movie (8.3.2).
-        trak.fullBox("tkhd", version: version, flags: 3) { box in
+        // In the movie and, but for the text of chapters, enabled (8.3.2).
+        trak.fullBox("tkhd", version: version, flags: track.kind == .data ? 2 : 3) { box in
             box.time(created, version: version)
             box.time(created, version: version)
             box.u32(track.id)
@@ -259,7 +275,7 @@ package struct MovieBox {
         switch track.kind {
         case .video: minf.fullBox("vmhd", flags: 1) { $0.zeros(8) }
         case .audio: minf.fullBox("smhd") { $0.zeros(4) }
-        case .data: minf.fullBox("nmhd") { _ in }
+        case .data: ChapterTrack.mediaHeader(&minf)
         }
     }
 

@@ -25,7 +25,7 @@ package struct MovieFile {
             let movie = BoxReader(bytes.dropFirst(8))
             let layout = try MovieReader.layout(movie)
             var tables: [UInt32: SampleTable] = [:]
-            let boxes = try movie.boxes().filter { $0.type == "trak" }
+            let boxes = try movie.boxes().filter { try $0.type == "trak" && !ChapterTrack.isIn($0.body) }
             for (track, box) in zip(layout.tracks, boxes) {
                 let stbl = try box.body.first("mdia").first("minf").first("stbl")
                 tables[track.id] = try SampleTableReader.table(stbl, kind: track.kind)

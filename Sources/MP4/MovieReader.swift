@@ -16,7 +16,9 @@ enum MovieReader {
         var layout = MovieLayout(
             timescale: timescale, creationTime: UInt64(clamping: created), tracks: [], userData: [])
         for box in try moov.boxes() {
-            if box.type == "trak" { layout.tracks.append(try track(box.body, timescale)) }
+            if box.type == "trak", try !ChapterTrack.isIn(box.body) {
+                layout.tracks.append(try track(box.body, timescale))
+            }
             if box.type == "udta" { layout.userData = Array(box.whole) }
         }
         let ids = Set(layout.tracks.map(\.id))

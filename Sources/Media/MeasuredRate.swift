@@ -30,7 +30,12 @@ package struct MeasuredRate: Sendable {
         self.times = times.lowerBound...time
         let length = time - times.lowerBound
         guard length >= Self.span else { return }
-        let average = FrameRate(Int32(clamping: frames * 1000), Int32(clamping: length / 1_000_000))
-        rate = NominalRate.of(average: average, base: average)
+        let (thousandths, milliseconds) = (frames * 1000, length / 1_000_000)
+        let average = FrameRate(Int32(clamping: thousandths), Int32(clamping: milliseconds))
+        let nominal = NominalRate.of(average: average, base: average)
+        // Milliseconds tell no more than a thousandth apart.
+        let whole = (thousandths + milliseconds / 2) / milliseconds
+        let isWhole = nominal == average && abs(thousandths - whole * milliseconds) * 1000 <= thousandths
+        rate = isWhole ? FrameRate(Int32(clamping: whole)) : nominal
     }
 }

@@ -11,6 +11,8 @@ public struct SourceDescription: Sendable {
     public var isLive: Bool
     /// How long the source lasts, if it says so.
     public var duration: Duration?
+    /// Whether a file ends before what its own tables name, as one does that was copied in part.
+    public var isCutOff = false
 
     /// A description of these properties.
     public init(video: VideoFormat?, hasAudio: Bool, isLive: Bool, duration: Duration?) {

@@ -17,6 +17,8 @@ public struct VideoFrame: Sendable {
     /// Closed captions that belong to this frame and to those before it that were left out: `cc_data` of CEA-708 in runs of
     /// 3 bytes, as A/53 (part 4, 6.2.3) has it. Empty without any.
     public var captions: [UInt8] = []
+    /// Where the video lies in the frame, if it has another shape and bars beside it; nil if it fills the frame.
+    public var region: FrameRegion?
 
     /// A frame of these properties.
     public init(

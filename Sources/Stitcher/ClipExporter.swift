@@ -216,7 +216,8 @@ package struct ClipExporter {
             encodedFrames: encoded - plan.hidden, files: sources.count, gaps: plan.gaps, audioOffset: audioOffset)
     }
 
-    private var audioOffset: Int64? {
+    /// Where the audio begins, in nanoseconds from the first frame on; nil without any.
+    package var audioOffset: Int64? {
         guard let index = plan.audio.firstIndex(where: { !$0.isEmpty }) else { return nil }
         let source = sources[index]
         let begin = plan.places[index].audio + source.audio[plan.audio[index].lowerBound].pts

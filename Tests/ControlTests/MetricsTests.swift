@@ -172,6 +172,17 @@ struct MetricsTests {
         }
     }
 
+    @Test("What is recorded for clips alone is a problem where it cannot be written, though no recording is wanted")
+    func clips() {
+        var status = status()
+        status.clipsRecorder = RecorderStatus()
+        let before = report("news", status).problems
+        status.clipsRecorder?.state = .suspended
+        let report = report("news", status)
+        #expect(report.problems == before + 1 && !report.isRecordingWanted)
+        #expect(lines([report]).contains(#"relay_clips_recorder_state{channel="news",state="suspended"} 1"#))
+    }
+
     @Test("The levels of the program and of each of its sources are those of the loudest channel")
     func levels() {
         var status = status()

@@ -210,6 +210,12 @@ extension SerialShows {
             }
             try await wholeClips(wanted, api)
 
+            // A press for what is kept no more begins a file in vain.
+            let refused = try await api.ask("POST", Self.clips, body: #"{"at":0}"#)
+            #expect(refused.status == 422, "\(refused)")
+            try await relay.says("no clip lies in it", within: .seconds(15))
+            #expect(recordings.finished.count == 1 && recordings.open.isEmpty)
+
             // A recording that an operator starts is what the next clip is a part of; behind it they have files again.
             #expect(try await api.ask("POST", "/v1/channels/relay/recording/start").status == 202)
             try await waitUntil(try await programSeconds(api) + 1, api)

@@ -179,7 +179,9 @@ extension SerialShows {
             #expect(verified.ending == .exited(0), "\(verified.log)")
         }
 
-        @Test("Thumbnails are JPEG of the size that was asked for, and a marker is a chapter of its file")
+        @Test(
+            "Thumbnails are JPEG of the size and the very frame that was asked for, and a marker is a chapter of its file"
+        )
         func thumbnailsAndMarkers() async throws {
             let recorder = try await Recorder()
             try await eventually("something is recorded", within: .seconds(20)) {
@@ -199,6 +201,14 @@ extension SerialShows {
             let size = try await run(
                 "ffprobe", ["-v", "error", "-show_entries", "stream=codec_name,width,height", "-of", "csv=p=0", frame])
             #expect(size.trimmingCharacters(in: .whitespacesAndNewlines) == "mjpeg,160,90")
+            let name = try #require(try await recorder.list().first).name
+            let recorded = try await DecodedFrames("\(recorder.path)/\(name)").counters
+            for number in [31, 32] {
+                let at = String(format: "%.3f", Double(number) / 30)
+                let address = recorder.channel + "/recordings/\(first.id)/thumbnail.jpg?at=\(at)&width=320&exact=1"
+                _ = try await recorder.curl(["-f", "-o", frame, address])
+                #expect(try await DecodedFrames(frame).counters == [recorded[number]], "frame \(number)")
+            }
             try await recorder.end()
             var (begin, moments): (Double, [(time: Double, isFirst: Bool)]) = (0, [])
             for file in RecordingSet(directory: recorder.path).finished {

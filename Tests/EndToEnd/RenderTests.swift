@@ -15,7 +15,7 @@ extension SerialShows {
               - {source: white, frames: 20}
               - {source: black, frames: 40, transition: {type: fade, seconds: 0.5}}
               - {file: ramp.mp4, in: 0.5s, transition: {type: wipe-left, seconds: 0.2}}
-              - {source: white, frames: 15}
+              - {source: white, frames: 15, transition: {type: stinger, name: card}}
               - scene: {layout: pip, sources: [black, file]}
                 file: ramp.mp4
                 frames: 30
@@ -26,6 +26,17 @@ extension SerialShows {
             files = ShowFiles(directory: directory)
         }
 
+        /// Twelve frames, of which the middle ones hide what is below.
+        private func card() async throws -> String {
+            let path = directory.file("card.mov")
+            let alpha = "format=rgba,geq=r=128:g=128:b=128:a='255*between(N,4,8)'"
+            try await run(
+                "ffmpeg",
+                ["-v", "error", "-f", "lavfi", "-i", "color=gray:size=320x180:rate=30,\(alpha)"]
+                    + ["-frames:v", "12", "-c:v", "qtrle", path])
+            return path
+        }
+
         private func names() throws -> [String] {
             try FileManager.default.contentsOfDirectory(atPath: directory.file("")).sorted()
         }
@@ -34,7 +45,7 @@ extension SerialShows {
         func frames() async throws {
             try await files.ramp()
             let path = try files.show(show)
-            let sources = try await files.sources()
+            let sources = try await files.sources() + ["--stinger", "card=\(try await card())#cut=0.2"]
             let live = try await RelayProcess.run(
                 Shape.small + ["--record", directory.file("rec"), "--duration", "4s", "--rundown", path]
                     + ["--frame-hashes", directory.file("live.txt")] + sources)
@@ -54,10 +65,38 @@ extension SerialShows {
                 try String(contentsOfFile: directory.file(name), encoding: .utf8).split(separator: "\n")
             }
             #expect(hashes[0] == hashes[1] && hashes[0].count == 121)
+            // A stinger is as long as its file, which is known when that was read.
+            let short = try files.show(
+                "segments:\n  - {source: white, duration: 0.3s, transition: {type: stinger, name: card}}\n")
+            let refused = try await RelayProcess.run(
+                ["render", short, "-o", directory.file("out.mp4")] + Shape.small + sources)
+            #expect(
+                refused.ending == .exited(64) && refused.log.contains("show.yaml:2:")
+                    && refused.log.contains("segments[0].transition: It lasts longer than the segment."), "\(refused)")
             #expect(
                 try names() == [
-                    "black.mp4", "live.txt", "made.txt", "ramp.mp4", "raw", "rec", "show.mp4", "show.yaml", "white.mp4",
+                    "black.mp4", "card.mov", "live.txt", "made.txt", "ramp.mp4", "raw", "rec", "show.mp4", "show.yaml",
+                    "white.mp4",
                 ])
+        }
+
+        @Test("A file that is cut off makes no show, which says so and leaves nothing")
+        func cutOff() async throws {
+            try await files.ramp()
+            let path = directory.file("half.mp4")
+            try await run(
+                "ffmpeg",
+                ["-v", "error", "-i", directory.file("ramp.mp4"), "-c", "copy", "-movflags", "+faststart", path])
+            let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+            try file.truncate(atOffset: try file.seekToEnd() * 2 / 3)
+            try file.close()
+            let show = try files.show("segments: [{file: half.mp4}, {file: ramp.mp4}]")
+            let before = try names()
+            let result = try await RelayProcess.run(["render", show, "-o", directory.file("out.mp4")] + Shape.small)
+            #expect(
+                result.ending == .exited(66) && result.log.contains("half.mp4: The file is cut off: it was 1"),
+                "\(result)")
+            #expect(try names() == before)
         }
 
         @Test("What is cancelled leaves nothing, and the file that was there stays")

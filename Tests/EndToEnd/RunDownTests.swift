@@ -117,6 +117,12 @@ extension SerialShows {
             let yaml = ["Content-Type: application/yaml"]
             let wrong = try await api.ask("PUT", rundown, body: "segments:\n  - sorce: white\n", headers: yaml)
             #expect(wrong.status == 422 || wrong.status == 400, "\(wrong)")
+            // As many segments as there may be are more than other requests may have.
+            let segment = #"{"source":"white","duration":"90s","name":"A name that says what is to be seen"}"#
+            let long = try await api.ask(
+                "PUT", rundown,
+                body: #"{"segments":[\#(Array(repeating: segment, count: 1000).joined(separator: ","))]}"#)
+            #expect(long.status == 200, "\(long)")
             let outside = try await api.ask("PUT", rundown, body: #"{"segments":[{"file":"/etc/passwd"}]}"#)
             #expect(outside.status == 422 && outside.body.contains("is not in the directory"), "\(outside)")
             let loaded = try await api.ask(

@@ -128,6 +128,28 @@ extension SerialRecordings {
             }
         }
 
+        @Test("What bangs where copied packets meet new ones is heard as it was")
+        func bangs() async throws {
+            let file = directory.file("bangs.mp4")
+            // Where the first clip's packets end to be copied, and where the second one's begin.
+            let bangs = [92_400, 122_000].map { place in
+                "0.5*sin(2*PI*3000*t)*exp(-max(0,t-\(place)/48000)*150)*gte(t,\(place)/48000)"
+            }
+            try await Clip.make(
+                file,
+                ["-t", "5", "-i", try await signal(), "-f", "lavfi", "-i"]
+                    + ["aevalsrc='0.1*sin(2*PI*440*t)+\(bangs.joined(separator: "+"))':s=48000:d=5"]
+                    + ["-map", "0:v", "-map", "1:a", "-ac", "2", "-c:v", "copy", "-c:a", "aac", "-b:a", "192k"])
+            let clips = ["\(file)#to=2", "\(file)#from=2.5,to=4.5"]
+            let plan = try await plan(clips, ["--audio", "copy"])
+            #expect(plan.clips.allSatisfy { $0.copiesAudio }, "\(plan)")
+            let path = try await stitch(clips, ["--audio", "copy"])
+            let (whole, audio) = (try await DecodedAudio(file), try await DecodedAudio(path))
+            #expect(worst(audio, whole, 88_000..<94_500, shift: 0) < 0.01)
+            let move = Int((Double(plan.clips[1].movedUs) * 0.048).rounded())
+            #expect(worst(audio, whole, 97_000 + move..<104_000 + move, shift: 24_000 - move) < 0.01)
+        }
+
         @Test("Short clips are coded again to the sample, and keep their frames where they are")
         func short() async throws {
             let signal = try await signal()

@@ -14,6 +14,7 @@ final class CollectingSink: SourceSink {
         var position: Timestamp?
         var width: Int
         var height: Int
+        var region: FrameRegion?
         var counter: UInt32?
         /// Luma at the middle of the four quarters and of the whole, by row.
         var luma: [UInt8]
@@ -113,7 +114,7 @@ final class CollectingSink: SourceSink {
             }
             return Inspected(
                 nanoseconds: frame.timeBase.rescale(frame.pts, to: .nanoseconds), position: position, width: w,
-                height: h,
+                height: h, region: frame.region,
                 counter: readsCounter
                     ? FrameCounterCode.decode(luma: luma, width: w, height: h, stride: planes.y.stride) : nil,
                 luma: [

@@ -50,7 +50,8 @@ struct FrameTests {
         let own = CollectingSink()
         let source = try clip.play(into: own)
         #expect(source.description.video?.sampleAspectRatio == SampleAspectRatio(16, 15))
-        #expect(own.taken.frames.first?.luma[5] ?? 0 > 200)
+        let same = try #require(own.taken.frames.first)
+        #expect(same.luma[5] > 200 && same.region == nil)
         let wide = CollectingSink()
         try clip.play(
             into: wide, video: VideoFormat(width: 1280, height: 720, frameRate: FrameRate(25), color: .unspecified))
@@ -60,6 +61,7 @@ struct FrameTests {
         #expect(frame.luma[5] == 16)
         #expect(frame.luma[6] > 200)
         #expect(frame.luma[4] > 200)
+        #expect(frame.region == FrameRegion(x: 160, y: 0, width: 960, height: 720))
     }
 
     @Test("RGB becomes BT.709 in limited range")

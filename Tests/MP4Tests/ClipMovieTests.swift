@@ -122,4 +122,34 @@ import Testing
         #expect(try box.time(version: version) == duration * 48)
         #expect(BoxReader.positions(of: Array("mehd".utf8), in: MovieBox.open(movie.layout)).isEmpty)
     }
+
+    @Test func `The video of a MOV refers to the text that names chapters, and verifying leaves that alone`() throws {
+        let video = TrackDescription(
+            video: .h264, frames: FrameFormat(width: 320, height: 180), timeBase: TimeBase(1, 30),
+            decoderConfiguration: SharedBytes([1, 100, 0, 31, 255]))
+        var layout = MovieLayout(
+            description: StreamDescription(video: video, audio: nil), creationTime: 0, userData: [], form: .mov)
+        layout.tracks.append(ChapterTrack.track(timescale: layout.tracks[0].timescale))
+        let movie = ClipMovie(
+            video: ClipTrack(samples: samples([0, 100, 200], duration: 100), start: 0), audio: nil,
+            chapters: ClipTrack(samples: samples([0, 200], duration: 100), start: 0), layout: layout)
+        let head = MovieBox.head(movie.layout, movie.tables, reserved: 4096, mediaEnd: 10_000)
+        let file = try MovieFile.read(MemorySource(bytes: head))
+        #expect(file.isClosed && file.layout.tracks.map(\.id) == [1] && file.tables[1]?.count == 3)
+        var reader = BoxReader(head[MovieBox.fileTypeSize...])
+        let tracks = try reader.box().body.boxes().filter { $0.type == "trak" }
+        try #require(tracks.count == 2)
+        var reference = try tracks[0].body.first("tref").first("chap")
+        #expect(try reference.u32() == 3 && reference.count == 0)
+        let others = try tracks[1].body.boxes().map(\.type)
+        #expect(!others.contains("tref"))
+        // In the movie, but not enabled.
+        var header = try tracks[1].body.first("tkhd")
+        #expect(try header.versionAndFlags().flags == 2)
+        let table = try tracks[1].body.first("mdia").first("minf").first("stbl")
+        let times = try SampleTableReader.table(table, kind: .audio).durations.runs.map(\.value)
+        #expect(times == [200, 100])
+        let text = ChapterTrack.sample(Chapter(start: 0, title: "\u{DC}b"))
+        #expect(text == [0, 3, 0xC3, 0x9C, 0x62, 0, 0, 0, 12] + Array("encd".utf8) + [0, 0, 1, 0])
+    }
 }

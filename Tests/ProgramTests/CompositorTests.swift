@@ -53,6 +53,44 @@ struct CompositorTests {
         }
     }
 
+    /// One luma, between bars that are brighter than any white.
+    private func barred(_ region: FrameRegion) -> VideoFrame {
+        var plain = PlainFrame(width: 192, height: 108, PixelColor(y: 250, u: 128, v: 128))
+        for y in region.y..<region.y + region.height {
+            for x in region.x..<region.x + region.width { plain.y[x, y] = 100 }
+        }
+        var frame = plain.frame
+        frame.region = region
+        return frame
+    }
+
+    @Test("Bars of a source are not seen beside others; what it leaves is black, or what is behind")
+    func withoutBars() {
+        var compositor = Compositor(VideoFormat(width: 192, height: 108, frameRate: FrameRate(25)))
+        let upright = barred(FrameRegion(x: 66, y: 0, width: 60, height: 108))
+        let wide = barred(FrameRegion(x: 0, y: 14, width: 192, height: 80))
+        for kind in [SceneLayout.Kind.splitHorizontal, .splitVertical, .grid] {
+            for fit in [SceneLayout.Fit.crop, .contain] {
+                let places = SceneLayout(kind, ["0", "1"], fit: fit).placements(in: .bt709)
+                for value: UInt8 in [77, 200] {
+                    var canvas = compositor.pool.canvas()
+                    canvas.fill(PixelColor(y: value, u: value, v: value))
+                }
+                let made = PlainFrame(compositor.compose([(upright, places[0]), (wide, places[1])])).y.samples
+                #expect(made.allSatisfy { $0 == 16 || (98...102).contains($0) }, "\(kind) \(fit)")
+                #expect(made.contains(16) == (kind == .grid || fit == .contain), "\(kind) \(fit)")
+            }
+        }
+        let main = PlainFrame(width: 192, height: 108, PixelColor(y: 60, u: 128, v: 128)).frame
+        let places = SceneLayout(.pip, ["0", "1"]).placements(in: .bt709)
+        let inset = PlainFrame(compositor.compose([(main, places[0]), (upright, places[1])])).y
+        // Its place begins at column 139, the source in it at 172.
+        #expect(inset.samples.allSatisfy { $0 <= 235 } && inset[142, 90] == 60)
+        #expect((98...102).contains(inset[180, 90]))
+        let alone = compositor.compose([(upright, .full)])
+        #expect(alone.storage === upright.storage)
+    }
+
     @Test("A source that fills the frame is its own frame, without a copy")
     func single() {
         var compositor = Compositor(Self.format)

@@ -39,12 +39,17 @@ struct MovingTests {
                 let whole = place.destination
                 vanished.destination = .init(
                     x: whole.x + whole.width / 2, y: whole.y + whole.height / 2, width: 0, height: 0)
+                vanished.shape?.area = vanished.destination
                 return vanished
             }
             let (old, new) = (place(from), place(to))
             let start = old ?? new.map { $0 == .full ? $0 : middle($0) } ?? .full
             let end = new ?? old.map { $0 == .full ? $0 : middle($0) } ?? .full
-            return start.interpolated(to: end, fraction: fraction).destination
+            let place = start.interpolated(to: end, fraction: fraction)
+            guard case .still(let frame) = layer.video, let region = frame.region, let shape = place.shape else {
+                return place.destination
+            }
+            return shape.places(of: .init(region, of: (width, height))).destination
         }
     }
 
@@ -115,6 +120,17 @@ struct MovingTests {
         let three = Scene.stills(.grid, [b, c, a])
         #expect(largestStep(.stills(.splitHorizontal, [a, b]), three) <= bound)
         #expect(largestStep(.stills(.single, [c]), three) <= bound)
+    }
+
+    @Test("Cells that their sources do not fill come and go without a jump of what they leave")
+    func shaped() {
+        let cells = [a, b, Self.flat(90), Self.flat(180)].map { frame in
+            var upright = frame
+            upright.region = FrameRegion(x: 110, y: 0, width: 100, height: 180)
+            return upright
+        }
+        let (single, grid) = (Scene.stills(.single, [c]), Scene.stills(.grid, cells))
+        #expect(largestStep(single, grid) <= bound && largestStep(grid, single) <= bound)
     }
 
     @Test("Between two that fill the frame it is a fade, also behind an inset")

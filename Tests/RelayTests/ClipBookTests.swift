@@ -97,6 +97,32 @@ struct ClipBookTests {
         #expect(show.begun == 1)
     }
 
+    @Test("Of what was recorded for clips a run is discarded in which none lies")
+    func discarded() throws {
+        try place.write(SampleRecording(seconds: 4).closed, to: SampleRecording.name)
+        #expect(try !book.archive.discard(run: "b1"))
+        #expect(try book.archive.files(ofRun: "a1").count == 1)
+        #expect(try book.archive.discard(run: "a1"))
+        #expect(try book.archive.files(ofRun: "a1").isEmpty)
+    }
+
+    @Test("Where the audio of a clip begins is known when it is complete, and noted")
+    func audioOffset() throws {
+        show.record(6)
+        _ = try book.start(ClipStart(id: "x", at: 1))
+        #expect(try book.stop("x", at: 2, newest: 6)?.audioOffsetSeconds == nil)
+        show.stop()
+        try place.write(SampleRecording().closed, to: SampleRecording.name)
+        #expect(try book.clip("x").state == .done)
+        book.measuring.sync {}
+        let offset = try #require(try book.clip("x").audioOffsetSeconds)
+        // With the packet before the first that is heard; one lasts 21.3 ms.
+        #expect(offset <= -0.0213 && offset > -0.0427)
+        book.writer.flush()
+        let noted = try ChannelLedger(directory: try .prepare(place.path), channel: "test").clips()
+        #expect(noted.map(\.audioOffset) == [Int64((offset * 1e9).rounded())])
+    }
+
     @Test("Many presses at once begin one recording, and each is a clip")
     func together() throws {
         let refused = Mutex(0)

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Archive
 import Catalogue
 import Control
 import Foundation
 import Media
 import Program
+import RecordingSamples
 import Stitcher
+import TestSupport
 import Testing
 
 @testable import Relay
@@ -94,6 +97,25 @@ struct ClipTests {
         let pieces = ClipProject.pieces(times, frame: 40_000_000, [file("one.mp4", 0), file("two.mp4", 10)])
         #expect(
             pieces == [.init(file: "one.mp4", opened: "one.mp4", start: 9_600_000_000, length: 400_000_000)])
+    }
+
+    @Test("A piece of a project is put on the frames that begin in it, wherever they lie beside the program's grid")
+    func fitting() throws {
+        let place = try TemporaryDirectory()
+        try place.write(SampleRecording().closed, to: "one.mp4")
+        let index = try SegmentIndex.read(place.path("one.mp4"))
+        func fitted(_ start: Int64, _ length: Int64) -> [Int64] {
+            let piece = ClipProject.Piece(file: "one.mp4", opened: "one.mp4", start: start, length: length)
+                .fitted(to: index)
+            return [piece.start / 1_000_000, piece.length / 1_000_000]
+        }
+        #expect(fitted(400_000_000, 200_000_000) == [400, 200])
+        // A frame that is rounded by less than a millisecond is no other.
+        #expect(fitted(400_600_000, 200_000_000) == [400, 200])
+        #expect(fitted(390_000_000, 200_000_000) == [400, 200])
+        #expect(fitted(365_000_000, 40_000_000) == [400, 40])
+        #expect(fitted(3_990_000_000, 40_000_000) == [3990, 40])
+        #expect(fitted(3_950_000_000, 400_000_000) == [3960, 40])
     }
 
     private func export(_ times: Range<Int64>) -> ClipExport {

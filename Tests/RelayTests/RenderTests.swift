@@ -2,7 +2,9 @@
 
 import ArgumentParser
 import Foundation
+import Ingest
 import Media
+import Program
 import TestSupport
 import Testing
 
@@ -40,6 +42,22 @@ struct RenderTests {
         let command = try RenderCommand.parse(arguments + ["--input", "test:"])
         let error = #expect(throws: ValidationError.self) { try command.channelConfiguration() }
         #expect(error?.message.contains("--input test:") == true)
+    }
+
+    @Test("Frames are counted at the rate that is said, or else at that of the first input")
+    func counted() throws {
+        var configuration = ChannelConfiguration()
+        configuration.sources = [.init(name: "a", input: InputLocation("test:"))]
+        let view = RunDown.View(SceneLayout(.single, ["a"]), name: "a")
+        configuration.runDown = RunDown(
+            name: "show",
+            [
+                RunDown.Segment(name: "a", views: [view], length: .frames(60)),
+                RunDown.Segment(name: "b", views: [view], length: .time(.seconds(1))),
+            ])
+        #expect(try RenderLength(configuration).duration == .seconds(3))
+        configuration.frameRate = FrameRate(20)
+        #expect(try RenderLength(configuration).duration == .seconds(4))
     }
 
     @Test("An input may say how much later than the show it begins")

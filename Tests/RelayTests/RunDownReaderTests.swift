@@ -176,6 +176,22 @@ struct RunDownReaderTests {
         #expect(lines.contains { $0.contains(expected) }, "\(lines)")
     }
 
+    @Test("Where a file is missing those are named that are there, some of them, and only where they may be")
+    func missing() throws {
+        let text = "segments:\n  - file: into.mp4\n"
+        for name in ["notes.txt", ".hidden.mp4", "b.MOV"] { try directory.write([], to: name) }
+        #expect(faults(text).first?.hasSuffix("that can be read. There are b.MOV, intro.mp4.") == true)
+        #expect(faults(text, isConfined: true) == faults(text))
+        for number in 1...6 { try directory.write([], to: "clip\(number).mp4") }
+        let some = "There are b.MOV, clip1.mp4, clip2.mp4, clip3.mp4, clip4.mp4 and others."
+        #expect(faults(text).first?.hasSuffix(some) == true)
+        try FileManager.default.createDirectory(atPath: path("sub"), withIntermediateDirectories: false)
+        let above = RunDownFiles(directory: path("sub"), isConfined: true)
+        #expect(throws: RunDownFiles.Fault(description: "There is no file ../into.mp4 that can be read.")) {
+            try above.resolve("../into.mp4")
+        }
+    }
+
     @Test("All that is wrong is told at once, in the file's order")
     func all() {
         let lines = faults("segments:\n  - source: cam3\n  - file: gone.mp4\n  - scene: x\nlop: true\n")

@@ -180,6 +180,30 @@ struct SceneRangesTests {
         #expect(try text(Self.begin + 1000..<Self.begin + 1400).hasSuffix("in: 2.5s, frames: 10, audio: \"mix\"}\n"))
     }
 
+    @Test("What a transition goes through is in the run-down as it was on air")
+    func color() throws {
+        let blue = try #require(RGBColor("#0a64ff"))
+        let dip = SceneEvent(
+            name: nil, layout: "single", sources: ["cam1"], frame: 50, run: "a", transition: "dip", seconds: 1,
+            details: ["easing=in-out", SceneEvent.detail("color", "\(blue)")])
+        let events = [("slate from frame 0 of a (cut)", 0), (dip.text, 2000)].map { text, at in
+            CatalogueEvent(
+                channel: "relay", at: UTCTime(milliseconds: Self.begin + at as Int64), kind: SceneEvent.kind, text: text
+            )
+        }
+        let segments = [try segment(0, 4), try segment(0, 4, run: "a.1", channel: "relay-cam1")]
+        let text = { (limits: Range<Int64>?) in
+            try RecordedShow(of: segments, events, channel: "relay", limits: limits)
+                .text(directory: "rec", from: "A", to: "B")
+        }
+        let read = try RunDownReader.read(
+            try text(nil), name: "show", known: .init(sources: ["cam1"], scenes: []),
+            files: RunDownFiles(directory: "/var/empty"))
+        #expect(read.segments.map(\.change) == [.cut, .init(.dip, .seconds(1), easing: .inOut, color: blue)])
+        // Where it begins later it comes by a cut.
+        #expect(try !text(Self.begin + 3000..<Self.begin + 4000).contains("color"))
+    }
+
     @Test("An event that names its run is found by its frame, whatever the clock said, and however long files are")
     func runAndFrame() throws {
         // The second file is dated an hour too early, and the event half a day too late.

@@ -35,6 +35,17 @@ struct StatusBlockTests {
         StatusBlock(now: now, before: before, interval: interval).lines
     }
 
+    @Test("What is recorded for clips alone has a line, and says why it is not")
+    func clips() {
+        var now = status(frames: 1)
+        now.clipsRecorder = RecorderStatus()
+        now.clipsRecorder?.state = .suspended
+        now.clipsRecorder?.suspension = "the disk is full"
+        #expect(lines(now).last == "clips     suspended    the disk is full")
+        now.clipsRecorder?.state = .stopped
+        #expect(lines(now).count == 1)
+    }
+
     @Test("The program's line has its time, and the rates since the last look")
     func program() {
         // An hour and a second of 29.97 fps, and 500 kB in two seconds.

@@ -11,6 +11,8 @@ struct RunDownRoutes {
     private struct Effect: Encodable { let frame: Int64 }
 
     private static let path = "/v1/channels/{channel}/rundown"
+    /// As long as its file may be: a thousand segments are more than other requests may have.
+    private static let mostBytes = 1 << 20
 
     let host: any ControlledHost
 
@@ -19,9 +21,10 @@ struct RunDownRoutes {
             Endpoint(.get, Self.path, .view) { request in
                 JSON.response(try program(request).runDown())
             },
-            Endpoint(.put, Self.path, .operate) { request in
+            Endpoint(.put, Self.path, .operate, mostBytes: Self.mostBytes) { request in
                 let program = try program(request)
-                let text = try await JSON.text(of: request, types: ["application/yaml", "application/json"])
+                let text = try await JSON.text(
+                    of: request, types: ["application/yaml", "application/json"], most: Self.mostBytes)
                 try await Blocking.disk.run { try program.loadRunDown(text) }
                 return JSON.response(try program.runDown())
             },

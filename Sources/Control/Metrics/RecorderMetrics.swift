@@ -18,6 +18,13 @@ enum RecorderMetrics {
             guard let recorder = report.status?.recorder else { return }
             samples.choose(recorder.state.rawValue, among: RecorderState.allCases.map(\.rawValue))
         },
+        .channel(
+            "relay_clips_recorder_state", .gauge,
+            "What records for clips alone does, or did last: 1 of its state, 0 of the others.", labels: ["state"]
+        ) { report, samples in
+            guard let recorder = report.status?.clipsRecorder else { return }
+            samples.choose(recorder.state.rawValue, among: RecorderState.allCases.map(\.rawValue))
+        },
         recorder("relay_recorder_queue_bytes", .gauge, "Bytes that wait to be written.") { Double($0.queueBytes) },
         recorder("relay_recorder_queue_seconds", .gauge, "Media that waits to be written.") {
             Double($0.queueMilliseconds) / 1000

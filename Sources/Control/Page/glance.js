@@ -70,6 +70,11 @@ function recordingProblems(report) {
         aside: recorder.lastError ?? "tried again each second" }];
     if (recorder?.state === "suspended") return [{ key: "recording", isCritical: true,
         strong: "Nothing is being recorded", aside: recorder.suspension ?? "goes on by itself" }];
+    const clips = report.clipsRecorder;
+    if (clips?.state === "failed") return [{ key: "recording", isCritical: true, strong: "Writing clips fails",
+        aside: clips.lastError ?? "tried again each second" }];
+    if (clips?.state === "suspended") return [{ key: "recording", isCritical: true, strong: "Clips are not recorded",
+        aside: clips.suspension ?? "goes on by itself" }];
     if (report.isRecordingWanted === false && report.canRecord && isOnAir(report)) {
         return [{ key: "recording", before: "On air, but ", strong: "not recorded", aside: "stopped by you",
             button: { action: "record", label: "Start recording" } }];

@@ -9,10 +9,10 @@ package protocol ControlledArchive: Sendable {
     func open(_ id: String) throws(ControlFailure) -> ArchivedFile
     /// What a player needs before any fragment of a file.
     func initialisation(of id: String) throws(ControlFailure) -> [UInt8]
-    /// The keyframe that is on the screen `seconds` behind a file's first frame, or at its beginning, as a JPEG `width`
-    /// columns wide; and whether it will be the same later.
+    /// The frame that is on the screen `seconds` behind a file's first frame, or at its beginning, as a JPEG `width` columns
+    /// wide, if it `isExact`, or else the keyframe before it; and whether it will be the same later.
     func thumbnail(
-        of id: String, at seconds: Double, width: Int
+        of id: String, at seconds: Double, width: Int, isExact: Bool
     ) throws(ControlFailure) -> (bytes: [UInt8], isLasting: Bool)
     /// A media playlist of HLS (RFC 8216) of what was recorded in `range`; it is to grow if that has no `to`.
     func playlist(from: Int64, to: Int64?) throws(ControlFailure) -> String

@@ -67,8 +67,9 @@ struct RecordingRoutes {
                 let (archive, id) = (try archive(request), try request.parameter("recording"))
                 let seconds = try request.number("at", in: 0...31_536_000) ?? 0
                 let width = try request.integer("width", in: 32...1920) ?? 320
+                let isExact = request.query("exact") == "1"
                 let (bytes, isLasting) = try await Blocking.disk.run {
-                    try archive.thumbnail(of: id, at: seconds, width: width)
+                    try archive.thumbnail(of: id, at: seconds, width: width, isExact: isExact)
                 }
                 return Response(
                     status: .ok,

@@ -20,6 +20,9 @@ struct ControlResponder: HTTPResponder {
     private static let teardown = TimeAmount.seconds(1)
 
     private let routes: RouterResponder<ControlContext>
+    /// Those that take larger bodies than others do.
+    private let roomy: [Endpoint]
+    private let gate: RequestGate
 
     init(_ endpoints: [Endpoint], gate: RequestGate, logger: Logger) {
         let router = Router(context: ControlContext.self)
@@ -39,12 +42,13 @@ struct ControlResponder: HTTPResponder {
             }
         }
         routes = router.buildResponder()
+        (roomy, self.gate) = (endpoints.filter { $0.mostBytes > JSON.mostBytes }, gate)
     }
 
     func respond(to request: Request, context: ControlContext) async throws -> Response {
         var asked = request
         do throws(ControlFailure) {
-            asked.body = try await Self.body(of: request, context.channel)
+            asked.body = try await Self.body(of: request, most: mostBytes(of: request, context), context.channel)
         } catch {
             // What still comes of it is not waited for.
             context.channel.close(in: Self.teardown)
@@ -74,20 +78,34 @@ struct ControlResponder: HTTPResponder {
 
     /// The whole body of `request`, before anything is made of it: one that is too large, or takes too long, holds up nobody
     /// but who sends it, and not for ever.
-    private static func body(of request: Request, _ channel: any Channel) async throws(ControlFailure) -> RequestBody {
+    private static func body(
+        of request: Request, most: Int, _ channel: any Channel
+    ) async throws(ControlFailure) -> RequestBody {
         let length = request.headers[.contentLength].flatMap { Int($0) }
         guard length ?? 0 > 0 || request.headers[.transferEncoding] != nil else { return request.body }
-        let tooLarge = ControlFailure(.tooLarge, "The body is larger than 64 KiB.")
-        if let length, length > JSON.mostBytes { throw tooLarge }
+        let tooLarge = ControlFailure(.tooLarge, "The body is larger than \(most >> 10) KiB.")
+        if let length, length > most { throw tooLarge }
         let watch = channel.close(in: patience)
         defer { watch.cancel() }
         do {
-            return RequestBody(buffer: try await request.body.collect(upTo: JSON.mostBytes))
+            return RequestBody(buffer: try await request.body.collect(upTo: most))
         } catch is NIOTooManyBytesError {
             throw tooLarge
         } catch {
             throw ControlFailure(.malformed, "The body ended before its end.")
         }
+    }
+
+    /// The largest body that is read: more than usual only of who may ask for what takes more.
+    private func mostBytes(of request: Request, _ context: ControlContext) -> Int {
+        let length = request.headers[.contentLength].flatMap { Int($0) }
+        let base = gate.settings.basePath
+        guard length ?? .max > JSON.mostBytes, request.uri.path.hasPrefix(base),
+            let endpoint = roomy.first(where: {
+                $0.method == request.method && $0.isAt(String(request.uri.path.dropFirst(base.count)))
+            }), (try? gate.admit(request, of: context.peer, to: endpoint)) != nil
+        else { return JSON.mostBytes }
+        return endpoint.mostBytes
     }
 
     private static func answer(

@@ -16,12 +16,22 @@ struct Endpoint: Sendable {
     let path: String
     /// What who asks must be allowed; `none` for everybody.
     let role: ControlRole
+    /// The largest body that is read of who may ask.
+    let mostBytes: Int
     let action: Action
 
     init(
-        _ method: HTTPRequest.Method, _ path: String, _ role: ControlRole, _ action: @escaping Action
+        _ method: HTTPRequest.Method, _ path: String, _ role: ControlRole, mostBytes: Int = JSON.mostBytes,
+        _ action: @escaping Action
     ) {
-        (self.method, self.path, self.role, self.action) = (method, path, role, action)
+        (self.method, self.path, self.role, self.mostBytes) = (method, path, role, mostBytes)
+        self.action = action
+    }
+
+    /// Whether it is what is at `path`.
+    func isAt(_ path: String) -> Bool {
+        let (words, asked) = (self.path.split(separator: "/"), path.split(separator: "/"))
+        return words.count == asked.count && zip(words, asked).allSatisfy { $0.hasPrefix("{") || $0 == $1 }
     }
 
     /// Whether a request may change something.

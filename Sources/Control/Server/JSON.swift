@@ -9,7 +9,7 @@ internal import Program
 
 /// JSON in and out: camelCase keys, no nulls, keys in order.
 enum JSON {
-    /// The largest body that is read.
+    /// The largest body that is read, where an endpoint has no other bound.
     static let mostBytes = 64 << 10
 
     /// `value` as text. A number that JSON has no word for, such as an infinite one, is a text.
@@ -61,12 +61,12 @@ enum JSON {
     }
 
     /// The body of `request` as a text of one of these types. Throws where it is none, or too large.
-    static func text(of request: ControlRequest, types: [String]) async throws -> String {
+    static func text(of request: ControlRequest, types: [String], most: Int) async throws -> String {
         let kind = request.request.headers[.contentType]?.prefix { $0 != ";" }.lowercased()
         guard let kind, types.contains(kind.trimmingSuffix(" ")) else {
             throw ControlFailure(.malformed, "Content-Type must be \(types.joined(separator: " or ")).")
         }
-        let buffer = try await request.request.body.collect(upTo: mostBytes)
+        let buffer = try await request.request.body.collect(upTo: most)
         guard let text = String(validating: buffer.readableBytesView, as: UTF8.self) else {
             throw ControlFailure(.malformed, "The body is no text in UTF-8.")
         }

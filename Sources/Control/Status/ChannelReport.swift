@@ -60,8 +60,8 @@ package struct ChannelReport: Sendable, Encodable {
     /// Whether it is being written.
     package var isRecording: Bool { status?.recorder?.state == .recording }
 
-    /// How much is wrong: outputs that are off air though they should not be, a recording that is wanted and not made,
-    /// sources that are away, alarms, a disk that is getting full, and renditions whose encoder failed.
+    /// How much is wrong: outputs that are off air though they should not be, a recording that is wanted and not made, for
+    /// clips alone, too, sources that are away, alarms, a disk that is getting full, and renditions whose encoder failed.
     package var problems: Int {
         guard let status else { return state == .over ? 0 : 1 }
         let outputs = status.outputs.count { ["backing_off", "refused", "given_up"].contains($0.state) }
@@ -71,9 +71,10 @@ package struct ChannelReport: Sendable, Encodable {
         }
         let recorders = [status.recorder?.state] + (status.sourceRecordings ?? []).map(\.recorder?.state)
         let recorder = isRecordingWanted ? recorders.count { [.suspended, .failed].contains($0) } : 0
+        let clips = [.suspended, .failed].contains(status.clipsRecorder?.state) ? 1 : 0
         let storage = status.storage.map { $0.state == .ok ? 0 : 1 } ?? 0
         let renditions = status.renditions?.count { $0.failure != nil } ?? 0
-        return outputs + sources + alarms + recorder + storage + renditions
+        return outputs + sources + alarms + recorder + clips + storage + renditions
     }
 
     private enum Key: String, CodingKey {

@@ -26,6 +26,8 @@ package struct ChannelStatus: Sendable, Codable {
     package var frameRate: FrameRate
     package var outputs: [OutputStatus]
     package var recorder: RecorderStatus?
+    /// What is recorded for clips alone, or was last; nil if nothing ever was.
+    package var clipsRecorder: RecorderStatus?
     /// Which rendition is recorded; nil for the program's own encoding, and while nothing is recorded.
     package var recordedRendition: String?
     package var storage: StorageStatus?

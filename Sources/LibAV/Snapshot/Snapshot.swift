@@ -2,10 +2,10 @@
 
 package import Media
 
-/// Makes a JPEG of a coded keyframe, in square pixels and in the colors that JPEG files have (JFIF: BT.601, full range).
+/// Makes a JPEG of a coded frame, in square pixels and in the colors that JPEG files have (JFIF: BT.601, full range).
 ///
-/// Each call has its own decoder and encoder, takes about as long as one frame of the program's size takes to decode and
-/// scale, and may be made on any thread that may block; who calls sees to it that not too many are made at a time.
+/// Each call has its own decoder and encoder, takes about as long as the frames of the program's size that it is given take
+/// to decode and one to scale, and may be made on any thread that may block; who calls sees to it that not too many are made at a time.
 package enum Snapshot {
     /// The widths that can be asked for.
     package static let widths = 32...1920
@@ -21,8 +21,31 @@ package enum Snapshot {
         try decoder.send(coded: keyframe)
         try decoder.send(nil)
         guard case .frame(let decoded) = try decoder.receive() else { throw nothing }
-        let target = format(of: decoded, keyframe.description, width: width)
-        let converter = try FrameConverter(keyframe.description, target: target, subject: subject)
+        return try jpeg(of: decoded, keyframe.description, width: width)
+    }
+
+    /// The same of the frame shown at `pts`. `next` hands out packets of `track` in the order of decoding, the first of them a
+    /// keyframe, as far as that frame needs them, and then nil. Throws what `next` throws.
+    package static func jpeg(
+        of track: TrackDescription, at pts: Int64, width: Int? = nil, next: () throws -> EncodedPacket?
+    ) throws -> [UInt8] {
+        let decoder = try Decoder(track, subject: subject)
+        while true {
+            switch try decoder.receive() {
+            case .frame(let decoded):
+                if decoded.pts == pts { return try jpeg(of: decoded, track, width: width) }
+            case .needsPacket:
+                if let packet = try next() { try decoder.send(coded: packet) } else { try decoder.send(nil) }
+            case .ended: throw nothing
+            }
+        }
+    }
+
+    private static func jpeg(
+        of decoded: DecodedFrame, _ track: TrackDescription, width: Int?
+    ) throws(AVFailure) -> [UInt8] {
+        let target = format(of: decoded, track, width: width)
+        let converter = try FrameConverter(track, target: target, subject: subject)
         var found: VideoFrame?
         try converter.convert(decoded, pts: 0) { found = found ?? $0 }
         try converter.finish { found = found ?? $0 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Media
+
 /// Where a source stands in the program: which part of it, in which rectangle, with which edge. A value that animations
 /// interpolate.
 ///
@@ -25,11 +27,12 @@ package struct Placement: Sendable, Hashable {
         /// All there is.
         package static let all = Rectangle(x: 0, y: 0, width: 1, height: 1)
 
-        /// The whole of it that has `aspect` (width to height, as a part of the surrounding's) and is as large as fits.
-        package func fitting(aspect: Double) -> Rectangle {
+        /// The whole of it that has `aspect` (width to height, as a part of the surrounding's) and is as large as fits: in
+        /// its middle, if nothing else is said, or so far from the left edge to the right one, and the upper to the lower.
+        package func fitting(aspect: Double, across: Double = 0.5, down: Double = 0.5) -> Rectangle {
             let own = width / height
             let (w, h) = aspect < own ? (height * aspect, height) : (width, width / aspect)
-            return Rectangle(x: x + (width - w) / 2, y: y + (height - h) / 2, width: w, height: h)
+            return Rectangle(x: x + (width - w) * across, y: y + (height - h) * down, width: w, height: h)
         }
     }
 
@@ -52,13 +55,16 @@ package struct Placement: Sendable, Hashable {
     package var cornerRadius: Double
     /// The border, if it has one.
     package var border: Border?
+    /// Where frames with bars stand instead, without these; nil to show them as they are.
+    package var shape: Shape?
 
     /// A placement of these.
     package init(
-        source: Rectangle = .all, destination: Rectangle = .all, cornerRadius: Double = 0, border: Border? = nil
+        source: Rectangle = .all, destination: Rectangle = .all, cornerRadius: Double = 0, border: Border? = nil,
+        shape: Shape? = nil
     ) {
         (self.source, self.destination) = (source, destination)
-        (self.cornerRadius, self.border) = (cornerRadius, border)
+        (self.cornerRadius, self.border, self.shape) = (cornerRadius, border, shape)
     }
 
     /// The whole source over the whole program.
@@ -74,12 +80,12 @@ package struct Placement: Sendable, Hashable {
         let place =
             horizontal
             ? Rectangle(x: start, y: 0, width: size, height: 1) : Rectangle(x: 0, y: start, width: 1, height: size)
-        if fits { return Placement(destination: place.fitting(aspect: 1)) }
+        if fits { return Placement(destination: place.fitting(aspect: 1), shape: Shape(area: place)) }
         let middle = (1 - size) / 2
         let shown =
             horizontal
             ? Rectangle(x: middle, y: 0, width: size, height: 1) : Rectangle(x: 0, y: middle, width: 1, height: size)
-        return Placement(source: shown, destination: place)
+        return Placement(source: shown, destination: place, shape: Shape(area: place, fill: 1))
     }
 
     /// A cell of a grid, counted in rows from the upper left corner, with the whole source as large as fits.
@@ -87,17 +93,13 @@ package struct Placement: Sendable, Hashable {
         let (width, height) = (1 / Double(columns), 1 / Double(rows))
         let cell = Rectangle(
             x: Double(index % columns) * width, y: Double(index / columns) * height, width: width, height: height)
-        return Placement(destination: cell.fitting(aspect: 1))
+        return Placement(destination: cell.fitting(aspect: 1), shape: Shape(area: cell))
     }
 
     /// The placement that is `fraction` of the way from this one to `other`. A border that only one of them has grows
     /// from nothing, or shrinks to it.
     package func interpolated(to other: Placement, fraction: Double) -> Placement {
         func mix(_ a: Double, _ b: Double) -> Double { a + (b - a) * fraction }
-        func mix(_ a: Rectangle, _ b: Rectangle) -> Rectangle {
-            Rectangle(
-                x: mix(a.x, b.x), y: mix(a.y, b.y), width: mix(a.width, b.width), height: mix(a.height, b.height))
-        }
         func mix(_ a: UInt8, _ b: UInt8) -> UInt8 { UInt8(min(255, max(0, mix(Double(a), Double(b)).rounded()))) }
         var edge: Border?
         if let color = (border ?? other.border)?.color, let end = (other.border ?? border)?.color {
@@ -106,8 +108,10 @@ package struct Placement: Sendable, Hashable {
                 width: width, color: PixelColor(y: mix(color.y, end.y), u: mix(color.u, end.u), v: mix(color.v, end.v)))
         }
         return Placement(
-            source: mix(source, other.source), destination: mix(destination, other.destination),
-            cornerRadius: mix(cornerRadius, other.cornerRadius), border: edge)
+            source: source.mixed(with: other.source, fraction: fraction),
+            destination: destination.mixed(with: other.destination, fraction: fraction),
+            cornerRadius: mix(cornerRadius, other.cornerRadius), border: edge,
+            shape: Shape.between(self, other, fraction: fraction))
     }
 }
 
@@ -127,15 +131,29 @@ struct PixelPlacement: Equatable {
     /// Radius of the corners of the border's outer edge.
     var outerRadius: Int { radius == 0 ? 0 : radius + border }
 
-    init(_ placement: Placement, source: (width: Int, height: Int), program: (width: Int, height: Int)) {
-        let (to, from) = (placement.destination, placement.source)
+    /// Where `frame` stands in a program of this size.
+    init(_ placement: Placement, of frame: VideoFrame, program: (width: Int, height: Int)) {
+        self.init(placement, source: (frame.width, frame.height), region: frame.region, program: program)
+    }
+
+    init(
+        _ placement: Placement, source: (width: Int, height: Int), region: FrameRegion? = nil,
+        program: (width: Int, height: Int)
+    ) {
+        var (limits, from, to) = (Placement.Rectangle.all, placement.source, placement.destination)
+        if let region, let shape = placement.shape {
+            (limits, from, to) = shape.places(of: .init(region, of: source))
+        }
         let (x, width) = Self.span(to.x, to.width, of: program.width)
         let (y, height) = Self.span(to.y, to.height, of: program.height)
         destination = PixelRectangle(x: x, y: y, width: width, height: height)
         let scaleX = from.width * Double(source.width) / (to.width * Double(program.width))
         let scaleY = from.height * Double(source.height) / (to.height * Double(program.height))
-        let (left, columns) = Self.part(from.x, from.width, of: source.width, for: width, scale: scaleX)
-        let (top, rows) = Self.part(from.y, from.height, of: source.height, for: height, scale: scaleY)
+        let across = Self.limits(limits.x, limits.width, of: source.width)
+        let down = Self.limits(limits.y, limits.height, of: source.height)
+        let (left, columns) = Self.part(
+            from.x, from.width, of: source.width, within: across, for: width, scale: scaleX)
+        let (top, rows) = Self.part(from.y, from.height, of: source.height, within: down, for: height, scale: scaleY)
         self.source = PixelRectangle(x: left, y: top, width: columns, height: rows)
         let unit = Double(program.height)
         radius = min(Self.even(max(0, min(placement.cornerRadius, 0.5)) * unit), min(width, height) / 4 * 2)
@@ -157,20 +175,28 @@ struct PixelPlacement: Equatable {
         return (first, even(begin + size) - first)
     }
 
-    /// A part of a source's columns or rows, within it. `scale` is the number by which it is to be divided, before
+    /// The columns or rows of a source that may be seen: an odd last one only if all may.
+    private static func limits(_ start: Double, _ length: Double, of whole: Int) -> Range<Int> {
+        if start == 0, length == 1 { return 0..<whole }
+        let (first, size) = span(start, length, of: whole)
+        let end = min(max(2, first + size), whole)
+        return min(max(0, first), end - 2)..<end
+    }
+
+    /// A part of a source's columns or rows, within `limits`. `scale` is the number by which it is to be divided, before
     /// anything was rounded: where it is whole, the part is made so long that it still is, and what was meant to keep
     /// its size, or to be halved, is not scaled by a crooked number.
     private static func part(
-        _ start: Double, _ length: Double, of whole: Int, for target: Int, scale: Double
+        _ start: Double, _ length: Double, of whole: Int, within limits: Range<Int>, for target: Int, scale: Double
     ) -> (start: Int, length: Int) {
         var (first, size) = span(start, length, of: whole)
-        size = min(max(2, size), whole)
+        size = min(max(2, size), limits.count)
         let factor = scale.rounded()
         if factor >= 1, factor <= Double(whole), abs(scale - factor) < 0.001 {
             let straight = Int(factor) * target
-            if straight >= 2, straight <= whole { size = straight }
+            if straight >= 2, straight <= limits.count { size = straight }
         }
-        first = min(max(0, first), whole - size)
+        first = min(max(limits.lowerBound, first), limits.upperBound - size)
         return (first, size)
     }
 }

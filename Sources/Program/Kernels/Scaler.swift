@@ -22,8 +22,7 @@ package final class Scaler {
 
     /// Draws `frame` on `canvas`. What lies outside of it is cut off.
     package func draw(_ frame: VideoFrame, at placement: Placement, on canvas: inout Canvas) {
-        let place = PixelPlacement(
-            placement, source: (frame.width, frame.height), program: (canvas.width, canvas.height))
+        let place = PixelPlacement(placement, of: frame, program: (canvas.width, canvas.height))
         guard !place.destination.isEmpty else { return }
         let target = canvas.target
         frame.withPlanes { source in

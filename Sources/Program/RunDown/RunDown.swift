@@ -119,6 +119,8 @@ package struct RunDown: Sendable, Equatable {
         /// How it comes on air, and each of several views.
         package var change = Change.cut
         package var audio = Audio.standard
+        /// Where its stinger stands in what was read, for people; nil without one.
+        package var stingerPlace: String?
 
         /// A segment of these.
         package init(name: String, views: [View], clip: Clip? = nil, length: Length) {
@@ -153,19 +155,25 @@ extension RunDown.Segment {
             guard (RunDown.shortest...RunDown.longest).contains(every) else {
                 return ("every", "It is from \(DurationText(RunDown.shortest)) to \(DurationText(RunDown.longest)).")
             }
-            if change.duration > every { return ("transition", "It lasts longer than each view is to be seen.") }
         } else if views.count > 1 {
             return ("every", "It is missing: how long is each of them to be seen?")
         }
         if change.duration > RunDown.longestChange {
             return ("transition", "A transition lasts 0 to \(DurationText(RunDown.longestChange)).")
         }
-        if case .time(let length) = length, change.duration > length {
-            return ("transition", "It lasts longer than the segment.")
-        }
+        if let fault = faultOfChange { return ("transition", fault) }
         if case .source(let name) = audio, !known.contains(name) {
             return ("audio", "There is no source \(name). There are follow, mix, \(known.joined(separator: ", ")).")
         }
+        return nil
+    }
+
+    /// Why its transition does not fit; nil if it does. That of a stinger is known when its file was read.
+    package var faultOfChange: String? {
+        if let every, views.count > 1, change.duration > every {
+            return "It lasts longer than each view is to be seen."
+        }
+        if case .time(let length) = length, change.duration > length { return "It lasts longer than the segment." }
         return nil
     }
 

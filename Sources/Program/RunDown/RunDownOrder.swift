@@ -1,22 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which of several views comes when, if they come in an order of chance: each once a round, and no view twice in a row.
-/// The same seed makes the same order, and any place in it can be asked for, without those before.
+/// Which of several views comes when, if they come in an order of chance: each once a round, and no view twice in a row,
+/// nor first what was seen before. The same seed makes the same order, and any place in it can be asked for, without those
+/// before.
 struct RunDownOrder {
     private let count: Int
     private let seed: UInt64
+    /// What is not to come first.
+    private let seen: Int?
 
-    /// An order of `count` views.
-    init(count: Int, seed: UInt64) { (self.count, self.seed) = (count, seed) }
+    /// An order of `count` views, of which `seen` is on air already.
+    init(count: Int, seed: UInt64, seen: Int? = nil) { (self.count, self.seed, self.seen) = (count, seed, seen) }
 
     /// The view in place `index`, from 0 on.
     func view(_ index: Int64) -> Int {
         let (round, place) = (index / Int64(count), Int(index % Int64(count)))
         // Of two views any other order would show one twice.
-        guard count > 2 else { return shuffled(0)[place] }
-        var views = shuffled(round)
+        guard count > 2 else { return beginning[place] }
+        // The last one of a round is never among those that change places.
+        var views = round == 0 ? beginning : shuffled(round)
         if round > 0, views[0] == shuffled(round - 1)[count - 1] { views.swapAt(0, 1) }
         return views[place]
+    }
+
+    private var beginning: [Int] {
+        var views = shuffled(0)
+        if count > 1, views[0] == seen { views.swapAt(0, 1) }
+        return views
     }
 
     private func shuffled(_ round: Int64) -> [Int] {

@@ -16,6 +16,8 @@ struct RunDownPlace: Sendable, Equatable {
     /// The time from then to the segment's beginning.
     var offset = Duration.zero
     var clip: RunDownPlayer.ClipID?
+    /// Which of its views was on air before it.
+    var seen: Int?
 
     func start(at rate: FrameRate) -> FrameIndex { anchor + rate.timeBase.ticks(offset) }
 

@@ -8,7 +8,7 @@ extension RunDownPlayer {
     package mutating func start(at segment: Int = 0) throws(Refusal) {
         guard runDown.segments.indices.contains(segment) else { throw .noSegment }
         (place, held, rest, isOver, isDue, isWaiting) = (nil, nil, nil, false, false, false)
-        (skipped, failure, lateFrames, holdsNext) = (0, nil, 0, false)
+        (skipped, failure, lateFrames, holdsNext, shown) = (0, nil, 0, false, nil)
         state = .running
         upcoming = prepared(segment, 0)
     }

@@ -122,6 +122,8 @@ package struct RunDownPlayer: Sendable {
     /// The file in what is on air, and those that give way to it.
     var aired: ClipID?
     var fading: [(clip: ClipID, until: FrameIndex)] = []
+    /// What came on air last, and the path of the file in it.
+    var shown: (layout: SceneLayout, path: String?)?
     /// How many views of the segment came before the one on air.
     var view: Int64 = 0
     /// What an operator will put on air, by frame.
@@ -131,7 +133,8 @@ package struct RunDownPlayer: Sendable {
     var lateFrames: Int64 = 0
     /// Segments left out one after the other.
     var skipped = 0
-    var failure: String?
+    /// Why a segment was left out last, or was over before its end.
+    package internal(set) var failure: String?
     var actions: [Action] = []
 
     /// A player of `runDown` in a program of this rate, which has not begun.
@@ -242,10 +245,12 @@ extension RunDownPlayer {
             start = place.following(runDown.segments[place.segment].length, end: due, at: rate)
         }
         place = RunDownPlace(
-            segment: next.segment, pass: next.pass, anchor: start.anchor, offset: start.offset, clip: next.clip)
+            segment: next.segment, pass: next.pass, anchor: start.anchor, offset: start.offset, clip: next.clip,
+            seen: seenView(of: runDown.segments[next.segment]))
         if let resumed = next.resumed {
             place?.anchor = resumed.place.anchor + (frame - resumed.heldAt)
             place?.offset = resumed.place.offset
+            place?.seen = resumed.place.seen
         }
         (isDue, isWaiting) = (false, false)
         if let clip = next.clip {
@@ -330,7 +335,18 @@ extension RunDownPlayer {
             frames: change.frames(at: rate))
         leave(aired == place.clip ? nil : aired, at: frame, fade: showing.frames)
         aired = place.clip
+        shown = (showing.view.layout, path(in: showing.view, of: segment))
         actions.append(.show(showing, at: frame))
+    }
+
+    /// Which of the segment's views is what came on air last.
+    private func seenView(of segment: RunDown.Segment) -> Int? {
+        guard let shown else { return nil }
+        return segment.views.firstIndex { $0.layout == shown.layout && path(in: $0, of: segment) == shown.path }
+    }
+
+    private func path(in view: RunDown.View, of segment: RunDown.Segment) -> String? {
+        view.layout.sources.contains(RunDown.clipName) ? segment.clip?.path : nil
     }
 
     /// Goes on to the next of several views if that is due.
@@ -350,7 +366,7 @@ extension RunDownPlayer {
         if segment.order == .listed { return Int(view % Int64(count)) }
         // Another order in each segment and each time that it comes.
         let seed = runDown.seed &+ UInt64(place.segment) &* 0x9E37_79B9 &+ UInt64(place.pass) &* 0x85EB_CA6B_0000
-        return RunDownOrder(count: count, seed: seed).view(view)
+        return RunDownOrder(count: count, seed: seed, seen: place.seen).view(view)
     }
 
     /// Keeps a file until the transition from it is over.

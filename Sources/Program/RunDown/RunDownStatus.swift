@@ -72,18 +72,20 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
 }
 
 extension RunDownPlayer {
-    /// A snapshot, where `frame` is the next one of the program.
-    package func status(at frame: FrameIndex, withSegments: Bool = true) -> RunDownStatus {
+    /// A snapshot, where `frame` is the next one of the program; `lengths` says how long files are, by their paths.
+    package func status(
+        at frame: FrameIndex, withSegments: Bool = true, lengths: [String: Duration] = [:]
+    ) -> RunDownStatus {
         let place = state == .held ? held?.place : place
         let now = state == .held ? held?.frame ?? frame : frame
         var status = RunDownStatus(
             name: runDown.name, state: state, loops: runDown.loops, rounds: place?.pass ?? upcoming?.pass ?? 0,
             lateFrames: lateFrames, failure: failure,
-            segments: withSegments ? runDown.segments.map { described($0) } : nil)
+            segments: withSegments ? runDown.segments.map { described($0, lengths) } : nil)
         status.current = place.map { current($0, at: now) }
         status.next = next(after: place)
         if let remaining = status.current?.remainingSeconds, let place {
-            let rest = runDown.segments.dropFirst(place.segment + 1).map { described($0).seconds }
+            let rest = runDown.segments.dropFirst(place.segment + 1).map { seconds(of: $0, lengths) }
             if !rest.contains(nil) { status.remainingSeconds = rest.compactMap(\.self).reduce(remaining, +) }
         }
         if state == .held {
@@ -93,15 +95,26 @@ extension RunDownPlayer {
         return status
     }
 
-    private func described(_ segment: RunDown.Segment) -> RunDownStatus.Segment {
+    /// How long `segment` lasts, as far as that is known.
+    private func seconds(of segment: RunDown.Segment, _ lengths: [String: Duration]) -> Double? {
+        switch segment.length {
+        case .time(let duration): duration.inSeconds
+        case .frames(let count): rate.timeBase.duration(count).inSeconds
+        case .end: segment.clip.flatMap { clip in lengths[clip.path].map { max(.zero, $0 - clip.start).inSeconds } }
+        case .take: nil
+        }
+    }
+
+    private func described(
+        _ segment: RunDown.Segment, _ lengths: [String: Duration]
+    ) -> RunDownStatus.Segment {
         var described = RunDownStatus.Segment(
-            name: segment.name, views: segment.views.map(\.name),
+            name: segment.name, views: segment.views.map(\.name), seconds: seconds(of: segment, lengths),
             transition: .init(
                 type: segment.change.stinger == nil ? segment.change.kind.rawValue : "stinger",
                 seconds: segment.change.duration.inSeconds, name: segment.change.stinger))
         switch segment.length {
-        case .time(let duration): described.seconds = duration.inSeconds
-        case .frames(let count): described.seconds = rate.timeBase.duration(count).inSeconds
+        case .time, .frames: break
         case .end: described.until = "end"
         case .take: described.until = "take"
         }

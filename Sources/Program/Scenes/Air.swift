@@ -121,7 +121,12 @@ struct Air {
     /// What is on the way from one scene to the other, where layers move; nil where frames are blended.
     private func moved(_ running: Running, at index: FrameIndex) -> SceneMix? {
         guard running.transition.kind == .move, case .scenes(let origin) = running.origin else { return nil }
-        return origin.moved(to: scene, fraction: running.progress(at: index))
+        return origin.moved(to: scene, fraction: running.progress(at: index), shaped: shaped)
+    }
+
+    /// What is seen and has bars in its frames.
+    private var shaped: [Scene.Video] {
+        scenes.flatMap(\.layers).map(\.video).filter { newest($0)?.region != nil }
     }
 
     private mutating func endIfOver(at index: FrameIndex) {
@@ -252,7 +257,8 @@ struct Air {
         return compositor?.blend(frame, other, by: Transition(.fade), progress: last.weight)
     }
 
-    private mutating func frame(of video: Scene.Video) -> VideoFrame? {
+    /// What shows in the frame under way, or did last.
+    private func newest(_ video: Scene.Video) -> VideoFrame? {
         let frame: VideoFrame? =
             switch resolved(video) {
             case .still(let still): still
@@ -260,8 +266,13 @@ struct Air {
             default: nil
             }
         guard case .source(let stage) = video else { return frame }
+        return frame ?? standing.first { $0.source === stage }?.frame
+    }
+
+    private mutating func frame(of video: Scene.Video) -> VideoFrame? {
+        let frame = newest(video)
+        guard let frame, case .source(let stage) = video else { return frame }
         let index = standing.firstIndex { $0.source === stage }
-        guard let frame else { return index.map { standing[$0].frame } }
         if let index { standing[index].frame = frame } else { standing.append((stage, frame)) }
         return frame
     }

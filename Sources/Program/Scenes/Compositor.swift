@@ -49,9 +49,8 @@ package struct Compositor {
     ) {
         rest.begin(bounds)
         for layer in layers {
-            let frame = layer.frame ?? black
             let place = PixelPlacement(
-                layer.placement, source: (frame.width, frame.height), program: (bounds.width, bounds.height))
+                layer.placement, of: layer.frame ?? black, program: (bounds.width, bounds.height))
             if let covered = place.covered { rest.cover(covered) }
         }
     }

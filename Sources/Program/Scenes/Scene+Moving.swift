@@ -12,11 +12,12 @@ struct SceneMix {
 
     private init(_ shares: [(scene: Scene, weight: Double)]) { self.shares = shares }
 
-    /// What is `fraction` of the way to `next`. Nil where more than two scenes would be needed.
-    func moved(to next: Scene, fraction: Double) -> SceneMix? {
+    /// What is `fraction` of the way to `next`, where the frames of `shaped` have bars. Nil where more than two scenes would
+    /// be needed.
+    func moved(to next: Scene, fraction: Double, shaped: [Scene.Video] = []) -> SceneMix? {
         var found: [(scene: Scene, weight: Double)] = []
         for (scene, weight) in shares {
-            let path = Path(from: scene, to: next)
+            let path = Path(from: scene, to: next, shaped: shaped)
             for (order, share) in path.orders(at: fraction) {
                 let moved = path.scene(in: order, at: fraction)
                 if let index = found.firstIndex(where: { $0.scene.layers == moved.layers }) {
@@ -39,8 +40,10 @@ struct SceneMix {
 private struct Path {
     private let from: Scene
     private let to: Scene
+    /// What does not fill its place, unless it is cut to it.
+    private let shaped: [Scene.Video]
 
-    init(from: Scene, to: Scene) { (self.from, self.to) = (from, to) }
+    init(from: Scene, to: Scene, shaped: [Scene.Video]) { (self.from, self.to, self.shaped) = (from, to, shaped) }
 
     /// The orders in which layers lie at `fraction` of the way, and in which parts each is seen.
     func orders(at fraction: Double) -> [(order: [Scene.Video], weight: Double)] {
@@ -103,8 +106,15 @@ private struct Path {
     private func seen(of order: [Scene.Video], _ scene: Scene, beside other: Scene) -> [Scene.Video] {
         order.enumerated().filter { index, video in
             guard scene.placement(of: video) == nil, other.placement(of: video) == .full else { return true }
-            return Placement.fill(order[(index + 1)...].compactMap(scene.placement(of:)))
+            return Placement.fill(order[(index + 1)...].compactMap { covering($0, in: scene) })
         }.map(\.element)
+    }
+
+    /// The placement of `video` in `scene` if it fills that place.
+    private func covering(_ video: Scene.Video, in scene: Scene) -> Placement? {
+        let placement = scene.placement(of: video)
+        guard let shape = placement?.shape, shape.fill < 1 else { return placement }
+        return shaped.contains(video) ? nil : placement
     }
 }
 
@@ -138,6 +148,8 @@ extension Placement {
     fileprivate var vanished: Placement {
         let middle = Rectangle(
             x: destination.x + destination.width / 2, y: destination.y + destination.height / 2, width: 0, height: 0)
-        return Placement(source: source, destination: middle)
+        var shape = shape
+        shape?.area = middle
+        return Placement(source: source, destination: middle, shape: shape)
     }
 }

@@ -19,6 +19,14 @@ extension SceneLayout {
             self.init(x: corner.isRight ? far : near, y: corner.isLow ? far : near, width: width)
         }
 
+        /// How a source of another shape stands in it: all of it is seen, towards the corner that it is near to.
+        var shape: Placement.Shape {
+            let way = 1 - width - 2 * Corner.margin
+            func part(_ start: Double) -> Double { way > 0 ? min(1, max(0, (start - Corner.margin) / way)) : 0.5 }
+            return Placement.Shape(
+                area: .init(x: x, y: y, width: width, height: width), across: part(x), down: part(y))
+        }
+
         /// What people say of its place: a corner, or `x` and `y`, where the other one is as usual. Throws where that is both.
         package init(corner: Corner?, x: Double?, y: Double?, width: Double?) throws(Fault) {
             guard let corner else {

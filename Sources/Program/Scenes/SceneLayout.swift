@@ -118,6 +118,7 @@ package struct SceneLayout: Sendable, Codable, Equatable {
         switch layout {
         case .slate: return []
         case .single: return [.full]
+        case .grid where sources.count == 1: return [.full]
         case .pip:
             let inset = inset ?? .standard
             return [
@@ -125,17 +126,19 @@ package struct SceneLayout: Sendable, Codable, Equatable {
                 Placement(
                     destination: .init(x: inset.x, y: inset.y, width: inset.width, height: inset.width),
                     cornerRadius: Self.radius,
-                    border: .init(width: Self.border, color: PixelColor(.white, in: color))),
+                    border: .init(width: Self.border, color: PixelColor(.white, in: color)), shape: inset.shape),
             ]
         case .splitHorizontal: return (0..<2).map { .part($0, of: 2, horizontal: true, fits: fits) }
         case .splitVertical: return (0..<2).map { .part($0, of: 2, horizontal: false, fits: fits) }
         case .grid:
-            let columns = sources.count <= 1 ? 1 : sources.count <= 4 ? 2 : 3
+            let columns = sources.count <= 4 ? 2 : 3
             let rows = (sources.count + columns - 1) / columns
             return sources.indices.map { index in
                 // Cells have the frame's shape, and rows that lack are bars above and below.
                 var place = Placement.cell(index, columns: columns, rows: columns)
-                place.destination.y += Double(columns - rows) / Double(2 * columns)
+                let lack = Double(columns - rows) / Double(2 * columns)
+                place.destination.y += lack
+                place.shape?.area.y += lack
                 return place
             }
         }

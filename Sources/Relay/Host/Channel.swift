@@ -150,7 +150,7 @@ final class Channel: Sendable {
         let (recording, clips) = (recordings.status, clips.status)
         var status = program.status
         status.outputs = outputs.statuses
-        status.recorder = recording.recorder
+        (status.recorder, status.clipsRecorder) = (recording.recorder, clips.recorder)
         // Where nothing but clips is recorded, that is what the disk and the remote are for.
         status.storage = recording.storage ?? clips.storage
         status.retention = recording.retention ?? clips.retention

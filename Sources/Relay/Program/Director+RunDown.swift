@@ -16,59 +16,6 @@ struct RunDownPlaying: Sendable {
     let logger: Logger
 }
 
-/// What is remembered of a run-down while its channel is closed.
-struct RunDownMemory {
-    let runDown: RunDown
-    /// The one that the configuration named.
-    let configured: RunDown?
-    /// The segment that was under way, or held; nil where none was.
-    let segment: Int?
-    let isHeld: Bool
-    /// Whether something else was on air.
-    let isCutAway: Bool
-}
-
-/// A run-down that is loaded: its player, and the files that are open for it.
-struct RunDownDesk {
-    var player: RunDownPlayer
-    var clips: [RunDownPlayer.ClipID: RunDownClip] = [:]
-    /// Files of the run-down before, one of which may be on air.
-    var former: [RunDownClip] = []
-    /// When none of them is seen any more; nil as long as nothing else came on air.
-    var formerEnd: FrameIndex?
-    /// What comes on air in their place.
-    var formerChange: FrameIndex?
-    /// The first frame that the player was not asked for.
-    var next: FrameIndex = 0
-
-    /// Tells the player what became of its files.
-    mutating func look() {
-        for (id, isStarted) in player.openClips {
-            guard let clip = clips[id] else { continue }
-            switch clip.condition {
-            case .opening: break
-            case .ready(let frames): if !isStarted { player.ready(id, frames: frames) }
-            case .failed(let reason): player.failed(id, reason)
-            }
-            if isStarted, let end = clip.end { player.ended(id, at: end, fault: clip.fault) }
-        }
-    }
-}
-
-extension RunDownDesk {
-    /// Something came on air at `frame`, by a transition of so many frames.
-    mutating func noteChange(at frame: FrameIndex, frames: Int64) {
-        if !former.isEmpty, formerEnd == nil { (formerEnd, formerChange) = (frame + frames + 1, frame) }
-    }
-
-    /// The files of the run-down before that are not seen any more.
-    mutating func takeFormer(by frame: FrameIndex) -> [RunDownClip] {
-        guard let formerEnd, formerEnd <= frame else { return [] }
-        defer { (former, self.formerEnd, formerChange) = ([], nil, nil) }
-        return former
-    }
-}
-
 extension Director {
     /// Does what the run-down says of `frame`, which is made next. On the program's thread; before the program begins on any
     /// other.
@@ -173,19 +120,38 @@ extension Director {
 
     func runDownStatus(withSegments: Bool) -> RunDownStatus? {
         let frame = stage.nextFrame
-        return state.withLock { $0.desk?.player.status(at: frame, withSegments: withSegments) }
+        return state.withLock { state in
+            state.desk.map { desk in
+                desk.player.status(
+                    at: frame, withSegments: withSegments, lengths: desk.lengths?.known ?? [:])
+            }
+        }
     }
+
+    /// Why a segment was not as it should be, also when it has ended.
+    var runDownFailure: String? { state.withLock { $0.desk?.player.failure ?? $0.runDownFailure } }
 
     func loadRunDown(_ text: String) throws(ControlFailure) {
         let known = RunDownReader.Known(
             sources: sources.map(\.name), scenes: scenes, overlays: overlays.all.map(\.name),
             stingers: stingers.map(\.name))
         let files = RunDownFiles(directory: playing.directory ?? "/var/empty", isConfined: true)
+        let runDown: RunDown
         do throws(ConfigurationFailure) {
-            load(try RunDownReader.read(text, name: "rundown", known: known, files: files))
+            runDown = try RunDownReader.read(text, name: "rundown", known: known, files: files)
         } catch {
             throw ControlFailure(.unusable, error.lines[0], errors: error.lines)
         }
+        if let fault = stingerFault(in: runDown) { throw ControlFailure(.unusable, fault, errors: [fault]) }
+        load(runDown)
+    }
+
+    /// Where a stinger of `runDown` does not fit, and why; nil if each does.
+    func stingerFault(in runDown: RunDown) -> String? {
+        for segment in timed(runDown).segments {
+            if let place = segment.stingerPlace, let fault = segment.faultOfChange { return "\(place): \(fault)" }
+        }
+        return nil
     }
 
     /// Puts a run-down in the place of the one that is there, whose files are let go when something else is on air.
@@ -194,7 +160,9 @@ extension Director {
             if isConfigured { state.configured = runDown }
             let runDown = timed(runDown)
             let old = state.desk
+            old?.lengths?.stop()
             var desk = RunDownDesk(player: RunDownPlayer(runDown, rate: format.frameRate))
+            if !playing.isRendered { desk.lengths = RunDownLengths(of: runDown, logger: playing.logger) }
             desk.former = (old?.former ?? []) + (old?.clips.values.map(\.self) ?? [])
             // What an operator will put on air then is no less a cut.
             let next = stage.nextFrame
@@ -295,6 +263,8 @@ extension Director {
     func endRunDown() {
         let clips = state.withLock { state in
             defer { state.desk = nil }
+            state.desk?.lengths?.stop()
+            state.runDownFailure = state.desk?.player.failure ?? state.runDownFailure
             return state.desk.map { $0.former + $0.clips.values } ?? []
         }
         for clip in clips { clip.stop() }

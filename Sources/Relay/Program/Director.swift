@@ -73,6 +73,8 @@ final class Director: Sendable {
         var transition = TransitionRequest(.fade)
         /// The run-down that is loaded, and the one that the configuration names.
         var desk: RunDownDesk?
+        /// Why a segment of the one that has ended was not as it should be.
+        var runDownFailure: String?
         var configured: RunDown?
         var told: Told?
     }

@@ -84,6 +84,10 @@ final class StudioInputs: ProgramInputs {
             inputs.spareUnless { [weak director] in director?.isWanted(source.name, orHeard: heard) ?? true }
         }
         guard let runDown = configuration.runDown else { return }
+        if let fault = director.stingerFault(in: runDown) {
+            stop()
+            throw RelayFailure(.usage, "--rundown: \(fault)")
+        }
         director.load(runDown, isConfigured: true)
         do throws(ControlFailure) {
             try director.beginRunDown(patience: Self.patience)

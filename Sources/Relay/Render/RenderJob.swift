@@ -85,7 +85,7 @@ final class RenderJob {
     }
 
     /// Why a segment is not as it should be.
-    private var fault: String? { channel.director?.runDownStatus(withSegments: false)?.failure }
+    private var fault: String? { channel.director?.runDownFailure }
 
     private func check(_ status: ExitStatus) throws(RelayFailure) {
         if let failure = fault {

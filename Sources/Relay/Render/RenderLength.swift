@@ -15,13 +15,14 @@ struct RenderLength {
     init(_ configuration: ChannelConfiguration) throws(RelayFailure) {
         var total: Duration? = .zero
         let runDown = configuration.runDown
+        let rate = try Self.rate(configuration)
         for segment in runDown?.segments ?? [] {
             let file = try segment.clip.map { (clip) throws(RelayFailure) in try Self.length(of: clip, in: segment.name)
             }
             let length: Duration? =
                 switch segment.length {
                 case .time(let duration): duration
-                case .frames(let count): configuration.frameRate.map { $0.timeBase.duration(count) }
+                case .frames(let count): rate.map { $0.timeBase.duration(count) }
                 case .end: file ?? nil
                 case .take: try Self.endless("lasts until somebody says so", segment.name, configuration)
                 }
@@ -33,6 +34,27 @@ struct RenderLength {
         duration = configuration.duration.map { limit in total.map { min($0, limit) } ?? limit } ?? total
     }
 
+    /// The rate that frames are counted at: what the flags say, or that of the first input or, without one, of the first file.
+    /// Nil where nobody counts any.
+    private static func rate(_ configuration: ChannelConfiguration) throws(RelayFailure) -> FrameRate? {
+        let segments = configuration.runDown?.segments ?? []
+        guard segments.contains(where: \.isCounted) else { return nil }
+        if let rate = configuration.frameRate { return rate }
+        guard let input = configuration.sources.first?.input else {
+            let first = segments.first { $0.clip != nil }
+            return try first?.clip.map { clip throws(RelayFailure) in
+                try opened(clip, in: first?.name ?? "") { $1.frameRate }
+            }
+        }
+        do throws(IngestError) {
+            let source = try SourceOpener.open(input, options: IngestOptions(), logger: Logger(label: "relay"))
+            defer { source.stop() }
+            return source.description.video?.frameRate
+        } catch {
+            throw RelayFailure(.inputUnreadable, "\(error)")
+        }
+    }
+
     private static func endless(
         _ what: String, _ name: String, _ configuration: ChannelConfiguration
     ) throws(RelayFailure) -> Duration? {
@@ -42,13 +64,26 @@ struct RenderLength {
 
     /// What is left of a file; nil if it does not say.
     private static func length(of clip: RunDown.Clip, in segment: String) throws(RelayFailure) -> Duration? {
+        try opened(clip, in: segment) { source, _ in source.description.duration.map { max(.zero, $0 - clip.start) } }
+    }
+
+    private static func opened<Value>(
+        _ clip: RunDown.Clip, in segment: String, _ read: (any MediaSource, VideoFormat) -> Value
+    ) throws(RelayFailure) -> Value {
         let logger = Logger(label: "relay")
         do {
-            let (source, _) = try RunDownClip.open(clip, opening: SourceOpening(logger: logger), logger: logger)
+            let (source, video) = try RunDownClip.open(clip, opening: SourceOpening(logger: logger), logger: logger)
             defer { source.stop() }
-            return source.description.duration.map { max(.zero, $0 - clip.start) }
+            return read(source, video)
         } catch {
             throw RelayFailure(.inputUnreadable, "\(segment): \(error)")
         }
+    }
+}
+
+extension RunDown.Segment {
+    /// Whether its length is a number of frames.
+    fileprivate var isCounted: Bool {
+        if case .frames = length { true } else { false }
     }
 }

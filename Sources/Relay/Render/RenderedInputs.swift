@@ -76,6 +76,10 @@ final class RenderedInputs: ProgramInputs {
             playing: RunDownPlaying(isRendered: true, clock: clock, logger: logger))
         self.director = director
         guard let runDown = configuration.runDown else { return }
+        if let fault = director.stingerFault(in: runDown) {
+            stop()
+            throw RelayFailure(.usage, "--rundown: \(fault)")
+        }
         director.load(runDown)
         do {
             try director.beginRunDown(patience: .zero)

@@ -57,8 +57,12 @@ final class RunDownClip: Sendable {
 
     /// Why it was over before its end; nil where it was not.
     var fault: String? {
-        guard let status = state.withLock({ $0.source })?.status, status.state == .failed else { return nil }
-        return "\(clip.path.split(separator: "/").last ?? ""): \(status.lastError ?? "It cannot be read on.")"
+        guard let source = state.withLock({ $0.source }) else { return nil }
+        let (status, name) = (source.status, clip.path.split(separator: "/").last ?? "")
+        if status.state == .failed { return "\(name): \(status.lastError ?? "It cannot be read on.")" }
+        guard source.description.isCutOff else { return nil }
+        let length = source.description.duration.map { ": it was \(DurationText($0)) long" } ?? ""
+        return "\(name): The file is cut off\(length)."
     }
 
     /// The program frame behind its last one, once it is known.

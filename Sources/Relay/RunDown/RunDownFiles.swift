@@ -5,7 +5,7 @@ internal import Glibc
 /// Where the files lie that a run-down names.
 struct RunDownFiles: Sendable {
     /// Why a file cannot be taken, in a sentence.
-    struct Fault: Error, CustomStringConvertible {
+    struct Fault: Error, Equatable, CustomStringConvertible {
         let description: String
     }
 
@@ -16,22 +16,61 @@ struct RunDownFiles: Sendable {
 
     /// The real path of the file that is named `path`. Blocks on the disk. Throws where there is none that can be read.
     func resolve(_ path: String) throws(Fault) -> String {
-        let missing = Fault(description: "There is no file \(path) that can be read.")
-        guard !path.utf8.contains(0), let real = Self.real(path.hasPrefix("/") ? path : "\(directory)/\(path)") else {
-            throw missing
-        }
+        let place = path.hasPrefix("/") ? path : "\(directory)/\(path)"
+        guard !path.utf8.contains(0), let real = Self.real(place) else { throw missing(path, place) }
         if isConfined {
-            let root = Self.real(directory) ?? directory
-            guard real.hasPrefix(root.hasSuffix("/") ? root : root + "/") else {
+            guard isInside(real) else {
                 throw Fault(description: "The file \(path) is not in the directory that --rundown names.")
             }
         }
         var status = stat()
         // A pipe or a device would keep us waiting.
         guard stat(real, &status) == 0, status.st_mode & S_IFMT == S_IFREG, access(real, R_OK) == 0 else {
-            throw missing
+            throw missing(path, place)
         }
         return real
+    }
+
+    private func isInside(_ real: String) -> Bool {
+        let root = Self.real(directory) ?? directory
+        return real.hasPrefix(root.hasSuffix("/") ? root : root + "/")
+    }
+
+    /// Says that there is no such file, and what there is in its directory.
+    private func missing(_ path: String, _ place: String) -> Fault {
+        let text = "There is no file \(path) that can be read."
+        guard !path.utf8.contains(0), let end = place.lastIndex(of: "/"),
+            let folder = Self.real(String(place[...end])), !isConfined || isInside(folder + "/")
+        else {
+            return Fault(description: text)
+        }
+        let names = Self.videos(in: folder)
+        guard !names.isEmpty else { return Fault(description: text) }
+        let more = names.count > Self.mostNames ? " and others" : ""
+        let told = names.prefix(Self.mostNames).joined(separator: ", ")
+        return Fault(description: "\(text) There are \(told)\(more).")
+    }
+
+    /// How many names are told, and how many entries of a directory are looked at for them.
+    private static let (mostNames, mostEntries) = (5, 10_000)
+    private static let endings = ["mp4", "mov", "m4v", "mkv", "webm", "ts", "m2ts", "mts", "mpg", "mxf", "avi", "flv"]
+
+    /// The names of video files, in order; blocks on the disk.
+    private static func videos(in folder: String) -> [String] {
+        guard let stream = opendir(folder) else { return [] }
+        defer { closedir(stream) }
+        var names: [String] = []
+        for _ in 0..<mostEntries {
+            guard let entry = readdir(stream) else { break }
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { field in
+                field.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            guard !name.hasPrefix("."), let ending = name.split(separator: ".").last?.lowercased(),
+                endings.contains(ending), !name.contains(where: \.isNewline)
+            else { continue }
+            names.append(name)
+        }
+        return names.sorted()
     }
 
     private static func real(_ path: String) -> String? {

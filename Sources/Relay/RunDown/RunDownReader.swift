@@ -26,18 +26,22 @@ struct RunDownReader: NodeReader {
 
     let known: Known
     let files: RunDownFiles
+    /// What people call it.
+    private let path: String
     var faults: [ConfigurationFailure.Fault] = []
     private var audio = RunDown.Audio.standard
     private var change = RunDown.Change.cut
 
-    private init(known: Known, files: RunDownFiles) { (self.known, self.files) = (known, files) }
+    private init(path: String, known: Known, files: RunDownFiles) {
+        (self.path, self.known, self.files) = (path, known, files)
+    }
 
     /// Reads `text`, which people call `name`. Blocks on the disk: each of its files is looked at. Throws all that is wrong
     /// with it.
     static func read(
         _ text: String, name: String, known: Known, files: RunDownFiles
     ) throws(ConfigurationFailure) -> RunDown {
-        var reader = RunDownReader(known: known, files: files)
+        var reader = RunDownReader(path: name, known: known, files: files)
         let runDown = reader.read(try ConfigurationNode(parsing: text, path: name), name)
         guard reader.faults.isEmpty else {
             let first = ConfigurationMark(line: 0, column: 0)
@@ -138,6 +142,10 @@ extension RunDownReader {
             length: said.length ?? (said.file == nil ? .take : .end))
         (segment.every, segment.order) = (said.every, said.order ?? .listed)
         (segment.change, segment.audio) = (said.change ?? change, said.audio ?? audio)
+        if segment.change.stinger != nil {
+            let mark = said.marks["transition"] ?? node.mark
+            segment.stingerPlace = "\(path):\(mark.line):\(mark.column): \(key).transition"
+        }
         guard let found = segment.fault(sources: known.sources) else { return segment }
         let stands = ["scene": ["switch", "source", "file"], "duration": ["frames"], "every": ["switch"]]
         let others = stands[found.key] ?? []

@@ -20,10 +20,12 @@ struct StatusBlock {
     /// Seconds between the two.
     let interval: Double
 
-    /// One line for the program, one for each rendition and output, one for the recording and for that of each source, and one for uploads.
+    /// One line for the program, one for each rendition and output, one for the recording, for what is recorded for clips
+    /// alone and for that of each source, and one for uploads.
     var lines: [String] {
         [program] + (now.renditions ?? []).map(rendition) + now.outputs.map(output) + (recording.map { [$0] } ?? [])
-            + (now.sourceRecordings ?? []).map(sourceRecording) + (upload.map { [$0] } ?? [])
+            + (clips.map { [$0] } ?? []) + (now.sourceRecordings ?? []).map(sourceRecording)
+            + (upload.map { [$0] } ?? [])
     }
 
     /// All of it in one line.
@@ -168,6 +170,15 @@ struct StatusBlock {
         if let retention = now.retention {
             parts.append("keeps \(retention.files) files, \(ByteSize(bytes: retention.bytes))")
         }
+        if let reason = recorder.suspension ?? (recorder.state == .failed ? recorder.lastError : nil) {
+            parts.append(reason)
+        }
+        return parts.joined(separator: "  ")
+    }
+
+    private var clips: String? {
+        guard let recorder = now.clipsRecorder, recorder.state != .stopped else { return nil }
+        var parts = [Self.padded("clips", 8), Self.padded(recorder.state.rawValue, 11)]
         if let reason = recorder.suspension ?? (recorder.state == .failed ? recorder.lastError : nil) {
             parts.append(reason)
         }

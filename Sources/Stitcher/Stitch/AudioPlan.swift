@@ -93,9 +93,11 @@ struct AudioPlan: Equatable {
     /// Samples by which two pieces of one recording may seem to be apart because their times were rounded.
     private static let rounding: Int64 = 2
 
-    /// The audio of the clips of `plan`; nil if it has none. `window` says how a packet of a source was cut out.
+    /// The audio of the clips of `plan`; nil if it has none. `window` says how a packet of a source was cut out, and at `torn`
+    /// new packets are known not to meet copied ones.
     init?(
         _ plan: StitchPlan, _ clips: [StitchClip], _ sources: [StitchSource], _ mode: StitchAudio = .automatic,
+        torn: Set<AudioSeam> = [],
         window: @escaping (_ source: Int, _ packet: Int) -> AACWindow? = { _, _ in nil }
     ) {
         guard let format = plan.audio else { return nil }
@@ -106,7 +108,8 @@ struct AudioPlan: Equatable {
             mode: mode, rate: Int64(format.sampleRate), frame: frame.rescale(1, to: sample),
             margin: half + AudioGrid.step,
             isSeam: { clip, packet in
-                guard let before = window(plan.clips[clip].source, packet - 1),
+                guard !torn.contains(AudioSeam(clip: clip, packet: packet)),
+                    let before = window(plan.clips[clip].source, packet - 1),
                     let after = window(plan.clips[clip].source, packet)
                 else { return false }
                 return before.isLong && before.isKaiser && after.isLong

@@ -138,7 +138,7 @@ extension AudioWriter {
         let isLast = span == plan.spans.count - 1
         guard range.lowerBound < sample else { return false }
         let encoder = try self.encoder ?? begin(range)
-        let isBridge = !isLast && Int64(range.count) < format.timeBase.ticks(Self.bridge)
+        let isBridge = !isLast && Self.isBridge(range, format)
         while !isLast || fed < plan.count {
             if !isBridge, fed >= sample { return false }
             let end = isLast ? min(fed + Self.step, plan.count) : fed + Self.step
@@ -152,10 +152,22 @@ extension AudioWriter {
         return true
     }
 
+    /// Whether new packets for `range` between copied ones are made at once.
+    static func isBridge(_ range: Range<Int64>, _ format: AudioFormat) -> Bool {
+        Int64(range.count) < format.timeBase.ticks(bridge)
+    }
+
+    /// Begins a session of `encoder` for `range`, which nothing is before if it `isFirst`, and returns the sample from which on it
+    /// is to be fed.
+    static func start(of range: Range<Int64>, _ encoder: AACEncoder, isFirst: Bool) -> Int64 {
+        let start = range.lowerBound + Int64(encoder.priming) - (isFirst ? 0 : preroll * AudioGrid.step)
+        encoder.begin(at: start)
+        return start
+    }
+
     private func begin(_ range: Range<Int64>) throws -> AACEncoder {
         let encoder = try AACEncoder(format: format, bitrate: bitrate)
-        fed = range.lowerBound + Int64(encoder.priming) - (span == 0 ? 0 : Self.preroll * AudioGrid.step)
-        encoder.begin(at: fed)
+        fed = Self.start(of: range, encoder, isFirst: span == 0)
         (self.encoder, encoded) = (encoder, encoder.description)
         return encoder
     }

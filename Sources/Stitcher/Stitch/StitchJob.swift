@@ -31,7 +31,7 @@ package struct StitchReport: Sendable, Codable, Equatable {
 
 /// Makes one file of many: looks at all of them, plans, and does it.
 package struct StitchJob {
-    private let request: StitchRequest
+    let request: StitchRequest
     /// What the clips are made of, by their numbers.
     package let sources: [StitchSource]
     /// What will be done.
@@ -72,9 +72,26 @@ package struct StitchJob {
                 "\(self.sources[clip].name) is HDR, which this machine's libavfilter cannot make what others are: it lacks "
                     + "zscale or tonemap.")
         }
-        let windows = AACWindows(self.sources)
-        heard = AudioPlan(plan, ordered.clips, self.sources, ordered.settings.audio, window: windows.window)
+        heard = try Self.heard(plan, ordered, self.sources, isCancelled: isCancelled)
         self.plan = plan
+    }
+
+    /// What is heard, with copied packets as far as new ones meet them.
+    private static func heard(
+        _ plan: StitchPlan, _ request: StitchRequest, _ sources: [StitchSource], isCancelled: () -> Bool
+    ) throws(ClipFailure) -> AudioPlan? {
+        guard let format = plan.audio else { return nil }
+        let (windows, settings) = (AACWindows(sources), request.settings)
+        let trial = AudioSeamTrial(format: format, sources: sources, bitrate: settings.encoder.audioBitrate)
+        do {
+            return try trial.tried(
+                { AudioPlan(plan, request.clips, sources, settings.audio, torn: $0, window: windows.window) },
+                isCancelled: isCancelled)
+        } catch let failure as ClipFailure {
+            throw failure
+        } catch {
+            throw ClipFailure("\(error)")
+        }
     }
 
     /// Those of `clips` that have frames, or must have, and their numbers.
@@ -151,14 +168,14 @@ package struct StitchJob {
     }
 
     /// More than the tables can take: for each frame its size, its place among the keyframes, a change of order and, at joins, of
-    /// duration; for each packet of audio its size; and for each of either a chunk of its own, and that it is another than
-    /// before.
+    /// duration; for each packet of audio its size; for each of either a chunk of its own, and that it is another than before;
+    /// and for each chapter its size and duration.
     private var tableBytes: Int64 {
         let frames = Int64(plan.frameCount)
         let packets = (plan.audio?.timeBase).map { base in
             plan.video.frameRate.timeBase.rescale(frames, to: base) / 1024 + 4
         }
-        return (64 << 10) + frames * 36 + Int64(plan.clips.count) * 16 + (packets ?? 0) * 24
+        return (64 << 10) + frames * 36 + Int64(plan.clips.count) * 28 + (packets ?? 0) * 24
     }
 
     /// Makes the file. `progress` is told frames; `isCancelled` is asked often.
@@ -231,7 +248,9 @@ package struct StitchJob {
         let (base, ticks) = (plan.audio?.timeBase ?? .milliseconds, TimeBase(1, Int32(clamping: timescale)))
         let moves = heard?.moves.map { base.rescale($0, to: ticks) } ?? []
         let frames = try video.track(timescale: timescale, moves: moves)
-        let movie = ClipMovie(video: frames, audio: track, layout: layout)
+        let texts = try chapterTrack(in: file, like: frames, timescale: timescale)
+        if texts != nil { layout.tracks.append(ChapterTrack.track(timescale: timescale)) }
+        let movie = ClipMovie(video: frames, audio: track, chapters: texts, layout: layout)
         guard request.form == .fragmented else { return try file.finish(movie) }
         try file.finishInFragments(movie, video: frames, audio: track, isCancelled: isCancelled)
     }
@@ -239,24 +258,6 @@ package struct StitchJob {
     /// Clips some of whose frames are copied.
     private var copiedClips: Set<Int> {
         Set(plan.parts.compactMap { if case .copied(let clip, _) = $0 { clip } else { nil } })
-    }
-
-    /// One for each clip, if there are several.
-    private var chapters: [Chapter] {
-        guard plan.clips.count > 1 else { return [] }
-        return zip(plan.clips, request.clips).map { planned, clip in
-            Chapter(
-                start: plan.video.frameRate.timeBase.rescale(Int64(planned.place), to: .nanoseconds)
-                    + move(of: planned.source).inNanoseconds,
-                title: clip.title ?? Self.name(of: clip.path))
-        }
-    }
-
-    /// A file's name without its directory and its ending.
-    private static func name(of path: String) -> String {
-        let name = path.split(separator: "/").last ?? ""
-        let dot = name.lastIndex(of: ".") ?? name.endIndex
-        return String(dot == name.startIndex ? name : name[..<dot])
     }
 
     private var report: StitchReport {

@@ -147,6 +147,28 @@ struct RunDownPlayerTests {
         #expect((Int64(0)..<9).allSatisfy { two.view($0) != two.view($0 + 1) })
     }
 
+    @Test("An order of chance begins with another view than was on air, round after round and from segment to segment")
+    func seams() throws {
+        var several = seconds("several", 3)
+        (several.views, several.order) = (["x", "y", "z", "a"].map(view), .random)
+        several.every = .seconds(1)
+        var deck = try deck([segment("a", .time(.seconds(1))), several, several], loops: true)
+        deck.run(to: 7000)
+        let names = deck.shown.map { $0.split(separator: " ")[1] }
+        #expect(names.count == 280)
+        // What is listed comes as it is listed.
+        let twice = zip(names, names.dropFirst()).enumerated().filter { $1.0 == $1.1 && ($0 + 1) % 7 != 0 }
+        #expect(twice.isEmpty, "\(twice)")
+        for seed in 0..<20 {
+            let two = RunDownOrder(count: 2, seed: UInt64(seed), seen: 1)
+            #expect((Int64(0)..<4).map { two.view($0) } == [0, 1, 0, 1])
+            let three = RunDownOrder(count: 3, seed: UInt64(seed), seen: 2)
+            let order = (Int64(0)..<60).map { three.view($0) }
+            #expect(order[0] != 2 && zip(order, order.dropFirst()).allSatisfy { $0 != $1 })
+            for round in stride(from: 0, to: 60, by: 3) { #expect(Set(order[round..<round + 3]).count == 3) }
+        }
+    }
+
     @Test("A segment that lasts until take goes on at the next frame, and the next one is counted from there")
     func take() throws {
         var deck = try deck([segment("a", .take), seconds("b", 1), segment("c", .take)])
@@ -416,6 +438,20 @@ struct RunDownPlayerTests {
         status = deck.player.status(at: 51)
         #expect(status.current?.remainingSeconds == 99.0 / 25 && status.next?.frame == nil)
         #expect(status.state == .running && status.rounds == 0 && status.segments?.count == 3)
+    }
+
+    @Test("Files that are still to come are counted by how long they are, from where they begin")
+    func lengths() throws {
+        var deck = try deck([
+            seconds("a", 2), file("b", .end, start: .seconds(3)), segment("c", .frames(50)), file("b", .end),
+        ])
+        deck.run(to: 26)
+        #expect(deck.player.status(at: 25).remainingSeconds == nil)
+        let status = deck.player.status(at: 25, lengths: ["b": .seconds(10)])
+        // 1 s of the first, 7 of the file's 10 s, 50 frames, and the whole file.
+        #expect(status.remainingSeconds == 20)
+        #expect(status.segments?.map(\.seconds) == [2, 7, 2, 10])
+        #expect(status.segments?.map(\.until) == [nil, "end", nil, "end"])
     }
 
     @Test("A segment that cannot be is refused with what there is")

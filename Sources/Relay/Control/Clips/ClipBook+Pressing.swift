@@ -169,7 +169,7 @@ extension ClipBook {
     private func goesOn() -> Bool {
         let now = (try? look()) ?? (try? source.recorded()) ?? []
         let recorded = now.first(where: \.isForClips)
-        return commands.withLock { commands in
+        let goesOn = commands.withLock { commands in
             // One that is still without its first frame is for nobody but who is asking now.
             let isNeeded = recorded.map { recorded in
                 state.withLock { $0.machine.needs(recorded.program.run, isRecorded: recorded.refusal == nil) }
@@ -177,6 +177,19 @@ extension ClipBook {
             if commands > 0 || isNeeded ?? false { return true }
             source.end()
             return false
+        }
+        if !goesOn, let run = recorded?.program.run { discardLater(run) }
+        return goesOn
+    }
+
+    /// How often it is looked whether files can be discarded: the recorder closes them, and an upload may be under way.
+    private static let discardLooks = 20
+
+    /// Discards what was recorded for clips alone, if there is none in it, when the recorder has closed it.
+    private func discardLater(_ run: String, looks: Int = discardLooks) {
+        queue.asyncAfter(deadline: .now() + Self.lookInterval) { [self] in
+            guard looks > 0, !state.withLock({ $0.machine.clips.contains { $0.run == run } }) else { return }
+            if (try? archive.discard(run: run)) != true { discardLater(run, looks: looks - 1) }
         }
     }
 

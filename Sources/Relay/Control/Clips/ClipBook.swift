@@ -53,12 +53,15 @@ final class ClipBook: ControlledClips {
     let commands = Mutex(0)
     /// Begins what is recorded for clips alone, once, and looks whether that is still needed.
     let queue: DispatchQueue
+    /// Reads files of clips, for which nobody waits.
+    let measuring: DispatchQueue
 
     /// The clips of what is in `archive`. Nothing is read yet.
     init(_ archive: ChannelArchive, of source: Source) {
         (self.archive, self.source) = (archive, source)
         writer = ClipWriter(archive)
         queue = DispatchQueue(label: "relay.replay.\(archive.channel)", qos: .utility)
+        measuring = DispatchQueue(label: "relay.measure.\(archive.channel)", qos: .utility)
     }
 
     // MARK: Looking
@@ -95,13 +98,15 @@ extension ClipBook {
     func look() throws(ControlFailure) -> [Recorded] {
         let now = (try? source.recorded()) ?? []
         try load()
-        state.withLock { state in
-            for recorded in now {
-                let changed = state.machine.complete(
+        let complete = state.withLock { state -> [String] in
+            let changed = now.flatMap { recorded in
+                state.machine.complete(
                     recorded.program, recordedUpTo: recorded.end, isSuspended: recorded.isSuspended)
-                for id in changed { writer.note(state.row(id, channel: archive.channel)) }
             }
+            for id in changed { writer.note(state.row(id, channel: archive.channel)) }
+            return changed.filter { state.machine.clip($0)?.isComplete ?? false }
         }
+        measureLater(complete)
         let over = state.withLock { $0.machine.openRuns }.subtracting(now.map(\.program.run))
         guard !over.isEmpty, let directory = try archive.directory() else { return now }
         // A recorder may still be closing its last file.
@@ -112,15 +117,16 @@ extension ClipBook {
     /// The run is over: its clips end with the last frame that is recorded.
     private func close(_ run: String) throws(ControlFailure) {
         let files = try archive.files(ofRun: run)
-        state.withLock { state in
+        let closed = state.withLock { state -> [String] in
             let end = files.map(\.program.upperBound).max() ?? 0
             let rate = state.machine.clips.first { $0.run == run }.flatMap { state.details[$0.id]?.rate }
             // Without a clip there may still be releases that wait for their presses.
             let frame = rate.map { TimeBase.nanoseconds.rescale(end, to: $0.timeBase) } ?? 0
-            for id in state.machine.close(run: run, at: frame) {
-                writer.note(state.row(id, channel: archive.channel))
-            }
+            let closed = state.machine.close(run: run, at: frame)
+            for id in closed { writer.note(state.row(id, channel: archive.channel)) }
+            return closed
         }
+        measureLater(closed)
     }
 
     /// Finds out which clips that hold their files no more have lost all of them, unless that was looked at shortly before.
@@ -231,7 +237,7 @@ extension ClipBook {
         }
     }
 
-    private func row(_ id: String) -> CatalogueClip? { state.withLock { $0.row(id, channel: archive.channel) } }
+    func row(_ id: String) -> CatalogueClip? { state.withLock { $0.row(id, channel: archive.channel) } }
 
     func project() throws(ControlFailure) -> String {
         try look()
@@ -239,7 +245,7 @@ extension ClipBook {
             state.machine.clips.compactMap { state.row($0.id, channel: archive.channel) }
         }.sorted { ($0.start, $0.id) < ($1.start, $1.id) }
         let files = try archive.files(ofRuns: Set(rows.map(\.clip.run)))
-        return ClipProject(channel: archive.name).text(rows, files: files)
+        return ClipProject(channel: archive.name, fit: try fitting()).text(rows, files: files)
     }
 
     func project(_ parts: [ClipPart]) throws(ControlFailure) -> String {
@@ -252,7 +258,7 @@ extension ClipBook {
             items.append(item)
         }
         let files = try archive.files(ofRuns: Set(items.map(\.clip.clip.run)))
-        return ClipProject(channel: archive.name).text(items, in: "their order", files: files)
+        return ClipProject(channel: archive.name, fit: try fitting()).text(items, in: "their order", files: files)
     }
 }
 

@@ -11,6 +11,8 @@ internal import Program
 struct ClipProject {
     /// The channel, for people.
     let channel: String
+    /// Puts a piece on the frames of its file.
+    var fit: (Piece) -> Piece = { $0 }
 
     /// A clip in its place.
     struct Item {
@@ -44,7 +46,7 @@ struct ClipProject {
                 let why = clip.clip.end == nil ? "is running" : "is not recorded any more"
                 lines.append("  # \(Self.plain(name)) \(why).")
             }
-            for (index, piece) in pieces.enumerated() {
+            for (index, piece) in pieces.map(fit).enumerated() {
                 lines.append("  - name: \(Self.quoted(name))")
                 lines.append("    file: \(Self.quoted(piece.file))")
                 lines.append("    in: \(Self.seconds(piece.start))s")

@@ -124,6 +124,27 @@ extension ChannelArchive {
         return DeletionResult(deleted: deleted)
     }
 
+    /// Deletes the files of `run` against which nothing speaks, when its recorder is done with them and the catalogue knows
+    /// them. Whether there were any.
+    func discard(run: String) throws(ControlFailure) -> Bool {
+        guard let directory = try directory(), !directory.livingRuns().contains(run) else { return false }
+        return try telling {
+            let objections = Objections(directory, channel: channel)
+            let files = try ledger(directory).kept().filter {
+                $0.run == run && objections.reason(against: $0.name, isOpen: false) == nil
+            }
+            var deleted: [String] = []
+            for file in files where try directory.delete(recording: file.name, of: channel) {
+                deleted.append(file.name)
+                logger.notice(
+                    "a file that was recorded for clips is discarded: no clip lies in it",
+                    metadata: ["segment": "\(file.name)"])
+            }
+            try ledger(directory).noteDeletions(of: deleted)
+            return !deleted.isEmpty
+        }
+    }
+
     /// What speaks against deleting files.
     private struct Objections {
         let directory: RecordDirectory

@@ -10,7 +10,7 @@ internal import Media
 /// A frame that was asked for.
 struct ThumbnailKey: Hashable {
     let file: ChannelArchive.MapKey
-    /// Where the keyframe lies in the file.
+    /// Where the frame's bytes lie in the file.
     let place: Int64
     let width: Int
 }
@@ -21,38 +21,94 @@ extension ChannelArchive {
     /// How long somebody waits for a turn.
     private static let patience = DispatchTimeInterval.seconds(8)
     private static let largestFrame = 16 << 20
+    /// So many frames are decoded for one: a GOP of 10 s at 60 frames a second.
+    private static let mostDecoded = 600
+    /// Nanoseconds by which a frame's time may be off that somebody sums up of milliseconds.
+    private static let rounding: Int64 = 3_000_000
 
     func thumbnail(
-        of id: String, at seconds: Double, width: Int
+        of id: String, at seconds: Double, width: Int, isExact: Bool
     ) throws(ControlFailure) -> (bytes: [UInt8], isLasting: Bool) {
         let (_, file) = try file(id)
         guard !file.isStream else {
             throw ControlFailure(.unusable, "Of MPEG-TS recordings there are no thumbnails.")
         }
         return try telling {
-            let map = try map(file)
             let time = Int64(seconds * 1e9)
-            let keyframes = map.fragments.lazy.compactMap(\.keyframe)
-            guard let track = map.layout.tracks.first(where: { $0.kind == .video }),
-                let keyframe = keyframes.last(where: { $0.time <= time }) ?? keyframes.first
-            else { throw ControlFailure(.notFound, "The recording has no frame that could be shown.") }
-            let key = ThumbnailKey(
-                file: MapKey(name: file.closedName, number: try file.descriptor.stamp().number),
-                place: keyframe.bytes.lowerBound, width: width)
-            if let known = thumbnails[key] { return (known, !file.isOpen) }
-            guard keyframe.bytes.count <= Self.largestFrame else {
-                throw ControlFailure(.unusable, "The frame is too large.")
-            }
-            guard Self.turns.wait(timeout: .now() + Self.patience) == .success else {
-                throw ControlFailure(.unavailable, "Too many thumbnails are being made. Try again.")
-            }
-            defer { Self.turns.signal() }
+            let bytes = try isExact ? frame(of: file, at: time, width) : keyframe(of: file, at: time, width)
+            return (bytes, !file.isOpen)
+        }
+    }
+
+    /// The keyframe of `file` before `time`, in nanoseconds.
+    private func keyframe(of file: OpenFile, at time: Int64, _ width: Int) throws -> [UInt8] {
+        let map = try map(file)
+        let keyframes = map.fragments.lazy.compactMap(\.keyframe)
+        guard let track = map.layout.tracks.first(where: { $0.kind == .video }),
+            let keyframe = keyframes.last(where: { $0.time <= time }) ?? keyframes.first
+        else { throw Self.noFrame }
+        return try made(of: file, at: keyframe.bytes.lowerBound, width) {
+            guard keyframe.bytes.count <= Self.largestFrame else { throw Self.tooLarge }
             let bytes = try file.descriptor.read(at: keyframe.bytes.lowerBound, count: keyframe.bytes.count)
             let packet = EncodedPacket(
                 of: try track.video(), pts: 0, dts: 0, duration: 1, isKeyframe: true, payload: SharedBytes(bytes))
-            let made = try Snapshot.jpeg(of: packet, width: width)
-            thumbnails[key] = made
-            return (made, !file.isOpen)
+            return try Snapshot.jpeg(of: packet, width: width)
         }
     }
+
+    /// The frame of `file` that is on the screen at `time`, in nanoseconds: decoded from its keyframe on.
+    private func frame(of file: OpenFile, at time: Int64, _ width: Int) throws -> [UInt8] {
+        let index: SegmentIndex
+        do throws(SegmentReadFailure) {
+            index = try SegmentIndex.read(file.descriptor)
+        } catch {
+            throw ControlFailure(.unusable, "Of this recording keyframes alone can be shown: \(error).")
+        }
+        let samples = index.video.samples
+        let base = TimeBase(1, Int32(clamping: index.video.timescale))
+        let late = min(base.rescale(index.facts.leading.sampleDuration, to: .nanoseconds) / 2, Self.rounding)
+        let wanted = TimeBase.nanoseconds.rescale(time + late, to: base, rounding: .down)
+        let shown = samples.indices.filter { samples[$0].pts <= wanted }.max { samples[$0].pts < samples[$1].pts }
+        guard let target = shown ?? samples.indices.min(by: { samples[$0].pts < samples[$1].pts }),
+            let entry = samples[...target].lastIndex(where: \.isSync)
+        else { throw Self.noFrame }
+        guard target - entry < Self.mostDecoded else {
+            throw ControlFailure(.unusable, "The frame is too far behind its keyframe.")
+        }
+        return try made(of: file, at: samples[target].offset, width) {
+            let track = try index.video.layout.video()
+            var rest = samples[entry...target]
+            return try Snapshot.jpeg(of: track, at: samples[target].pts, width: width) {
+                try rest.popFirst().map { try packet($0, of: track, in: file) }
+            }
+        }
+    }
+
+    private func packet(
+        _ sample: IndexedSample, of track: TrackDescription, in file: OpenFile
+    ) throws -> EncodedPacket {
+        guard sample.size <= Self.largestFrame else { throw Self.tooLarge }
+        return EncodedPacket(
+            of: track, pts: sample.pts, dts: sample.dts, duration: sample.duration, isKeyframe: sample.isSync,
+            payload: SharedBytes(try file.descriptor.read(at: sample.offset, count: Int(sample.size))))
+    }
+
+    /// What is known of the frame at `place` of `file`, or what `make` makes of it when there is a turn.
+    private func made(
+        of file: OpenFile, at place: Int64, _ width: Int, _ make: () throws -> [UInt8]
+    ) throws -> [UInt8] {
+        let key = ThumbnailKey(
+            file: MapKey(name: file.closedName, number: try file.descriptor.stamp().number), place: place, width: width)
+        if let known = thumbnails[key] { return known }
+        guard Self.turns.wait(timeout: .now() + Self.patience) == .success else {
+            throw ControlFailure(.unavailable, "Too many thumbnails are being made. Try again.")
+        }
+        defer { Self.turns.signal() }
+        let made = try make()
+        thumbnails[key] = made
+        return made
+    }
+
+    private static let noFrame = ControlFailure(.notFound, "The recording has no frame that could be shown.")
+    private static let tooLarge = ControlFailure(.unusable, "The frame is too large.")
 }

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+internal import Program
+
+/// What is remembered of a run-down while its channel is closed.
+struct RunDownMemory {
+    let runDown: RunDown
+    /// The one that the configuration named.
+    let configured: RunDown?
+    /// The segment that was under way, or held; nil where none was.
+    let segment: Int?
+    let isHeld: Bool
+    /// Whether something else was on air.
+    let isCutAway: Bool
+}
+
+/// A run-down that is loaded: its player, and the files that are open for it.
+struct RunDownDesk {
+    var player: RunDownPlayer
+    var clips: [RunDownPlayer.ClipID: RunDownClip] = [:]
+    /// How long its files are; nil where nobody waits for its end.
+    var lengths: RunDownLengths?
+    /// Files of the run-down before, one of which may be on air.
+    var former: [RunDownClip] = []
+    /// When none of them is seen any more; nil as long as nothing else came on air.
+    var formerEnd: FrameIndex?
+    /// What comes on air in their place.
+    var formerChange: FrameIndex?
+    /// The first frame that the player was not asked for.
+    var next: FrameIndex = 0
+
+    /// Tells the player what became of its files.
+    mutating func look() {
+        for (id, isStarted) in player.openClips {
+            guard let clip = clips[id] else { continue }
+            switch clip.condition {
+            case .opening: break
+            case .ready(let frames): if !isStarted { player.ready(id, frames: frames) }
+            case .failed(let reason): player.failed(id, reason)
+            }
+            if isStarted, let end = clip.end { player.ended(id, at: end, fault: clip.fault) }
+        }
+    }
+}
+
+extension RunDownDesk {
+    /// Something came on air at `frame`, by a transition of so many frames.
+    mutating func noteChange(at frame: FrameIndex, frames: Int64) {
+        if !former.isEmpty, formerEnd == nil { (formerEnd, formerChange) = (frame + frames + 1, frame) }
+    }
+
+    /// The files of the run-down before that are not seen any more.
+    mutating func takeFormer(by frame: FrameIndex) -> [RunDownClip] {
+        guard let formerEnd, formerEnd <= frame else { return [] }
+        defer { (former, self.formerEnd, formerChange) = ([], nil, nil) }
+        return former
+    }
+}

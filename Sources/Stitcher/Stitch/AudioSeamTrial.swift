@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import MP4
+internal import Media
+
+/// A place in the audio of a clip where copied packets meet new ones.
+struct AudioSeam: Hashable {
+    let clip: Int
+    /// The packet of its file in front of which it lies.
+    let packet: Int
+}
+
+/// Codes new packets beside copied ones to see how the encoder cuts them out: where it chooses others than long windows, the
+/// halves of two packets do not complete each other, which is heard as a click. Used by one thread.
+struct AudioSeamTrial {
+    let format: AudioFormat
+    let sources: [StitchSource]
+    let bitrate: Int
+
+    /// Packets in front of the end of a long span that are coded to know the last: far more than an encoder looks back.
+    private static let reach: Int64 = 8
+
+    /// What `make` makes with the fewest seams excluded: first with none, then without those that did not hold.
+    func tried(_ make: (_ torn: Set<AudioSeam>) -> AudioPlan?, isCancelled: () -> Bool) throws -> AudioPlan? {
+        var torn: Set<AudioSeam> = []
+        var known: AudioPlan?
+        while let plan = make(torn) {
+            let new = try self.torn(plan, besides: known, isCancelled: isCancelled)
+            // What is always to be copied up to its end may be excluded in vain.
+            guard !torn.isSuperset(of: new) else { return plan }
+            torn.formUnion(new)
+            known = plan
+        }
+        return nil
+    }
+
+    /// The seams of `plan` that do not hold, but for those of spans that `known` has, too.
+    func torn(_ plan: AudioPlan, besides known: AudioPlan? = nil, isCancelled: () -> Bool) throws -> Set<AudioSeam> {
+        let done = known?.clips == plan.clips ? known?.spans ?? [] : []
+        var torn: Set<AudioSeam> = []
+        for (index, span) in plan.spans.enumerated() {
+            guard case .encoded(let range) = span, !done.contains(span) else { continue }
+            if isCancelled() { throw ClipFailure.stitchCancelled }
+            try look(at: range, index, of: plan, &torn)
+        }
+        return torn
+    }
+
+    private func look(at range: Range<Int64>, _ index: Int, of plan: AudioPlan, _ torn: inout Set<AudioSeam>) throws {
+        var (before, after): (AudioSeam?, AudioSeam?)
+        if index > 0, case .copied(let clip, let packets) = plan.spans[index - 1] {
+            before = AudioSeam(clip: clip, packet: packets.upperBound)
+        }
+        if index + 1 < plan.spans.count, case .copied(let clip, let packets) = plan.spans[index + 1] {
+            after = AudioSeam(clip: clip, packet: packets.lowerBound)
+        }
+        let step = AudioGrid.step
+        var mixer = AudioMixer(plan, format, sources)
+        // What is coded in one go is tried in one go, so that the same comes of it.
+        let isBridge = AudioWriter.isBridge(range, format)
+        let head = isBridge && after != nil ? range : range.lowerBound..<range.lowerBound + step
+        let tail = isBridge ? range : range.upperBound - Self.reach * step..<range.upperBound
+        var windows: [Int64: AACWindow] = [:]
+        if let before {
+            windows = try self.windows(head, isFirst: false, &mixer)
+            if !isLong(windows[range.lowerBound - step]) || !isLong(windows[range.lowerBound]) { torn.insert(before) }
+        }
+        if let after {
+            if head != tail || before == nil {
+                windows = try self.windows(tail, isFirst: isBridge && index == 0, &mixer)
+            }
+            if !isLong(windows[range.upperBound - step]) { torn.insert(after) }
+        }
+    }
+
+    private func isLong(_ window: AACWindow?) -> Bool { window?.isLong == true && window?.isKaiser == true }
+
+    /// The windows of new packets for `range`, and of those that the encoder makes before them, by the time of each.
+    private func windows(
+        _ range: Range<Int64>, isFirst: Bool, _ mixer: inout AudioMixer
+    ) throws -> [Int64: AACWindow] {
+        let encoder = try AACEncoder(format: format, bitrate: bitrate)
+        var fed = AudioWriter.start(of: range, encoder, isFirst: isFirst)
+        var (windows, end): ([Int64: AACWindow], Int64) = ([:], .min)
+        while end < range.upperBound {
+            for packet in try encoder.encode(try mixer.mix(fed..<fed + AudioGrid.step)) {
+                windows[packet.pts] = packet.payload.withUnsafeBytes {
+                    AACWindow(Array($0.prefix(Int(AACWindow.headerSize))))
+                }
+                end = packet.pts + AudioGrid.step
+            }
+            fed += AudioGrid.step
+        }
+        return windows
+    }
+}

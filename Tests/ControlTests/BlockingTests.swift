@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Testing
+
+@testable import Control
+
+@Suite("What blocks")
+struct BlockingTests {
+    @Test("Commands to clips have places of their own, which a disk that does not answer leaves free")
+    func places() async {
+        // So many look at recordings at a time; all others are refused.
+        let (most, asking) = (16, 40)
+        let gate = DispatchSemaphore(value: 0)
+        await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<asking {
+                group.addTask { (try? await Blocking.disk.run { gate.wait() }) != nil }
+            }
+            // Each of those that are let in waits, so these are all that are refused.
+            for _ in most..<asking {
+                let isLetIn = await group.next()
+                #expect(isLetIn == false)
+            }
+            await #expect(throws: ControlFailure.self) { try await Blocking.disk.run {} }
+            await #expect(throws: Never.self) { try await Blocking.clips.run {} }
+            for _ in 0..<most { gate.signal() }
+            let letIn = await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+            #expect(letIn == most)
+        }
+    }
+}
