@@ -6,6 +6,7 @@ import Foundation
 import Media
 import Program
 import Stitcher
+import TestSupport
 import Testing
 
 @testable import Relay
@@ -86,6 +87,22 @@ struct ClipTests {
                     transition: {type: fade, seconds: 0.500000}
 
                 """)
+    }
+
+    @Test("A transition in a project is read as it was asked for")
+    func projectTransition() throws {
+        let temporary = try TemporaryDirectory()
+        var (one, two) = (ClipProject.Item(clip("x", 30, 50)), ClipProject.Item(clip("y", 60, 80)))
+        one.transition = nil
+        let color = try #require(RGBColor("#0a64ff"))
+        two.transition = TransitionRequest(.dip, seconds: 0.5, easing: .inOut, color: color)
+        let text = ClipProject(channel: "main").text([one, two], in: "their order", files: ["a": [file("one.mp4", 0)]])
+        try temporary.write(Array(text.utf8), to: "show.yaml")
+        try temporary.write([1], to: "one.mp4")
+        let read = try StitchProject.read(temporary.path("show.yaml"), transition: nil)
+        #expect(
+            read.last?.transition
+                == StitchTransition(Transition(.dip, easing: .inOut), duration: .milliseconds(500), color: color))
     }
 
     @Test("Times that were rounded put no frame of a file beside a clip into it")
