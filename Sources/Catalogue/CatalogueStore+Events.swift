@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GRDB
+internal import Synchronization
 
 extension CatalogueStore {
     /// Of each channel and kind so many events are kept, the newest.
@@ -8,7 +9,7 @@ extension CatalogueStore {
     /// Scenes are kept as long as there are files of their time: so many at most, two months of one each five seconds.
     private static let mostScenes = 1_000_000
     /// How often they are counted, which takes a while where there are many.
-    private static let countsEach: Int64 = 256
+    private static let countsEach = 256
 
     /// Adds an event, and forgets those that are too many, and scenes of which no file is left.
     func put(_ event: CatalogueEvent) throws(CatalogueFailure) {
@@ -18,13 +19,22 @@ extension CatalogueStore {
             if isScene {
                 try database.execute(sql: Self.forgetScenes, arguments: [event.channel, event.channel, event.channel])
             }
-            guard !isScene || database.lastInsertedRowID % Self.countsEach == 0 else { return }
+            guard !isScene || isCounting(event.channel) else { return }
             try database.execute(
                 sql: Self.forgetOldestEvents,
                 arguments: [
                     event.channel, event.kind, event.channel, event.kind,
                     isScene ? Self.mostScenes : Self.mostEvents,
                 ])
+        }
+    }
+
+    /// Whether scenes of `channel` are counted with this one.
+    private func isCounting(_ channel: String) -> Bool {
+        scenes.withLock { scenes in
+            let before = scenes[channel, default: 0]
+            scenes[channel] = before + 1
+            return before.isMultiple(of: Self.countsEach)
         }
     }
 

@@ -3,6 +3,7 @@
 internal import Archive
 internal import GRDB
 internal import Glibc
+internal import Synchronization
 
 /// The SQLite database of a directory of recordings; the owner of its connection. Every call may block on the disk, and
 /// up to 5 s on another process that writes.
@@ -17,6 +18,8 @@ final class CatalogueStore: Sendable {
     let identity: [UInt64]
     /// Whether it is the file that was found in order before, and so was not looked at again.
     let wasChecked: Bool
+    /// Scenes that were added, by channel.
+    let scenes = Mutex<[String: Int]>([:])
 
     /// Opens the database of the directory, creating it if it is missing; what was uploaded is unknown then, which
     /// ``UploadMark`` says from before on. Looks whether it is in order, unless its

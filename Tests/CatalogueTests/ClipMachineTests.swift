@@ -140,6 +140,13 @@ import Testing
         #expect(try machine.start(.init(id: "x", at: 20), in: program(0..<30)).first == 20)
     }
 
+    @Test func `A release of before the press, in a program that is recorded no more, changes nothing`() throws {
+        var machine = ClipMachine()
+        _ = try machine.start(.init(id: "x", at: 100), in: program(0..<101))
+        #expect(machine.release("x", at: 20, FrameRate(25))?.end == nil)
+        #expect(machine.release("x", at: 150, FrameRate(25))?.end == 150)
+    }
+
     @Test func `A clip that nobody ends ends after an hour`() throws {
         var machine = ClipMachine()
         _ = try machine.start(.init(id: "x", at: 100), in: program(0..<101))

@@ -27,7 +27,7 @@ struct ClosedRequestTests {
     func inside() {
         #expect(
             refusal(#"{"scene":{"layout":"pip","sources":["a","b"],"inset":{"x":0,"y":0,"widht":0.5}}}"#)
-                == "There is no key scene.inset.widht. There are x, y, width.")
+                == "There is no key scene.inset.widht. There are corner, x, y, width.")
         #expect(refusal(#"{"transition":{"tpye":"fade"}}"#)?.hasPrefix("There is no key transition.tpye. ") == true)
         #expect(refusal(#"{"layout":"single","sources":["a"]}"#)?.hasPrefix("There is no key ") == true)
     }
@@ -37,6 +37,7 @@ struct ClosedRequestTests {
         arguments: [
             #"{"scene":"cam2"}"#, #"{"transition":{"type":"fade","seconds":1,"easing":"in-out"},"at":5}"#,
             #"{"scene":{"layout":"pip","sources":["a","b"],"inset":{"x":0,"y":0,"width":0.5},"overlays":["x"]}}"#,
+            #"{"scene":{"layout":"pip","sources":["a","b"],"inset":{"corner":"top-left","width":0.3}}}"#,
             #"{"scene":{"layout":"split-vertical","sources":["a","b"],"fit":"contain"}}"#,
             #"{"transition":{"type":"stinger","name":"wipe"}}"#,
         ])

@@ -29,13 +29,16 @@ struct ClipBookTests {
 
         /// So many seconds of it are on air, and those before `recorded` on the disk, which takes no more if that
         /// `isSuspended`.
-        func record(_ seconds: Double, recorded: Double = 0, isSuspended: Bool = false, isForClips: Bool = false) {
+        func record(
+            _ seconds: Double, run: String = "a1", recorded: Double = 0, isSuspended: Bool = false,
+            isForClips: Bool = false
+        ) {
             let stretch = RecordedStretch(
-                run: "a1", start: 0, end: Int64(recorded * 1e9), fileStart: 0, fileTime: SampleRecording.start)
+                run: run, start: 0, end: Int64(recorded * 1e9), fileStart: 0, fileTime: SampleRecording.start)
             let now = ClipBook.Recorded(
-                program: .init(run: "a1", frames: 0..<Int64(seconds * 25) + 1, rate: FrameRate(25)), stretch: stretch,
+                program: .init(run: run, frames: 0..<Int64(seconds * 25) + 1, rate: FrameRate(25)), stretch: stretch,
                 refusal: isSuspended ? ClipBook.nothingRecorded : nil, isForClips: isForClips, isSuspended: isSuspended)
-            state.withLock { $0.recorded = [now] }
+            state.withLock { ($0.newest, $0.recorded) = (seconds, [now]) }
         }
 
         func stop() { state.withLock { $0.recorded = [] } }
@@ -75,6 +78,16 @@ struct ClipBookTests {
         #expect(try book.stop("y", at: nil, newest: 39)?.frames == 75)
         #expect(try book.stop("y", at: 37, newest: 42)?.frames == 75)
         #expect(try book.stop("z", at: 42, newest: 42)?.frames == 100)
+    }
+
+    @Test("A release that comes when the program began anew leaves a clip of the one before as it was recorded")
+    func releaseInAnotherProgram() throws {
+        show.record(36)
+        for id in ["x", "y"] { _ = try book.start(ClipStart(id: id, at: 36)) }
+        try place.write(SampleRecording(seconds: 40).closed, to: SampleRecording.name)
+        show.record(2, run: "b2")
+        #expect(try book.stop("x", at: 1, newest: 2)?.frames == 100)
+        #expect(try book.stop("y", at: nil, newest: 37)?.frames == 100)
     }
 
     @Test("A command without a time is for the frame that was the newest when it came")
@@ -149,6 +162,9 @@ struct ClipBookTests {
         _ = try ChannelLedger(directory: try .prepare(place.path), channel: "test").note(rows, removing: [])
         show.record(6)
         #expect(try book.list().filter { $0.state == .gone }.map(\.id) == ["7", "9"])
+        // What is refused costs none.
+        #expect(throws: ControlFailure.self) { try book.start(ClipStart(id: "w", at: 8.5)) }
+        #expect(try book.clip("7").state == .gone)
         #expect(try book.start(ClipStart(id: "x", at: 4)).isNew)
         #expect(throws: ControlFailure.self) { try book.clip("7") }
         #expect(try book.start(ClipStart(id: "y", at: 4)).isNew)

@@ -91,6 +91,22 @@ struct ClipTests {
                 """)
     }
 
+    @Test("A transition in a project is read as it was asked for")
+    func projectTransition() throws {
+        let temporary = try TemporaryDirectory()
+        var (one, two) = (ClipProject.Item(clip("x", 30, 50)), ClipProject.Item(clip("y", 60, 80)))
+        one.transition = nil
+        let color = try #require(RGBColor("#0a64ff"))
+        two.transition = TransitionRequest(.dip, seconds: 0.5, easing: .inOut, color: color)
+        let text = ClipProject(channel: "main").text([one, two], in: "their order", files: ["a": [file("one.mp4", 0)]])
+        try temporary.write(Array(text.utf8), to: "show.yaml")
+        try temporary.write([1], to: "one.mp4")
+        let read = try StitchProject.read(temporary.path("show.yaml"), transition: nil)
+        #expect(
+            read.last?.transition
+                == StitchTransition(Transition(.dip, easing: .inOut), duration: .milliseconds(500), color: color))
+    }
+
     @Test("Times that were rounded put no frame of a file beside a clip into it")
     func rounding() {
         let times = 10 * Self.second - 400_000_000..<10 * Self.second + 5

@@ -57,6 +57,14 @@ struct ExportJobsTests {
         #expect(!FileManager.default.fileExists(atPath: exports.path(of: "f2")))
     }
 
+    @Test("A note with times that no clock says is passed over")
+    func damaged() throws {
+        try leave("f1")
+        try leave("late", daysAgo: -200_000)
+        try leave("early", daysAgo: 30_000)
+        #expect(jobs.jobs.map(\.id) == ["f1"])
+    }
+
     @Test("The newest 20 are kept, for a week")
     func kept() throws {
         try leave("old", daysAgo: 8)

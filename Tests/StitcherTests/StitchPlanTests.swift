@@ -304,6 +304,12 @@ enum SampleInput {
         let filled = try StitchJob.filled([end, rest], [SampleInput.source(), SampleInput.source()])
         #expect(filled.clips.map(\.path) == ["b.mp4"] && filled.numbers == [1])
         #expect(filled.clips.first?.transition == end.transition)
+        #expect(filled.leftOut.count == 1)
+        // Nor is it lost where two are left out.
+        var second = end
+        second.transition = nil
+        let sources = Array(repeating: SampleInput.source(), count: 3)
+        #expect(try StitchJob.filled([end, second, rest], sources).clips.first?.transition == end.transition)
         #expect(throws: ClipFailure.self) { try StitchJob.filled([end], [SampleInput.source()]) }
         end.mayBeEmpty = false
         #expect(try StitchJob.filled([end, rest], [SampleInput.source(), SampleInput.source()]).numbers == [0, 1])

@@ -114,19 +114,18 @@ extension ClipMachine {
     package mutating func start(_ start: Start, in program: Program) throws(Refusal) -> Clip {
         if let known = clip(start.id) { return known }
         complete(program, recordedUpTo: nil)
-        guard clips.count < Self.mostClips else { throw .tooManyClips }
         let at = start.at ?? program.frames.upperBound - 1
         guard at < program.frames.upperBound + program.rate.frames(atLeast: Self.lead) else { throw .ahead }
         guard at >= program.frames.lowerBound else { throw .notRecorded }
+        let released = early.firstIndex { $0.id == start.id }
+        let running = clips.count { $0.run == program.run && $0.end == nil }
+        guard released != nil || running < Self.mostRunning else { throw .tooManyRunning }
+        // Last: others may be forgotten for this one, which nothing else refuses.
+        guard clips.count < Self.mostClips else { throw .tooManyClips }
         let wanted = at - max(0, start.before)
         let first = max(wanted, program.frames.lowerBound)
         var clip = Clip(id: start.id, run: program.run, first: first, end: nil, lacking: first - wanted)
-        if let index = early.firstIndex(where: { $0.id == start.id }) {
-            clip.end = end(of: clip, at: early.remove(at: index).at, program.rate)
-        } else {
-            let running = clips.count { $0.run == program.run && $0.end == nil }
-            guard running < Self.mostRunning else { throw .tooManyRunning }
-        }
+        if let released { clip.end = end(of: clip, at: early.remove(at: released).at, program.rate) }
         clips.append(clip)
         return clip
     }
@@ -137,7 +136,10 @@ extension ClipMachine {
         let at = at ?? program.frames.upperBound - 1
         guard at < program.frames.upperBound + program.rate.frames(atLeast: Self.lead) else { throw .ahead }
         complete(program, recordedUpTo: nil)
-        if let clip = release(id, at: at, program.rate) { return clip }
+        if let index = clips.firstIndex(where: { $0.id == id }) {
+            if clips[index].end == nil { clips[index].end = end(of: clips[index], at: at, program.rate) }
+            return release(id, at: at, program.rate)
+        }
         if !early.contains(where: { $0.id == id }) {
             if early.count == Self.mostEarly { early.removeFirst() }
             let until = program.frames.upperBound + program.rate.frames(atLeast: Self.patience)
@@ -151,13 +153,13 @@ extension ClipMachine {
     package mutating func release(_ id: String, at: Int64, _ rate: FrameRate) -> Clip? {
         guard let index = clips.firstIndex(where: { $0.id == id }) else { return nil }
         let clip = clips[index]
+        // A time before the press is one of another program, which began anew.
+        guard at >= clip.first else { return clip }
+        let end = end(of: clip, at: at, rate)
         if let known = clip.end {
-            // A time before the press is one of another program, which began anew.
-            if unreleased.remove(id) != nil, at >= clip.first {
-                clips[index].end = min(known, end(of: clip, at: at, rate))
-            }
+            if unreleased.remove(id) != nil { clips[index].end = min(known, end) }
         } else {
-            clips[index].end = end(of: clip, at: at, rate)
+            clips[index].end = end
         }
         return clips[index]
     }

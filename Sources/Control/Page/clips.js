@@ -16,9 +16,9 @@ const lookEach = 1000;
 
 export class ClipsView {
     /** `recordings()` returns the files known, for thumbnails, and `live(file)` one as it is now; `seconds()` the program
-     * time of the frame shown. */
-    constructor({ recordings, live, seconds, known }) {
-        Object.assign(this, { recordings, live, seconds, known });
+     * time of the frame shown, and `told()` the program's as far as relay told it. */
+    constructor({ recordings, live, seconds, told, known }) {
+        Object.assign(this, { recordings, live, seconds, told, known });
         this.parts = partsOf(byID("view-clips"));
         this.isShown = false;
         this.clips = [];
@@ -195,10 +195,10 @@ export class ClipsView {
             : `The last ${seconds} seconds are a clip.`;
     }
 
-    /** The frame that is shown, if one is; else relay takes its newest. */
+    /** The frame that is shown, if one is; else relay takes its newest, or if it is told again, the one `told` of now. */
     #now() {
         const at = this.seconds();
-        return at === null ? {} : { at };
+        return at === null ? { told: this.told() } : { at };
     }
 
     /** Where a frame of the recordings can be seen that is on the screen so many seconds behind the clip's first: the very

@@ -31,7 +31,7 @@ class Page {
         this.program = new ProgramView({ known: (hasProgram) => this.allowProgram(hasProgram) });
         this.clips = new ClipsView({
             recordings: () => this.recordings.list, live: (file) => this.recordings.live(file),
-            seconds: () => this.deck.preview.programSeconds,
+            seconds: () => this.deck.preview.programSeconds, told: () => this.#toldSeconds(),
             known: (canRecord) => this.allowClips(canRecord),
         });
         this.views = new Views((view) => this.#viewed(view));
@@ -240,6 +240,12 @@ class Page {
         const words = isStale ? "? No contact"
             : `${problems ? `▲ ${problems} · ` : ""}${isOnAir(report) ? "● On air" : "○ Off air"}`;
         if (document.title !== `${words}${name} · relay`) document.title = `${words}${name} · relay`;
+    }
+
+    /** The program's time now, as far as the last report says; null where it is off air. */
+    #toldSeconds() {
+        const { report, receivedAt } = this.state ?? {};
+        return report?.state === "on_air" ? report.programSeconds + (performance.now() - receivedAt) / 1000 : null;
     }
 
     /** How old what is shown is; old data looks old, and nothing can be pressed. */

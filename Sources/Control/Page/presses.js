@@ -14,7 +14,8 @@ const freshID = () => [...crypto.getRandomValues(new Uint8Array(10))].map((byte)
     .join("");
 
 export class Press {
-    /** Presses on `channel`, whatever channel is shown later. `start` is what the API takes besides the clip's name;
+    /** Presses on `channel`, whatever channel is shown later. `start` is what the API takes besides the clip's name, or
+     * has `told` in place of `at`, about when it is, if that is known: what is sent again names it.
      * `troubled(problem)` is told of each try that relay did not answer. */
     constructor(channel, start, troubled = () => {}) {
         const id = freshID();
@@ -27,7 +28,9 @@ export class Press {
     /** Releases it with the frame that `now` names, once: relay keeps a release that comes before its press, but not for
      * ever, so that it is sent behind it. */
     end(now) {
-        this.ended ??= this.taken.then(() => insist(this.path(`/${this.id}/stop`), now, this.troubled));
+        const asked = performance.now();
+        this.ended ??= this.taken.then(() => insist(this.path(`/${this.id}/stop`), now, this.troubled,
+            performance.now() - asked > pause.first));
         return this.ended;
     }
 
@@ -35,20 +38,27 @@ export class Press {
     leave(now) {
         if (this.ended) return;
         this.end(now).catch(() => {});
-        post(this.path(`/${this.id}/stop`), now, { isKept: true }).catch(() => {});
+        post(this.path(`/${this.id}/stop`), bodyOf(now), { isKept: true }).catch(() => {});
     }
 }
 
-/** Sends a request again until relay answers that it did it, or why it will not. */
-async function insist(path, body, troubled) {
+/** What the API takes of `body`, which is sent later than it was meant if it `isAgain`. */
+function bodyOf({ told, ...body }, isAgain = false) {
+    return isAgain && body.at === undefined && typeof told === "number" ? { ...body, at: told } : body;
+}
+
+/** Sends a request again until relay answers that it did it, or why it will not. It comes late from the first time on if it
+ * `isAgain`. */
+async function insist(path, body, troubled, isAgain = false) {
     const begin = performance.now();
     for (let rest = pause.first; ; rest = Math.min(pause.longest, rest * 2)) {
         try {
-            return await post(path, body, { isKept: true });
+            return await post(path, bodyOf(body, isAgain), { isKept: true });
         } catch (problem) {
             const isOpen = problem instanceof Failure && (problem.status === 0 || problem.status >= 500);
             if (!isOpen || performance.now() - begin > patience) throw problem;
             troubled(problem);
+            isAgain = true;
         }
         await new Promise((resolve) => setTimeout(resolve, rest));
     }

@@ -152,7 +152,7 @@ package struct OverlayRequest: Sendable, Decodable {
 
 extension ProgramRequest: ClosedRequest {
     static var keys: [String] {
-        let scene = ["layout", "sources", "fit", "overlays"] + ["x", "y", "width"].inside("inset")
+        let scene = SceneLayout.keys + SceneLayout.Inset.keys.inside("inset")
         return Key.allCases.map(\.rawValue) + scene.inside("scene") + TransitionRequest.keys.inside("transition")
     }
 }

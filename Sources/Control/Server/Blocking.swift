@@ -14,7 +14,7 @@ final class Blocking: Sendable {
     static let stills = Blocking("relay.control.stills", qos: .utility)
 
     /// Commands to clips, of which none is lost because others look at something.
-    static let clips = Blocking("relay.control.clips", qos: .default, most: 256)
+    static let clips = Blocking("relay.control.clips", qos: .default, most: 64)
 
     private let queue: DispatchQueue
     private let running = Atomic(0)

@@ -12,7 +12,9 @@ extension ClosedRequest {
     static func check(_ paths: KeyPaths) throws(ControlFailure) {
         guard let unknown = paths.paths.first(where: { !keys.contains($0) }) else { return }
         let parent = unknown.lastIndex(of: ".").map { String(unknown[...$0]) } ?? ""
-        let known = keys.filter { $0.hasPrefix(parent) }.map { $0.dropFirst(parent.count) }.filter { !$0.contains(".") }
+        var told: Set<Substring> = []
+        let known = keys.filter { $0.hasPrefix(parent) }.map { $0.dropFirst(parent.count) }
+            .filter { !$0.contains(".") && told.insert($0).inserted }
         throw ControlFailure(.unusable, "There is no key \(unknown). There are \(known.joined(separator: ", ")).")
     }
 }

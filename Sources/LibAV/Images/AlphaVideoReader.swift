@@ -12,6 +12,9 @@ package final class AlphaVideoReader {
     private var graph: FilterGraph?
     private var isDrained = false
     private var count: Int64 = 0
+    private var last: DecodedFrame?
+    /// From the frame before the last one to the last, in the file's ticks.
+    private var step: Int64 = 0
 
     /// Opens the file at `path`. Blocks.
     package init(_ path: String, format: VideoFormat) throws(AVFailure) {
@@ -32,13 +35,25 @@ package final class AlphaVideoReader {
             if isDrained { return nil }
             guard let decoded = try reader.next() else {
                 isDrained = true
-                try graph?.push(nil)
+                try finish()
                 continue
             }
             if graph == nil { graph = try makeGraph(for: decoded) }
             decoded.frame.pointee.pts = decoded.pts ?? decoded.frame.pointee.pts
+            if let last { step = decoded.frame.pointee.pts - last.frame.pointee.pts }
             try graph?.push(decoded)
+            last = decoded
         }
+    }
+
+    /// Ends the graph. The filter fps leaves out a frame that is as late as the end, so the last one is given once more, as much
+    /// later as it lasts.
+    private func finish() throws(AVFailure) {
+        if let last, step > 0 {
+            last.frame.pointee.pts += step
+            try graph?.push(last)
+        }
+        try graph?.push(nil)
     }
 
     private func makeGraph(for decoded: DecodedFrame) throws(AVFailure) -> FilterGraph {

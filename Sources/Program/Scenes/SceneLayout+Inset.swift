@@ -55,7 +55,10 @@ extension SceneLayout {
 }
 
 extension SceneLayout.Inset {
-    private enum Key: String, CodingKey { case corner, x, y, width }
+    private enum Key: String, CodingKey, CaseIterable { case corner, x, y, width }
+
+    /// What people say of it.
+    package static var keys: [String] { Key.allCases.map(\.rawValue) }
 
     /// `x`, `y` and `width`, or `corner` and, if it is not a quarter, `width`.
     package init(from decoder: any Decoder) throws {

@@ -48,6 +48,11 @@ package struct SceneLayout: Sendable, Codable, Equatable {
     /// The names of what stands over it; nothing without it.
     package var overlays: [String]?
 
+    private enum CodingKeys: String, CodingKey, CaseIterable { case layout, sources, inset, fit, overlays }
+
+    /// What people say of it.
+    package static var keys: [String] { CodingKeys.allCases.map(\.rawValue) }
+
     /// As many as a program has.
     private static let mostOverlays = 16
 

@@ -98,7 +98,6 @@ private final class TrialSink: SourceSink {
         var frame: VideoFrame?
         var span: ClosedRange<Timestamp>?
         var audio = Duration.zero
-        var hasEnded = false
     }
 
     let programTime = ProgramTime()

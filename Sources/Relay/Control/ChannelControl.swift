@@ -87,8 +87,8 @@ final class ChannelControl: ControlledChannel {
             if let memory { state.changes.program = memory }
             return state.clips
         }
-        // The process may be about to end.
-        clips?.writer.flush()
+        // The process may be about to end; otherwise the channel opens again, which must not wait for the disk.
+        if stage == .over { clips?.writer.flush() }
     }
 
     /// The configuration says something else of the recording, which an operator's word before does not outlive.

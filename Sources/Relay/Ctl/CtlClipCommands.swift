@@ -133,16 +133,29 @@ struct CtlClipStopCommand: CtlSubcommand {
     @Option(help: ArgumentHelp("The program's time of its end, in seconds, in place of now.", valueName: "s"))
     var at: Double?
 
+    @Option(help: "The clip by its id, in place of its name; its start may still be under way.")
+    var id: String?
+
     @Argument(help: "The clip, by its name or the first column of list.")
     var clip: String?
 
-    func perform(_ api: ControlAPI) async throws {
-        let path = try await clips(of: channel, api)
-        let all = try await api.ask("GET", path).decoded(CtlClips.self)
-        // An id whose start is still under way is in no list.
-        guard let id = clip.map({ all.clip($0)?.id ?? $0 }) ?? all.pressedLast?.id else {
+    func validate() throws {
+        if id != nil, clip != nil { throw ValidationError("A clip is named by its name or by --id, not by both.") }
+    }
+
+    /// The id of the clip that is meant. One whose start is still under way is in no list.
+    private func wanted(_ path: String, _ api: ControlAPI) async throws -> String {
+        if let id { return id }
+        if let clip { return try await self.clip(clip, path, api).id }
+        guard let last = try await api.ask("GET", path).decoded(CtlClips.self).pressedLast else {
             throw ControlAPI.Failure(.refused, "No clip is running.")
         }
+        return last.id
+    }
+
+    func perform(_ api: ControlAPI) async throws {
+        let path = try await clips(of: channel, api)
+        let id = try await wanted(path, api)
         let answer = try await api.ask("POST", "\(path)/\(ControlAPI.encoded(id))/stop", Stop(at: at))
         guard !answer.bytes.isEmpty else {
             Terminal.put("The clip \(id) ends there as soon as its start has come.\n")

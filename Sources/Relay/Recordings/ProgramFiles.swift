@@ -29,6 +29,8 @@ struct ProgramFiles {
     /// Files are dated to the millisecond, and an event when its frame was made.
     private static let near: Int64 = 2_000_000_000
 
+    private static let mostFrames: Int64 = 1 << 40
+
     /// `segments` are those of one channel. Those of one run come in the order of the program, whatever the clock said.
     init(_ segments: [CatalogueSegment]) {
         let began = Dictionary(segments.map { ($0.run ?? $0.name, $0.start) }, uniquingKeysWith: min)
@@ -67,22 +69,24 @@ struct ProgramFiles {
     ///
     /// What began before the files that are left, or while nothing was recorded, is `late` by so many frames.
     func place(of scene: SceneEvent, toldAt time: Int64) -> (range: Range<Int64>, late: Int64)? {
-        guard let run = scene.run else { return place(of: scene.frame, at: time) }
+        // A number that no program comes to is one of a damaged event.
+        let frame = min(max(-Self.mostFrames, scene.frame), Self.mostFrames)
+        guard let run = scene.run else { return place(of: frame, at: time) }
         guard let own = runs[run], let last = own.last else { return nil }
-        var index = own.last { files[$0].first <= scene.frame } ?? own[0]
+        var index = own.last { files[$0].first <= frame } ?? own[0]
         // What came on air while nothing was recorded is in the file that follows.
-        if scene.frame >= files[index].first + files[index].frames {
-            index = own.first { files[$0].first > scene.frame } ?? index
+        if frame >= files[index].first + files[index].frames {
+            index = own.first { files[$0].first > frame } ?? index
         }
-        return range(from: index, scene.frame - files[index].first, to: last)
+        return range(from: index, frame - files[index].first, to: last)
     }
 
     private func place(of frame: Int64, at time: Int64) -> (range: Range<Int64>, late: Int64)? {
         guard let index = files.firstIndex(where: { time < $0.time(of: $0.frames) }) else { return nil }
         let file = files[index]
-        let frames = min(max(-1 << 45, frame - file.first), 1 << 45)
-        let isExact = abs(file.time(of: frames) - time) < Self.near
+        let frames = frame - file.first
         let told = file.rate.timeBase.ticks(.nanoseconds(time - file.start))
+        let isExact = abs(frames - told) < file.rate.timeBase.ticks(.nanoseconds(Self.near))
         return range(from: index, isExact ? frames : told, to: file.run.flatMap { runs[$0]?.last } ?? index)
     }
 

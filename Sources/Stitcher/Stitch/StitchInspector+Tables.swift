@@ -24,7 +24,7 @@ extension StitchInspector {
         let heard = audio.map { demuxer.index(of: $0) } ?? []
         guard order.codings == 1, order.count == frames.count, !frames.isEmpty, audio == nil || !heard.isEmpty,
             (frames + heard).allSatisfy({ $0.position >= 0 && $0.position + $0.size <= size }),
-            let delay = try prove(frames, order, heard), try takeEnd(heard)
+            Self.canHold((frames + heard).map(\.dts)), let delay = try prove(frames, order, heard), try takeEnd(heard)
         else { return false }
         for (number, entry) in frames.enumerated() {
             if number.isMultiple(of: 256), isCancelled() { throw ClipFailure.stitchCancelled }

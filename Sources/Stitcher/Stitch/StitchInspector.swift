@@ -103,6 +103,9 @@ struct StitchInspector {
         throw ClipFailure("\(name) is truncated: it ends after \(DurationText(end)) of \(DurationText(duration)).")
     }
 
+    /// Whether `ticks` are times of a file: of such sums and differences can be taken.
+    static func canHold(_ ticks: [Int64]) -> Bool { ticks.allSatisfy { $0.magnitude <= 1 << 60 } }
+
     /// The next packet of either stream; nil at the end.
     func readPacket() throws(ClipFailure) -> PacketBox? {
         let packet: PacketBox?
@@ -110,6 +113,9 @@ struct StitchInspector {
             packet = try demuxer.readPacket()
         } catch {
             throw ClipFailure("\(name) is truncated or damaged: it cannot be read to its end.")
+        }
+        if let packet, !Self.canHold([packet.pts ?? 0, packet.dts ?? 0, packet.duration]) {
+            throw ClipFailure("\(name) is damaged: its time stamps are beyond all bounds.")
         }
         if packet?.isEncrypted == true { throw ClipFailure("\(name) is encrypted.") }
         if isMovie, packet?.isCorrupt == true {

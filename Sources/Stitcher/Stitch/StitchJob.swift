@@ -56,16 +56,14 @@ package struct StitchJob {
             if let source = known[clip.path] { sources.append(source) }
             looked(sources.count)
         }
-        let (clips, left) = try Self.filled(request.clips, sources)
+        let (clips, left, without) = try Self.filled(request.clips, sources)
         sources = left.map { sources[$0] }
         let order = try request.order.order(sources)
         self.sources = order.map { sources[$0] }
         var ordered = request
         ordered.clips = order.map { clips[$0] }
         self.request = ordered
-        leftOut = request.clips.indices.filter { !left.contains($0) }.map {
-            "the end of it that lies in \(request.clips[$0].path) has no whole frame, and is left out"
-        }
+        leftOut = without
         let plan = try StitchPlan(ordered.clips, of: self.sources, ordered.settings)
         if let clip = plan.mappedClips(self.sources).first, !ToneMapping.isPossible {
             throw ClipFailure(
@@ -94,17 +92,22 @@ package struct StitchJob {
         }
     }
 
-    /// Those of `clips` that have frames, or must have, and their numbers.
+    /// Those of `clips` that have frames, or must have, and their numbers; and of the others why they are left out.
     static func filled(
         _ clips: [StitchClip], _ sources: [StitchSource]
-    ) throws(ClipFailure) -> (clips: [StitchClip], numbers: [Int]) {
-        var (filled, numbers): ([StitchClip], [Int]) = ([], [])
+    ) throws(ClipFailure) -> (clips: [StitchClip], numbers: [Int], leftOut: [String]) {
+        var (filled, numbers, leftOut): ([StitchClip], [Int], [String]) = ([], [], [])
         var transition: StitchTransition?
         for (number, clip) in clips.enumerated() {
             let source = sources[number]
-            if clip.mayBeEmpty, (try? ClipRange(clip, of: source, at: source.video.rate)) == nil {
-                transition = clip.transition
-                continue
+            if clip.mayBeEmpty {
+                do {
+                    _ = try ClipRange(clip, of: source, at: source.video.rate)
+                } catch {
+                    transition = clip.transition ?? transition
+                    leftOut.append("a piece of it is left out: \(error.text(of: source))")
+                    continue
+                }
             }
             var clip = clip
             // What comes on is what is left.
@@ -114,12 +117,15 @@ package struct StitchJob {
             numbers.append(number)
         }
         guard !filled.isEmpty else { throw ClipFailure("There is no frame in any of the clips.") }
-        return (filled, numbers)
+        return (filled, numbers, leftOut)
     }
 
     /// What of the clips is left out that nobody chose to leave out.
     package var notes: [String] {
-        leftOut + plan.clips.flatMap { clip in clip.notes.map { "\(sources[clip.source].name): \($0)" } } + generalNotes
+        leftOut
+            + plan.clips.flatMap { clip in
+                clip.notes.map { "\(sources[clip.source].fileName): \($0)" }
+            } + generalNotes
     }
 
     /// What is to be known of the result that no clip is to blame for.
@@ -266,5 +272,18 @@ package struct StitchJob {
             milliseconds: plan.video.frameRate.timeBase.rescale(Int64(plan.frameCount), to: .milliseconds),
             clips: plan.clips.count, copiedFrames: plan.copiedFrames,
             encodedFrames: plan.frameCount - plan.copiedFrames)
+    }
+}
+
+extension StitchSource {
+    /// The file's name without its directory, which is nobody's business who only sees the result.
+    fileprivate var fileName: String { name.split(separator: "/").last.map(String.init) ?? name }
+}
+
+extension ClipFailure {
+    /// What is wrong with `source`, with no more of its path than the file's name.
+    fileprivate func text(of source: StitchSource) -> String {
+        let text = description.hasSuffix(".") ? String(description.dropLast()) : description
+        return text.replacing(source.name, with: source.fileName)
     }
 }

@@ -20,7 +20,6 @@ extension ClipBook {
             if let id = request.id, let known = try known(id) { return (known, false) }
             try admit(request.at)
             let now = try beginning()
-            makeRoom()
             let (rate, frames) = (now.program.rate, now.program.frames)
             let newest = request.newest.map { max(frames.lowerBound, Self.frame(at: $0, rate)) }
             let press = ClipMachine.Start(
@@ -28,7 +27,7 @@ extension ClipBook {
                 before: rate.timeBase.ticks(.seconds(request.before)))
             let (clip, isNew) = try telling { (state) throws(ClipMachine.Refusal) -> (RecordedClip?, Bool) in
                 let isNew = state.machine.clip(press.id) == nil
-                let clip = try state.machine.start(press, in: now.program)
+                let clip = try begin(press, in: now.program, &state)
                 if isNew {
                     let start = now.stretch.time(of: rate.timeBase.rescale(clip.first, to: .nanoseconds))
                     state.details[clip.id] = Details(
@@ -48,8 +47,10 @@ extension ClipBook {
             let (run, rate) = state.withLock { ($0.machine.clip(id)?.run, $0.details[id]?.rate) }
             let now: Recorded
             if let run, let rate {
-                guard let recorded = (try? source.recorded())?.first(where: { $0.program.run == run }) else {
-                    return try release(id, at: seconds ?? newest, rate)
+                let all = (try? source.recorded()) ?? []
+                guard let recorded = all.first(where: { $0.program.run == run }) else {
+                    // Where another run is recorded, the newest frame may be one of another program, which began anew.
+                    return try release(id, at: seconds ?? (all.isEmpty ? newest : nil), rate)
                 }
                 now = recorded
             } else {
@@ -93,18 +94,28 @@ extension ClipBook {
         return state.withLock { state in state.machine.clip(id).flatMap { state.shown($0, now) } }
     }
 
-    /// Forgets the oldest clips that were exported, where so many are kept that no other can begin.
-    private func makeRoom() {
-        state.withLock { state in
-            let surplus = state.machine.clips.count - ClipMachine.mostClips + 1
-            guard surplus > 0 else { return }
-            let exported = state.machine.clips.filter { $0.isComplete && state.details[$0.id]?.released != nil }
-            let oldest = exported.sorted { (state.details[$0.id]?.start ?? 0) < (state.details[$1.id]?.start ?? 0) }
-            for clip in oldest.prefix(surplus) {
-                state.details[clip.id] = nil
-                _ = state.machine.remove(clip.id)
-                writer.remove(clip.id)
-            }
+    /// Begins the clip of `press`. Where so many are kept that no other can begin, the oldest that were exported go for it.
+    private func begin(
+        _ press: ClipMachine.Start, in program: ClipMachine.Program, _ state: inout State
+    ) throws(ClipMachine.Refusal) -> ClipMachine.Clip {
+        do {
+            return try state.machine.start(press, in: program)
+        } catch {
+            guard error == .tooManyClips else { throw error }
+            makeRoom(&state)
+            return try state.machine.start(press, in: program)
+        }
+    }
+
+    private func makeRoom(_ state: inout State) {
+        let details = state.details
+        let surplus = state.machine.clips.count - ClipMachine.mostClips + 1
+        let exported = state.machine.clips.filter { $0.isComplete && details[$0.id]?.released != nil }
+        let oldest = exported.sorted { (details[$0.id]?.start ?? 0) < (details[$1.id]?.start ?? 0) }
+        for clip in oldest.prefix(max(0, surplus)) {
+            state.details[clip.id] = nil
+            _ = state.machine.remove(clip.id)
+            writer.remove(clip.id)
         }
     }
 

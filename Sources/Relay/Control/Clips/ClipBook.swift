@@ -68,7 +68,8 @@ final class ClipBook: ControlledClips {
 
     func list() throws(ControlFailure) -> [RecordedClip] {
         let now = try look()
-        try lookForFiles()
+        // What is known of the clips is shown even if their files cannot be looked for now.
+        try? lookForFiles()
         return state.withLock { state in
             state.machine.clips.compactMap { state.shown($0, now) }
         }.sorted { ($0.start, $0.id) < ($1.start, $1.id) }
@@ -133,7 +134,6 @@ extension ClipBook {
     private func lookForFiles() throws(ControlFailure) {
         let rows = state.withLock { state -> [CatalogueClip] in
             if let last = state.lookedForFiles, last.duration(to: .now) < Self.fileInterval { return [] }
-            state.lookedForFiles = .now
             return state.machine.clips.filter(\.isComplete)
                 .compactMap { state.row($0.id, channel: archive.channel) }.filter { $0.released != nil }
         }
@@ -143,7 +143,7 @@ extension ClipBook {
             guard let times = row.times else { return false }
             return !(files[row.clip.run] ?? []).contains { $0.program.overlaps(times) }
         }
-        state.withLock { $0.gone = Set(gone.map(\.id)) }
+        state.withLock { ($0.gone, $0.lookedForFiles) = (Set(gone.map(\.id)), .now) }
     }
 
     /// Reads the catalogue's clips, once.

@@ -73,7 +73,9 @@ struct ClipProject {
         let length = Duration.seconds(transition.seconds ?? 1).inNanoseconds
         guard transition.type != .cut, length > 0 else { return "cut" }
         let easing = transition.easing.map { ", easing: \($0.rawValue)" } ?? ""
-        return "{type: \(transition.type.rawValue), seconds: \(seconds(length))\(easing)}"
+        // What begins with this sign is a comment where it is not quoted.
+        let color = transition.color.map { ", color: \"\($0)\"" } ?? ""
+        return "{type: \(transition.type.rawValue), seconds: \(seconds(length))\(easing)\(color)}"
     }
 
     /// A part of a clip: nanoseconds from the file's first frame on.

@@ -24,6 +24,14 @@ final class ExportJobs: ControlledExports {
         var isCancelled = false
         var began = ContinuousClock.now
         var ended: UTCTime?
+        /// The same on a clock that nobody sets; nil for what an earlier run of the process made.
+        var over: ContinuousClock.Instant?
+
+        /// Whether it has been over for longer than so many milliseconds.
+        func isOver(for milliseconds: Int64) -> Bool {
+            if let over { return over.duration(to: .now) > .milliseconds(milliseconds) }
+            return ended.map { UTCTime.now.milliseconds - $0.milliseconds > milliseconds } ?? false
+        }
     }
 
     private static let mostQueued = 8
@@ -48,20 +56,24 @@ final class ExportJobs: ControlledExports {
     func restore(from archive: ChannelArchive) {
         queue.async {
             guard let directory = try? archive.directory() else { return }
-            let known = Set(self.jobs.map(\.id))
-            for note in ExportPlace(directory: directory).notes()
-            where note.job.channel == archive.name && !known.contains(note.job.id) {
-                let request = ExportRequest(
-                    channel: archive.name, range: note.from..<note.to, name: note.job.name, isExact: nil)
-                var entry = Entry(job: note.job, request: request, archive: archive, reserve: 0)
-                entry.ended = UTCTime(milliseconds: note.ended)
-                self.entries.withLock { entries in
-                    // In front of all that this run is asked for.
-                    let index = entries.firstIndex { $0.ended.map { $0.milliseconds > note.ended } ?? true }
-                    entries.insert(entry, at: index ?? entries.endIndex)
-                }
-            }
+            self.take(ExportPlace(directory: directory).notes(), from: archive)
             self.prune()
+        }
+    }
+
+    /// Takes in what `notes` say of what earlier runs of the process made of what is in `archive`.
+    private func take(_ notes: [ExportPlace.Note], from archive: ChannelArchive) {
+        let known = Set(jobs.map(\.id))
+        for note in notes where note.job.channel == archive.name && !known.contains(note.job.id) {
+            let request = ExportRequest(
+                channel: archive.name, range: note.from..<note.to, name: note.job.name, isExact: nil)
+            var entry = Entry(job: note.job, request: request, archive: archive, reserve: 0)
+            entry.ended = UTCTime(milliseconds: note.ended)
+            entries.withLock { entries in
+                // In front of all that this run is asked for.
+                let index = entries.firstIndex { $0.over != nil || ($0.ended?.milliseconds ?? .max) > note.ended }
+                entries.insert(entry, at: index ?? entries.endIndex)
+            }
         }
     }
 
@@ -120,7 +132,7 @@ final class ExportJobs: ControlledExports {
             entries[index].isCancelled = true
             if entries[index].job.state == .queued {
                 entries[index].job.state = .cancelled
-                entries[index].ended = .now
+                (entries[index].ended, entries[index].over) = (.now, .now)
             }
             return false
         }
@@ -180,7 +192,10 @@ extension ExportJobs {
         // Every file that the clip is made of stays open.
         DescriptorLimit.raise()
         let place = ExportPlace(directory: directory)
-        try place.prepare(known: Set(jobs.map(\.id)))
+        // The directory may have come after the start, and holds other channels' clips, too.
+        let notes = place.notes().filter { UTCTime.now.milliseconds - $0.ended <= Self.lifetime }
+        take(notes, from: entry.archive)
+        try place.prepare(known: Set(jobs.map(\.id)).union(notes.map(\.job.id)))
         let id = entry.job.id
         let making = ExportMaking(
             request: entry.request, archive: entry.archive, directory: directory, output: place.path(of: id),
@@ -196,14 +211,13 @@ extension ExportJobs {
 
     /// Forgets what is too old or too much, with its clip.
     private func prune() {
-        let now = UTCTime.now.milliseconds
         let gone = entries.withLock { entries -> [Entry] in
             var (kept, trials) = (0, 0)
             var gone: [Entry] = []
             for (index, entry) in entries.enumerated().reversed() where entry.job.state.isOver {
                 let isTrial = entry.request.isTrial
                 if entry.job.state == .done { isTrial ? (trials += 1) : (kept += 1) }
-                let isOld = entry.ended.map { now - $0.milliseconds > Self.lifetime } ?? false
+                let isOld = entry.isOver(for: Self.lifetime)
                 let isSurplus = isTrial ? trials > Self.mostTrials : kept > Self.mostKept
                 guard
                     isOld || isSurplus && entry.job.state == .done || entries.count - index > Self.mostRemembered
@@ -241,6 +255,6 @@ extension ExportJobs.Entry {
         job.state = state
         job.detail = detail.isEmpty ? nil : detail
         job.secondsLeft = nil
-        ended = .now
+        (ended, over) = (.now, .now)
     }
 }

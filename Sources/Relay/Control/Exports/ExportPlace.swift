@@ -26,6 +26,8 @@ struct ExportPlace {
         let ended: Int64
     }
 
+    /// What times in notes may be: up to the year 2255.
+    private static let times: Range<Int64> = 0..<9_000_000_000_000
     /// More than any note has.
     private static let longestNote: Int64 = 1 << 16
 
@@ -43,6 +45,7 @@ struct ExportPlace {
             guard let file = try? FileDescriptor.open(readOnly: "\(path)/\(name)"), let size = try? file.size(),
                 size <= Self.longestNote, let bytes = try? file.read(at: 0, count: Int(size)),
                 let note = try? JSONDecoder().decode(Note.self, from: Data(bytes)), note.from < note.to,
+                [note.from, note.to, note.ended].allSatisfy(Self.times.contains),
                 "\(note.job.id).json" == name, note.job.state == .done,
                 (try? FileDescriptor.open(readOnly: self.path(of: note.job.id))) != nil
             else { return nil }
