@@ -46,7 +46,7 @@ struct MixerTests {
             }
             let range = SampleIndex(index * 1920)..<SampleIndex((index + 1) * 1920)
             let mixed = mixer.mix(parts, range, fade: fade)
-            take(limiter.pass(mixed, alone: mixer.isAlone))
+            take(limiter.limit(mixed, alone: mixer.isAlone))
         }
         take(limiter.finish(at: frames * 1920))
         return samples

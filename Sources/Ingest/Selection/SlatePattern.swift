@@ -33,7 +33,8 @@ package enum SlatePattern {
         /// Writes lines, each as large as fits, on a black field in the middle.
         mutating func write(_ lines: [[UInt8]], _ colors: TestColors) {
             let longest = max(1, lines.map(\.count).max() ?? 1)
-            let scale = max(1, min(width * 6 / 10 / (longest * BitmapFont.advance), height / (12 * max(1, lines.count))))
+            let scale = max(
+                1, min(width * 6 / 10 / (longest * BitmapFont.advance), height / (12 * max(1, lines.count))))
             let lineHeight = (BitmapFont.height + 4) * scale
             let field = (
                 width: min(width, (longest + 2) * BitmapFont.advance * scale),

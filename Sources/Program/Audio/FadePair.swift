@@ -19,8 +19,8 @@ struct FadePair {
     /// Two feeds of which nothing was heard together.
     init(coming: SourceFeed, going: SourceFeed) { (self.coming, self.going) = (coming, going) }
 
-    /// Hears the samples that are mixed next.
-    mutating func hear(coming one: AudioBuffer, going other: AudioBuffer) {
+    /// Takes the samples that are mixed next.
+    mutating func measure(coming one: AudioBuffer, going other: AudioBuffer) {
         for (ones, others) in zip(one.channels, other.channels) {
             var sums: (Float, Float, Float) = (0, 0, 0)
             for index in 0..<min(ones.count, others.count) {

@@ -51,7 +51,7 @@ struct Limiter {
 
     /// Takes `audio`, and gives what follows what was given before. What is `alone` is left as it is, however loud, as soon
     /// as all is back that was turned down before.
-    mutating func pass(_ audio: AudioBuffer, alone: Bool) -> AudioBuffer {
+    mutating func limit(_ audio: AudioBuffer, alone: Bool) -> AudioBuffer {
         let count = audio.count
         for index in held.indices { held[index].append(contentsOf: audio.channels[index]) }
         let isLoud = note(count, alone: alone)

@@ -102,7 +102,7 @@ struct Mixer {
             let going = strips.firstIndex(where: { $0.feed === pairs[index].going }),
             let one = strips[coming].audio, let other = strips[going].audio
         else { return }
-        pairs[index].hear(coming: one, going: other)
+        pairs[index].measure(coming: one, going: other)
         // Taken out, as both are of one array.
         var levels: [Float] = []
         swap(&levels, &strips[coming].levels)

@@ -290,7 +290,7 @@ extension Air {
     mutating func audio(_ range: Range<SampleIndex>, _ parts: [Mixer.Part]) -> AudioBuffer {
         let fade = running.flatMap { $0.stinger == nil ? $0.frames * frameSamples : nil }
         let mixed = mixer.mix(parts, range, fade: fade ?? frameSamples / 2)
-        return limiter?.pass(mixed, alone: mixer.isAlone) ?? mixed
+        return limiter?.limit(mixed, alone: mixer.isAlone) ?? mixed
     }
 
     /// The audio up to sample `end`, behind the last frame, that was not ready yet; nil if there is none.

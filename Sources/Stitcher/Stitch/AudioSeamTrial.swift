@@ -27,7 +27,7 @@ struct AudioSeamTrial {
         var known: AudioPlan?
         while let plan = make(torn) {
             let new = try self.torn(plan, besides: known, isCancelled: isCancelled)
-            // What is always to be copied up to its end may be excluded in vain.
+            // What is always to be copied up to its end may be excluded for nothing.
             guard !torn.isSuperset(of: new) else { return plan }
             torn.formUnion(new)
             known = plan
