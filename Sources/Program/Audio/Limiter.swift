@@ -70,7 +70,7 @@ struct Limiter {
 
     /// What is still held, after which nothing comes; `end` is the position behind the last sample that came.
     mutating func finish(at end: Int64) -> AudioBuffer {
-        pass(.silence(at: end, count: Self.delay, format: format), alone: true)
+        limit(.silence(at: end, count: Self.delay, format: format), alone: true)
     }
 
     /// Notes in ``needed`` what each of `count` samples is to be multiplied with at most: those of which all neighbors are
