@@ -33,8 +33,6 @@ SHIFT = 24
 MOST_SPLASH = -60
 # Seconds that a sender stands still.
 STALL = 6
-# From the middle of a fade: half of it, and what is looked at beyond it.
-HALF_FADE, AROUND_FADE = STEP // 4, STEP
 # The other camera's clock.
 FAST = 200e-6
 # A pulse once a second: samples, and a frequency that no tone of a source has.
@@ -117,6 +115,10 @@ def free_ports(count):
     return ports
 
 
+class Refused(SystemExit):
+    """What relay answers with no."""
+
+
 class Show:
     """relay with cameras."""
 
@@ -147,7 +149,7 @@ class Show:
         finally:
             connection.close()
         if answer.status >= 300:
-            raise SystemExit(f"FAILED  {method} {path} {body}: {answer.status} {data.decode()}")
+            raise Refused(f"FAILED  {method} {path} {body}: {answer.status} {data.decode()}")
         return json.loads(data) if data else {}
 
     def report(self):
@@ -168,7 +170,7 @@ class Show:
             try:
                 if holds():
                     return
-            except (OSError, KeyError, http.client.HTTPException):
+            except (OSError, KeyError, http.client.HTTPException, Refused):
                 pass
             if time.monotonic() > end or self.process.poll() is not None:
                 raise SystemExit(f"FAILED  {what}: not within {seconds} s")
