@@ -444,7 +444,7 @@ def judge_offsets(path, seen, source, low, high):
     """How far pulses are from the frames that they were sent with, in milliseconds."""
     audio, template = audio_of(path)[0], pulse_template()
     offsets, first = [], {}
-    for at in range(low, high):
+    for at in range(low, min(high, len(seen))):
         if seen[at][0] == source:
             first.setdefault(seen[at][1], at)
     for index, at in first.items():
