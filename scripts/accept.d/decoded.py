@@ -24,15 +24,21 @@ def hashes_of(path):
     return hashes(ffmpeg("-i", path, "-map", "0:v:0", "-vsync", "passthrough", "-f", "framemd5", "-"))
 
 
-def number(code):
-    """The number in a frame of the test signal; -1 where its check bits do not fit."""
-    bits = "".join("1" if value > 125 else "0" for value in code)
-    found, crc = int(bits[:32], 2), 255
-    for byte in found.to_bytes(4, "big"):
+def code(value):
+    """The bits of a number in the test signal, with its check bits."""
+    crc = 255
+    for byte in value.to_bytes(4, "big"):
         crc ^= byte
         for _ in range(8):
             crc = (crc << 1 ^ 7) & 255 if crc & 128 else crc << 1
-    return found if crc == int(bits[32:], 2) else -1
+    return f"{value:032b}{crc:08b}"
+
+
+def number(cells):
+    """The number in a frame of the test signal; -1 where its check bits do not fit."""
+    bits = "".join("1" if cell > 125 else "0" for cell in cells)
+    found = int(bits[:32], 2)
+    return found if code(found) == bits else -1
 
 
 def frames_of(path, home):

@@ -18,7 +18,7 @@ import time
 from operator import mul
 
 from arrivals import Publication
-from decoded import COMMAND, audio_of, ffmpeg, frame_times, number
+from decoded import COMMAND, audio_of, code, ffmpeg, frame_times, number
 from load import check, conclude, tell
 from splash import AROUND, splash
 
@@ -29,6 +29,7 @@ WIDTH, HEIGHT = 320, 180
 COLUMNS, ROWS, CELL = 20, 2, 16
 # A source's number is above its frames'.
 SHIFT = 24
+PROGRAM = "/v1/channels/relay/program"
 # dB of full scale.
 MOST_SPLASH = -60
 # Seconds that a sender stands still.
@@ -39,16 +40,6 @@ FAST = 200e-6
 PULSE, PULSE_HERTZ = 96, 3000
 # Milliseconds.
 MOST_OFFSET = 2
-
-
-def code(value):
-    """The bits of a number with its check."""
-    crc = 255
-    for byte in value.to_bytes(4, "big"):
-        crc ^= byte
-        for _ in range(8):
-            crc = (crc << 1 ^ 7) & 255 if crc & 128 else crc << 1
-    return f"{value:032b}{crc:08b}"
 
 
 def frame(source, index):
@@ -119,6 +110,21 @@ class Refused(SystemExit):
     """What relay answers with no."""
 
 
+def ask(port, method, path, body=None):
+    """The text of relay's answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        text = None if body is None else json.dumps(body)
+        connection.request(method, path, text, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        data = answer.read().decode()
+    finally:
+        connection.close()
+    if answer.status >= 300:
+        raise Refused(f"FAILED  {method} {path} {body}: {answer.status} {data}")
+    return data
+
+
 class Show:
     """relay with cameras."""
 
@@ -139,21 +145,8 @@ class Show:
         for camera, port, pace in zip(cameras, ports, paces or [1.0] * len(cameras)):
             camera.send(port, pace)
 
-    def ask(self, method, path, body=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
-        try:
-            text = None if body is None else json.dumps(body)
-            connection.request(method, path, text, {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            data = answer.read()
-        finally:
-            connection.close()
-        if answer.status >= 300:
-            raise Refused(f"FAILED  {method} {path} {body}: {answer.status} {data.decode()}")
-        return json.loads(data) if data else {}
-
     def report(self):
-        return self.ask("GET", "/v1/channels/relay/program")
+        return json.loads(ask(self.port, "GET", PROGRAM))
 
     def put(self, scene, transition=None, at=None):
         """The frame of the program that it begins with."""
@@ -162,7 +155,7 @@ class Show:
             body["transition"] = transition
         if at is not None:
             body["at"] = at
-        return self.ask("PUT", "/v1/channels/relay/program", body)["frame"]
+        return json.loads(ask(self.port, "PUT", PROGRAM, body))["frame"]
 
     def wait(self, what, holds, seconds=30):
         end = time.monotonic() + seconds
@@ -532,8 +525,7 @@ class Costs:
         try:
             time.sleep(4)
             if len(files) > 1:
-                body = json.dumps({"scene": {"layout": "pip", "sources": ["file1", "file2"]}})
-                self.ask("PUT", "/v1/channels/relay/program", body)
+                ask(self.port, "PUT", PROGRAM, {"scene": {"layout": "pip", "sources": ["file1", "file2"]}})
             time.sleep(2)
             cpu, coder, begin = cpu_of(self.process.pid), self.encoder, time.monotonic()
             time.sleep(seconds)
@@ -546,19 +538,10 @@ class Costs:
             self.srt.kill()
             self.srt.wait()
 
-    def ask(self, method, path, body=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
-        connection.request(method, path, body, {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        text = answer.read().decode()
-        if answer.status >= 300:
-            raise SystemExit(f"FAILED  {method} {path}: {answer.status} {text}")
-        return text
-
     @property
     def encoder(self):
         """CPU seconds of the encoder's own threads."""
-        found = re.search(r'^relay_encoder_cpu_seconds_total\{.*part="threads"\} (\S+)$', self.ask("GET", "/metrics"), re.M)
+        found = re.search(r'^relay_encoder_cpu_seconds_total\{.*part="threads"\} (\S+)$', ask(self.port, "GET", "/metrics"), re.M)
         return float(found.group(1))
 
     @property
