@@ -47,7 +47,7 @@ extension StreamInfo {
     }
 
     /// The codec, if it is one that outputs know.
-    var codec: Codec? {
+    package var codec: Codec? {
         Codec.allCases.first { $0.libavID == parameters.pointer.pointee.codec_id && $0.kind == kind }
     }
 

@@ -4,27 +4,6 @@ internal import Dispatch
 public import Media
 internal import Synchronization
 
-/// What an operator sees of one source's way into the program.
-public struct FeedStatus: Sendable, Codable {
-    /// Frames delivered.
-    public var framesIn = 0
-    /// Frames that were never shown.
-    public var framesDropped = 0
-    /// Program frames for which the frame before was shown again.
-    public var framesRepeated = 0
-    /// Those of them for which the frame that was due had not come: a repetition that is a matter of frame rates is none.
-    public var framesLate = 0
-    /// Samples of silence put where audio was missing.
-    public var silentSamples = 0
-    /// Samples that came too late or overlapped.
-    public var cutSamples = 0
-    /// Times a live source's audio was moved at once, because its map was.
-    public var resyncs = 0
-
-    /// Nothing delivered yet.
-    public init() {}
-}
-
 /// The slot between a source's thread and the program's.
 ///
 /// A source that can wait is held back when the slot is full, and the program waits for it; nothing is lost. A live source
@@ -79,9 +58,6 @@ public final class SourceFeed: SourceSink {
 
     static let frameRoom = 4
     private static let liveRoom = Duration.milliseconds(1500)
-    /// How long a program waits for a live source's frame that is not late: what was collected while the input was
-    /// opened is decoded first.
-    private static let patience = Duration.seconds(2)
     private let liveFrameLimit: Int
     /// How much audio a source that can wait delivers ahead, in samples: a second.
     let audioRoom: Int64
@@ -89,7 +65,7 @@ public final class SourceFeed: SourceSink {
     private let clock: any MonotonicClock
     let state: Mutex<State>
     private let room = DispatchSemaphore(value: 0)
-    private let news = DispatchSemaphore(value: 0)
+    let news = DispatchSemaphore(value: 0)
 
     /// An empty slot for a program of these formats. If it `leads`, the program's clock follows this source, provided that
     /// it is live, even while its frames are not shown. One that can wait may stand while it is neither seen nor heard. Of a
@@ -204,45 +180,7 @@ public final class SourceFeed: SourceSink {
 
     // MARK: The program's side
 
-    /// Waits for the first frame, and returns when the program is to begin: now, or when a live source's first frame
-    /// is due that is not late. Nil if the source ended, or the feed was closed, without one, or `isWanted`, which is
-    /// asked again and again, is not true any more.
-    func waitForFirstFrame(while isWanted: () -> Bool) -> Timestamp? {
-        while isWanted() {
-            let (hasCome, isOver) = state.withLock { state in
-                state.isConsumerWaiting = true
-                let isOver = state.isClosed || state.ended.contains(.video)
-                return (isLive ? !state.live.isEmpty : !state.frames.isEmpty, isOver)
-            }
-            if hasCome || isOver { return isLive ? waitForLiveFrame(while: isWanted) : firstMoment }
-            _ = news.wait(timeout: .now() + .milliseconds(20))
-        }
-        return nil
-    }
-
-    /// Now, if the source can wait and has a frame.
-    private var firstMoment: Timestamp? { state.withLock { !$0.frames.isEmpty && !$0.isClosed } ? now : nil }
-
-    private func waitForLiveFrame(while isWanted: () -> Bool) -> Timestamp? {
-        let deadline = now + Self.patience
-        while isWanted() {
-            let now = now
-            let (moment, isReady, isOver) = state.withLock { state -> (Timestamp?, Bool, Bool) in
-                state.isConsumerWaiting = true
-                let moment = state.live.firstMoment(after: now)
-                return (moment, state.live.isCaughtUp, state.isClosed || state.ended.contains(.video))
-            }
-            // While a backlog is decoded the newest frame says nothing about how much time there is: a program began with
-            // the one that was just not late, and its first audio was not decoded yet.
-            if let moment, isReady || isOver || now >= deadline { return moment }
-            if isOver { return state.withLock { !$0.live.isEmpty && !$0.isClosed } ? now : nil }
-            if now >= deadline { return now }
-            _ = news.wait(timeout: .now() + .milliseconds(20))
-        }
-        return nil
-    }
-
-    private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
+    var now: Timestamp { Timestamp(nanoseconds: clock.now) }
 
     /// Whether the program's clock follows the source.
     var isReference: Bool {

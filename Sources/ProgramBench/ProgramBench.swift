@@ -94,8 +94,9 @@ struct Bench {
         measureComposed("move, main and inset change places") { frame in
             let progress = Self.progress(frame)
             let layers = layers(zip(pip, swapped).map { $0.interpolated(to: $1, fraction: progress) }, frame)
-            let (a, b) = (before.compose(layers), after.compose(layers.reversed()))
-            return before.blend(a, b, by: Transition(.fade), progress: progress)
+            return progress < 0.5
+                ? before.compose(layers, moving: true, exchanged: progress)
+                : before.compose(layers.reversed(), moving: true, exchanged: 1 - progress)
         }
     }
 
@@ -118,7 +119,7 @@ struct Bench {
         var compositor = Compositor(format)
         measureComposed(name) { frame in
             let places = zip(from, to).map { $0.interpolated(to: $1, fraction: Self.progress(frame)) }
-            return compositor.compose(layers(places, frame))
+            return compositor.compose(layers(places, frame), moving: true)
         }
     }
 

@@ -140,7 +140,6 @@ extension SerialShows {
                 ("size.mp4", ["-vf", "scale=640:360"] + h264, "its frames are 640x360, not 320x180"),
                 ("rate.mp4", ["-r", "15"] + h264, "it has 15 frames a second, not 30"),
                 ("hevc.mp4", ["-c:v", "libx265", "-x265-params", "log-level=none"], "it is coded as hevc"),
-                ("ts.ts", h264, "its container is mpegts"),
                 ("sets.mp4", h264 + ["-profile:v", "baseline"], "its parameter sets are not those of"),
                 ("ten.mp4", h264 + ["-pix_fmt", "yuv420p10le"], "its frames are not of 8 bits"),
             ]

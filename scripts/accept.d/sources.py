@@ -8,7 +8,6 @@ import json
 import math
 import os
 import random
-import re
 import signal
 import socket
 import statistics
@@ -17,7 +16,8 @@ import sys
 import time
 from operator import mul
 
-from arrivals import Publication
+import costs
+from asking import PROGRAM, Refused, ask, free_ports
 from decoded import COMMAND, audio_of, code, ffmpeg, frame_times, number
 from load import check, conclude, tell
 from splash import AROUND, splash
@@ -29,7 +29,6 @@ WIDTH, HEIGHT = 320, 180
 COLUMNS, ROWS, CELL = 20, 2, 16
 # A source's number is above its frames'.
 SHIFT = 24
-PROGRAM = "/v1/channels/relay/program"
 # dB of full scale.
 MOST_SPLASH = -60
 # Seconds that a sender stands still.
@@ -94,35 +93,6 @@ class Camera:
             self.process.kill()
         if self.process:
             self.process.wait()
-
-
-def free_ports(count):
-    links = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(count)]
-    for link in links:
-        link.bind(("127.0.0.1", 0))
-    ports = [link.getsockname()[1] for link in links]
-    for link in links:
-        link.close()
-    return ports
-
-
-class Refused(SystemExit):
-    """What relay answers with no."""
-
-
-def ask(port, method, path, body=None):
-    """The text of relay's answer."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-    try:
-        text = None if body is None else json.dumps(body)
-        connection.request(method, path, text, {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        data = answer.read().decode()
-    finally:
-        connection.close()
-    if answer.status >= 300:
-        raise Refused(f"FAILED  {method} {path} {body}: {answer.status} {data}")
-    return data
 
 
 class Show:
@@ -495,96 +465,14 @@ def pairing_part(options):
     check(max(map(abs, offsets)) <= 500 / RATE + MOST_OFFSET, "which is half a frame")
 
 
-def cpu_of(pid):
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-        fields = file.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-class Costs:
-    """What relay takes of the processor with one file or two, one of them in the other: CPU seconds a minute."""
-
-    def __init__(self, options, files, seconds):
-        self.sink, port = Publication(), free_ports(1)[0]
-        self.srt = subprocess.Popen(
-            ["srt-live-transmit", "-q", f"srt://127.0.0.1:{port}?mode=listener", "file://con"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        )
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            http_port = probe.getsockname()[1]
-        command = [options.relay]
-        for index, path in enumerate(files):
-            command += ["--input", f"{path}#name=file{index + 1}"]
-        command += ["--loop", "--size", "1280x720", "--fps", str(RATE), "--preset", "veryfast", "--video-bitrate", "2500k"]
-        command += ["--rtmp", f"rtmp://127.0.0.1:{self.sink.port}/live/key", "--srt", f"srt://127.0.0.1:{port}"]
-        command += ["--record", f"{options.home}/costs-{len(files)}-{time.monotonic_ns()}", "--no-status"]
-        command += ["--http", f"127.0.0.1:{http_port}"]
-        self.port, self.process = http_port, subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        try:
-            time.sleep(4)
-            if len(files) > 1:
-                ask(self.port, "PUT", PROGRAM, {"scene": {"layout": "pip", "sources": ["file1", "file2"]}})
-            time.sleep(2)
-            cpu, coder, begin = cpu_of(self.process.pid), self.encoder, time.monotonic()
-            time.sleep(seconds)
-            minutes = (time.monotonic() - begin) / 60
-            self.all = (cpu_of(self.process.pid) - cpu) / minutes
-            self.coding = (self.encoder - coder) / minutes
-        finally:
-            self.process.terminate()
-            self.process.wait(timeout=20)
-            self.srt.kill()
-            self.srt.wait()
-
-    @property
-    def encoder(self):
-        """CPU seconds of the encoder's own threads."""
-        found = re.search(r'^relay_encoder_cpu_seconds_total\{.*part="threads"\} (\S+)$', ask(self.port, "GET", "/metrics"), re.M)
-        return float(found.group(1))
-
-    @property
-    def beside(self):
-        return self.all - self.coding
-
-
-def decoding(path, seconds):
-    """CPU seconds that ffmpeg takes to decode a minute of a file."""
-    before = os.times()
-    ffmpeg("-threads", "2", "-i", path, "-f", "null", "-")
-    after = os.times()
-    return (after.children_user + after.children_system - before.children_user - before.children_system) * 60 / seconds
-
-
-def cost_part(options):
-    length, files = 30, []
-    for index, pattern in enumerate(("testsrc2", "mandelbrot")):
-        files.append(f"{options.home}/cost-{index}.mp4")
-        ffmpeg(
-            "-f", "lavfi", "-i", f"{pattern}=size=1280x720:rate={RATE},format=yuv420p", "-f", "lavfi", "-i",
-            f"sine={300 + 100 * index}:sample_rate={SAMPLES}", "-t", str(length), "-c:v", "libx264", "-preset", "veryfast",
-            "-b:v", "4M", "-g", "60", "-c:a", "aac", "-ac", "2", files[-1],
-        )
-    decoder, one, two = [], [], []
-    for _ in range(options.runs):
-        decoder.append(decoding(files[1], length))
-        one.append(Costs(options, files[:1], 30))
-        two.append(Costs(options, files, 30))
-        tell(
-            f"CPU seconds a minute: decoding the second file {decoder[-1]:.2f}; one file {one[-1].all:.2f}, of which encoding "
-            f"{one[-1].coding:.2f}; both {two[-1].all:.2f}, encoding {two[-1].coding:.2f}"
-        )
-    cost = statistics.median(decoder)
-    more = statistics.median(run.beside for run in two) - statistics.median(run.beside for run in one) - cost
-    check(
-        more <= 0.5 * cost,
-        f"a second file in the first costs {more:.2f} CPU seconds a minute beside decoding it and beside encoding: "
-        f"{more / cost:.2f} of decoding it (bound 0.5)",
-    )
-
-
-PARTS = {"cuts": cuts_part, "stalls": stalls_part, "cost": cost_part, "pairing": pairing_part}
+PARTS = {
+    "cuts": cuts_part,
+    "stalls": stalls_part,
+    "cost": costs.cost_part,
+    "standby": costs.standby_part,
+    "render": costs.render_part,
+    "pairing": pairing_part,
+}
 
 
 def main():

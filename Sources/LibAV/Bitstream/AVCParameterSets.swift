@@ -20,6 +20,9 @@ package struct AVCParameterSets: Sendable, Equatable {
         guard !sps.isEmpty, !pps.isEmpty else { return nil }
     }
 
+    /// All sets, as NAL units.
+    package var units: [[UInt8]] { sps + pps }
+
     /// The numbers by which slices and sets refer to the sets (ITU-T H.264, 7.4.2.1.1 and 7.4.2.2).
     package var numbers: Set<Int> {
         let sps = self.sps.map { unit in
@@ -45,21 +48,12 @@ package struct AVCParameterSets: Sendable, Equatable {
     /// Whether `payload`, a frame with lengths of 4 bytes, begins with an IDR frame (7.4.1.2.4), and whether it has
     /// parameter sets of its own that are not these.
     package func looks(at payload: [UInt8]) -> (isIDR: Bool, hasOtherSets: Bool) {
-        var (position, hasOtherSets) = (0, false)
-        while position + 5 <= payload.count {
-            let length = payload[position..<position + 4].reduce(0) { $0 << 8 | Int($1) }
-            let end = min(payload.count, position + 4 + length)
-            guard length > 0, position + 4 < end else { break }
-            let unit = payload[position + 4..<end]
-            switch NALUnit(unit, .h264).role {
-            case .sps: hasOtherSets = hasOtherSets || !sps.contains(Array(unit))
-            case .pps: hasOtherSets = hasOtherSets || !pps.contains(Array(unit))
-            case .slice(let isKeyframe): return (isKeyframe, hasOtherSets)
-            case .vps, .delimiter, .other: break
-            }
-            position = end
+        var hasOtherSets = false
+        let slice = NALUnit.firstSlice(of: payload, .h264) { role, unit in
+            if role == .sps, !sps.contains(Array(unit)) { hasOtherSets = true }
+            if role == .pps, !pps.contains(Array(unit)) { hasOtherSets = true }
         }
-        return (false, hasOtherSets)
+        return (slice?.isKeyframe ?? false, hasOtherSets)
     }
 
     /// One record with the sets of both, whose numbers differ: what the most demanding of them asks of a decoder.

@@ -5,7 +5,8 @@ internal import Media
 /// The parameter sets of an `HEVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 8.3.3.1.2), for whoever puts frames of several
 /// files into one track.
 package struct HEVCParameterSets: Sendable, Equatable {
-    private let units: [[UInt8]]
+    /// All sets, as NAL units.
+    package let units: [[UInt8]]
 
     /// The sets of `record`; nil if it is none with lengths of 4 bytes, or lacks sets.
     package init?(record: [UInt8]) {
@@ -22,19 +23,11 @@ package struct HEVCParameterSets: Sendable, Equatable {
     /// An IDR or a BLA frame begins anew (ITU-T H.265, table 7-1: types 16 to 20). A CRA frame goes on counting from the frames
     /// before it and may be followed by frames that refer to them.
     package func looks(at payload: [UInt8]) -> (isIndependent: Bool, hasOtherSets: Bool) {
-        var (position, hasOtherSets) = (0, false)
-        while position + 5 <= payload.count {
-            let length = payload[position..<position + 4].reduce(0) { $0 << 8 | Int($1) }
-            let end = min(payload.count, position + 4 + length)
-            guard length > 0, position + 4 < end else { break }
-            let unit = payload[position + 4..<end]
-            switch NALUnit(unit, .hevc).role {
-            case .vps, .sps, .pps: hasOtherSets = hasOtherSets || !units.contains(Array(unit))
-            case .slice: return ((16...20).contains(unit[unit.startIndex] >> 1 & 0x3F), hasOtherSets)
-            case .delimiter, .other: break
-            }
-            position = end
+        var hasOtherSets = false
+        let slice = NALUnit.firstSlice(of: payload, .hevc) { role, unit in
+            if [.vps, .sps, .pps].contains(role), !units.contains(Array(unit)) { hasOtherSets = true }
         }
-        return (false, hasOtherSets)
+        let type = (slice?.bytes.first ?? 0) >> 1 & 0x3F
+        return ((16...20).contains(type), hasOtherSets)
     }
 }

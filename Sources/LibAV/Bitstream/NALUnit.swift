@@ -51,4 +51,23 @@ struct NALUnit {
                 }
         }
     }
+
+    /// The first part of a frame in `payload`, whose units have lengths of 4 bytes in front; `visit` is called with what
+    /// comes before it. Nil if there is none.
+    static func firstSlice(
+        of payload: [UInt8], _ codec: Codec, visit: (Role, ArraySlice<UInt8>) -> Void
+    ) -> (bytes: ArraySlice<UInt8>, isKeyframe: Bool)? {
+        var position = 0
+        while position + 5 <= payload.count {
+            let length = payload[position..<position + 4].reduce(0) { $0 << 8 | Int($1) }
+            let end = min(payload.count, position + 4 + length)
+            guard length > 0 else { return nil }
+            let bytes = payload[position + 4..<end]
+            let role = NALUnit(bytes, codec).role
+            if case .slice(let isKeyframe) = role { return (bytes, isKeyframe) }
+            visit(role, bytes)
+            position = end
+        }
+        return nil
+    }
 }

@@ -103,6 +103,17 @@ struct TargetPlane {
             target[x] = UInt8(truncatingIfNeeded: sum &>> 8)
         }
     }
+
+    /// Mixes `count` samples of `target` with `weight` parts in 256 of `samples`, where they are.
+    static func mix(
+        _ samples: UnsafePointer<UInt8>, weight: UInt16, count: Int, over target: UnsafeMutablePointer<UInt8>
+    ) {
+        let rest = 256 &- weight
+        for x in 0..<count {
+            let sum = UInt16(target[x]) &* rest &+ UInt16(samples[x]) &* weight &+ 128
+            target[x] = UInt8(truncatingIfNeeded: sum &>> 8)
+        }
+    }
 }
 
 /// The three planes of a frame that a kernel reads.

@@ -46,6 +46,19 @@ final class RoundedCorners {
         }
     }
 
+    /// Puts back what ``save(_:radius:of:)`` kept of `rectangle`.
+    func restore(_ rectangle: PixelRectangle, of target: TargetPlanes) {
+        guard radius > 0 else { return }
+        var store = UnsafePointer(saved.base)
+        forEachCorner(of: rectangle, in: target) { plane, square, _, _, _ in
+            let visible = square.intersection(plane.bounds)
+            for y in visible.y..<visible.y + visible.height {
+                (plane.row(y) + visible.x).update(from: store, count: visible.width)
+                store += visible.width
+            }
+        }
+    }
+
     /// Calls `body` with each corner of each plane, in one order: the plane, the corner's square in it, the mask, and
     /// which corner it is.
     private func forEachCorner(

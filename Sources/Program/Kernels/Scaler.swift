@@ -5,51 +5,89 @@ package import Media
 /// Draws a source at its place: one for each place of a scene, since it keeps what it computed for a size.
 ///
 /// Where nothing is scaled, rows are copied; a reduction by whole numbers is a mean of boxes, any other one the mean of
-/// what a pixel covers; what is enlarged is interpolated. Luma and chroma are scaled as planes, edge on edge, as
-/// libswscale does. A frame allocates nothing unless its size is new. Of one thread at a time.
+/// what a pixel covers; what is enlarged is interpolated. What moves has another size in each frame, and no edge in it
+/// stands: it is reduced by a whole number and interpolated, in half the time. Luma and chroma are scaled as planes, edge
+/// on edge, as libswscale does. A frame allocates nothing unless its size is new. Of one thread at a time.
 package final class Scaler {
+    /// How a layer is drawn.
+    private struct Manner {
+        let isMoving: Bool
+        let overlap: Overlap?
+
+        /// The same in a plane of chroma.
+        var halved: Manner { Manner(isMoving: isMoving, overlap: overlap?.halved) }
+    }
+
+    /// A rectangle that a plane fills, and what of it lies inside of the target.
+    private struct Place {
+        let whole: PixelRectangle
+        let visible: PixelRectangle
+
+        var halved: Place { Place(whole: whole.halved, visible: visible.halved) }
+    }
+
     private let lumaX = AxisTable()
     private let lumaY = AxisTable()
     private let chromaX = AxisTable()
     private let chromaY = AxisTable()
+    private let reduced = Scratch<UInt8>()
     private let row = Scratch<UInt8>()
+    private let line = Scratch<UInt8>()
     private let sums = Scratch<UInt16>()
     private let innerCorners = RoundedCorners()
     private let outerCorners = RoundedCorners()
+    private let cornersBelow = RoundedCorners()
 
     /// A scaler that has computed nothing yet.
     package init() {}
 
     /// Draws `frame` on `canvas`. What lies outside of it is cut off.
     package func draw(_ frame: VideoFrame, at placement: Placement, on canvas: inout Canvas) {
+        draw(frame, at: placement, on: &canvas, isMoving: false)
+    }
+
+    /// Draws `frame` on `canvas`, one that `isMoving` faster; what it lies over shows through it in an `overlap`.
+    func draw(
+        _ frame: VideoFrame, at placement: Placement, on canvas: inout Canvas, isMoving: Bool,
+        over overlap: Overlap? = nil
+    ) {
         let place = PixelPlacement(placement, of: frame, program: (canvas.width, canvas.height))
         guard !place.destination.isEmpty else { return }
-        let target = canvas.target
+        let (target, manner) = (canvas.target, Manner(isMoving: isMoving, overlap: overlap))
         frame.withPlanes { source in
-            draw(source, at: place, color: placement.border?.color, into: target)
+            draw(source, at: place, color: placement.border?.color, manner, into: target)
         }
     }
 
-    private func draw(_ source: SourcePlanes, at place: PixelPlacement, color: PixelColor?, into target: TargetPlanes) {
+    private func draw(
+        _ source: SourcePlanes, at place: PixelPlacement, color: PixelColor?, _ manner: Manner,
+        into target: TargetPlanes
+    ) {
         outerCorners.save(place.outer, radius: place.outerRadius, of: target)
         if let color, place.border > 0 {
-            fillBorder(of: place, with: color, in: target)
+            // What shows through a corner is what was there, not the border that is drawn below it.
+            let isOver = manner.overlap != nil
+            if isOver { cornersBelow.save(place.destination, radius: place.radius, of: target) }
+            fillBorder(of: place, with: color, over: manner.overlap, in: target)
             innerCorners.save(place.destination, radius: place.radius, of: target)
-            draw(source, in: place, into: target)
+            if isOver { cornersBelow.restore(place.destination, of: target) }
+            draw(source, in: place, manner, into: target)
             innerCorners.round(place.destination, of: target)
         } else {
-            draw(source, in: place, into: target)
+            draw(source, in: place, manner, into: target)
         }
         outerCorners.round(place.outer, of: target)
     }
 
     /// Fills what is around the destination, and the squares of its corners.
-    private func fillBorder(of place: PixelPlacement, with color: PixelColor, in target: TargetPlanes) {
+    private func fillBorder(
+        of place: PixelPlacement, with color: PixelColor, over overlap: Overlap?, in target: TargetPlanes
+    ) {
         let (outer, inner, width) = (place.outer, place.destination, place.border)
         let corner = place.radius
         func fill(_ x: Int, _ y: Int, _ width: Int, _ height: Int) {
             let part = PixelRectangle(x: x, y: y, width: width, height: height).intersection(target.y.bounds)
-            target.fill(part, with: color)
+            target.fill(part, with: color, over: overlap)
         }
         fill(outer.x, outer.y, outer.width, width)
         fill(outer.x, inner.y + inner.height, outer.width, width)
@@ -62,44 +100,90 @@ package final class Scaler {
         }
     }
 
-    private func draw(_ source: SourcePlanes, in place: PixelPlacement, into target: TargetPlanes) {
-        let visible = place.destination.intersection(target.y.bounds)
-        guard !visible.isEmpty else { return }
-        let (from, to) = (place.source, place.destination)
-        draw(source.y.cropped(to: from), at: to, visible: visible, into: target.y, lumaX, lumaY)
-        let (chroma, small, part) = (from.halved, to.halved, visible.halved)
-        draw(source.u.cropped(to: chroma), at: small, visible: part, into: target.u, chromaX, chromaY)
-        draw(source.v.cropped(to: chroma), at: small, visible: part, into: target.v, chromaX, chromaY)
+    private func draw(_ source: SourcePlanes, in place: PixelPlacement, _ manner: Manner, into target: TargetPlanes) {
+        let luma = Place(whole: place.destination, visible: place.destination.intersection(target.y.bounds))
+        guard !luma.visible.isEmpty else { return }
+        let (part, chroma, halved) = (place.source.halved, luma.halved, manner.halved)
+        draw(source.y.cropped(to: place.source), at: luma, manner, into: target.y, lumaX, lumaY)
+        draw(source.u.cropped(to: part), at: chroma, halved, into: target.u, chromaX, chromaY)
+        draw(source.v.cropped(to: part), at: chroma, halved, into: target.v, chromaX, chromaY)
     }
 
     private func draw(
-        _ source: SourcePlane, at place: PixelRectangle, visible: PixelRectangle, into target: TargetPlane,
+        _ source: SourcePlane, at place: Place, _ manner: Manner, into target: TargetPlane, _ tableX: AxisTable,
+        _ tableY: AxisTable
+    ) {
+        let (whole, visible) = (place.whole, place.visible)
+        let (columns, rows) = (source.width / whole.width, source.height / whole.height)
+        let isWhole = columns * whole.width == source.width && rows * whole.height == source.height
+        if manner.overlap == nil, isWhole, columns == 1, rows == 1 {
+            let part = PixelRectangle(
+                x: visible.x - whole.x, y: visible.y - whole.y, width: visible.width, height: visible.height)
+            target.copy(source, part: part, toX: visible.x, y: visible.y)
+        } else if manner.overlap == nil, isWhole, columns <= BoxReduction.largest, rows <= BoxReduction.largest {
+            BoxReduction.draw(
+                source, by: columns, rows, origin: (whole.x, whole.y), part: visible, into: target,
+                sums: sums.reserve(source.width))
+        } else if manner.isMoving {
+            let factor = max(1, min(columns, rows, BoxReduction.largest))
+            prepare(tableX, source.width, factor, whole.width, visible.x - whole.x, visible.width)
+            prepare(tableY, source.height, factor, whole.height, visible.y - whole.y, visible.height)
+            let source = factor == 1 ? source : reduce(source, by: factor)
+            scale(source, to: visible, over: manner.overlap, into: target, tableX, tableY)
+        } else {
+            prepare(tableX, source.width, nil, whole.width, visible.x - whole.x, visible.width)
+            prepare(tableY, source.height, nil, whole.height, visible.y - whole.y, visible.height)
+            scale(source, to: visible, over: nil, into: target, tableX, tableY)
+        }
+    }
+
+    /// Prepares a table for `count` samples that become `target`, of which `visible` are to be seen, from `first` on; with a
+    /// `factor` for those of a plane that was reduced by it.
+    private func prepare(
+        _ table: AxisTable, _ count: Int, _ factor: Int?, _ target: Int, _ first: Int, _ visible: Int
+    ) {
+        table.prepare(
+            .init(
+                count: count / (factor ?? 1), start: 0, length: Double(count) / Double(factor ?? 1), target: target,
+                first: first, visible: visible, isLinear: factor != nil))
+    }
+
+    /// `source` reduced by `factor`, without what is left of its last columns and rows. Valid until the next one is.
+    private func reduce(_ source: SourcePlane, by factor: Int) -> SourcePlane {
+        let (width, height) = (source.width / factor, source.height / factor)
+        let target = TargetPlane(
+            bytes: reduced.reserve(width * height), stride: width, width: width, height: height)
+        BoxReduction.draw(
+            source, by: factor, factor, origin: (0, 0), part: target.bounds, into: target,
+            sums: sums.reserve(source.width))
+        return target.source
+    }
+
+    private func scale(
+        _ source: SourcePlane, to visible: PixelRectangle, over overlap: Overlap?, into target: TargetPlane,
         _ tableX: AxisTable, _ tableY: AxisTable
     ) {
-        let (columns, rows) = (source.width / place.width, source.height / place.height)
-        let isWhole = columns * place.width == source.width && rows * place.height == source.height
-        if isWhole, columns == 1, rows == 1 {
-            let part = PixelRectangle(
-                x: visible.x - place.x, y: visible.y - place.y, width: visible.width, height: visible.height)
-            target.copy(source, part: part, toX: visible.x, y: visible.y)
-        } else if isWhole, columns <= BoxReduction.largest, rows <= BoxReduction.largest {
-            BoxReduction.draw(
-                source, by: columns, rows, origin: (place.x, place.y), part: visible, into: target,
-                sums: sums.reserve(source.width))
-        } else {
-            tableX.prepare(
-                .init(
-                    count: source.width, start: 0, length: Double(source.width), target: place.width,
-                    first: visible.x - place.x, visible: visible.width))
-            tableY.prepare(
-                .init(
-                    count: source.height, start: 0, length: Double(source.height), target: place.height,
-                    first: visible.y - place.y, visible: visible.height))
-            let (row, sums) = (row.reserve(source.width), sums.reserve(source.width))
-            for y in 0..<visible.height {
-                let line = tableY.blend(source, row: y, sums: sums, into: row)
-                tableX.scale(line, into: target.row(visible.y + y) + visible.x)
+        let (row, sums, line) = (
+            row.reserve(source.width), sums.reserve(source.width), line.reserve(visible.width)
+        )
+        for index in 0..<visible.height {
+            let (y, blended) = (visible.y + index, tableY.blend(source, row: index, sums: sums, into: row))
+            guard let overlap else {
+                tableX.scale(blended, into: target.row(y) + visible.x)
+                continue
             }
+            tableX.scale(blended, into: line)
+            overlap.draw(line, count: visible.width, atX: visible.x, y: y, in: target)
         }
+    }
+}
+
+extension TargetPlanes {
+    /// Fills `rectangle`, whose numbers are even and which lies inside; in an `overlap` only in part.
+    fileprivate func fill(_ rectangle: PixelRectangle, with color: PixelColor, over overlap: Overlap?) {
+        guard let overlap else { return fill(rectangle, with: color) }
+        overlap.fill(rectangle, with: color.y, in: y)
+        overlap.halved.fill(rectangle.halved, with: color.u, in: u)
+        overlap.halved.fill(rectangle.halved, with: color.v, in: v)
     }
 }

@@ -5,12 +5,25 @@ internal import Media
 /// What is seen on the way from one scene to another: a scene, or the mean of two that differ in who is in front.
 struct SceneMix {
     /// The scenes, and in which parts of 1 each is seen.
-    private(set) var shares: [(scene: Scene, weight: Double)]
+    let shares: [(scene: Scene, weight: Double)]
+    /// Whether layers are on the way from one place to another.
+    let isMoving: Bool
 
     /// `scene` alone.
-    init(_ scene: Scene) { shares = [(scene, 1)] }
+    init(_ scene: Scene) { (shares, isMoving) = ([(scene, 1)], false) }
 
-    private init(_ shares: [(scene: Scene, weight: Double)]) { self.shares = shares }
+    private init(moving shares: [(scene: Scene, weight: Double)]) { (self.shares, isMoving) = (shares, true) }
+
+    /// Where two change places, and nothing else is: the scene that is seen most, and in which part of 1 its last two
+    /// layers are seen in the other order.
+    var exchange: (scene: Scene, share: Double)? {
+        guard shares.count == 2 else { return nil }
+        let (most, least) = shares[0].weight < shares[1].weight ? (shares[1], shares[0]) : (shares[0], shares[1])
+        let (layers, others) = (most.scene.layers, least.scene.layers)
+        guard layers.dropLast(2) == others.dropLast(2), layers.suffix(2).elementsEqual(others.suffix(2).reversed())
+        else { return nil }
+        return (most.scene, least.weight)
+    }
 
     /// What is `fraction` of the way to `next`, where the frames of `shaped` have bars. Nil where more than two scenes would
     /// be needed.
@@ -27,7 +40,7 @@ struct SceneMix {
                 }
             }
         }
-        return found.count <= 2 ? SceneMix(found) : nil
+        return found.count <= 2 ? SceneMix(moving: found) : nil
     }
 }
 

@@ -29,13 +29,20 @@ struct PacketCopier {
             try demuxer.seekToStart()
             packet = try found(begin)
         }
+        var units = source.video.units
         for number in samples {
-            guard let current = packet, Int64(current.size) == source.video.samples[number].size else {
-                throw ClipFailure("\(source.name) has changed.")
-            }
-            try take(number, SharedBytes(current.content))
+            guard let current = packet, let bytes = Self.payload(current, &units),
+                Int64(bytes.count) == source.video.samples[number].size
+            else { throw ClipFailure("\(source.name) has changed.") }
+            try take(number, bytes)
             if number + 1 < samples.upperBound { packet = try next() }
         }
+    }
+
+    /// The frame in `packet` as an MP4 has it.
+    private static func payload(_ packet: PacketBox, _ units: inout AnnexBReader?) -> SharedBytes? {
+        guard units != nil else { return SharedBytes(packet.content) }
+        return units?.read(packet.content, isRandomAccess: packet.isKeyframe)?.payload
     }
 
     private func sought(_ time: Int64) throws -> PacketBox? {

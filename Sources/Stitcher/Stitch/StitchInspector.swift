@@ -15,8 +15,12 @@ struct StitchInspector {
     let frames: StreamInfo.Video
     let audio: StreamInfo?
     let isMovie: Bool
-    let sets: AVCParameterSets?
-    private let hevcSets: HEVCParameterSets?
+    /// The content of `avcC` or `hvcC`: of a transport stream what its first keyframe says.
+    private(set) var configuration: [UInt8]
+    private(set) var sets: AVCParameterSets?
+    private var hevcSets: HEVCParameterSets?
+    /// Nil for what has its parameter sets beside the frames.
+    private(set) var units: AnnexBReader?
 
     private(set) var packets: [Packet] = []
     /// Keyframes, by their numbers, that are no beginning behind frames of another stream.
@@ -76,9 +80,18 @@ struct StitchInspector {
         }
         (self.video, self.frames, audio) = (video, frames, demuxer.bestAudio)
         isMovie = demuxer.formatName.split(separator: ",").contains("mov")
-        sets = video.codecName == "h264" ? AVCParameterSets(record: video.configuration) : nil
-        hevcSets = video.codecName == "hevc" ? HEVCParameterSets(record: video.configuration) : nil
+        configuration = video.configuration
+        if demuxer.formatName == "mpegts", let codec = video.codec, codec == .h264 || codec == .hevc {
+            units = AnnexBReader(codec)
+        } else {
+            takeSets()
+        }
         if !statesDuration { demuxer.select(Set([video.index] + (audio.map { [$0.index] } ?? []))) }
+    }
+
+    private mutating func takeSets() {
+        sets = video.codecName == "h264" ? AVCParameterSets(record: configuration) : nil
+        hevcSets = video.codecName == "hevc" ? HEVCParameterSets(record: configuration) : nil
     }
 
     /// Whether its head says how long all its streams last, and its end may be missing without a word from libavformat.
@@ -139,10 +152,26 @@ struct StitchInspector {
             latest = max(latest ?? dts, dts)
         }
         if let configuration = packet.newConfiguration, configuration != video.configuration { changesSets = true }
-        let sample = IndexedSample(
+        var sample = IndexedSample(
             dts: packet.dts ?? pts, pts: pts, duration: packet.duration, offset: packet.position ?? -1,
             size: Int64(packet.size), isSync: packet.isKeyframe)
-        take(sample, isHidden: packet.isHidden) { _ in packet.content }
+        guard units != nil else { return take(sample, isHidden: packet.isHidden) { _ in packet.content } }
+        guard let unit = readUnit(packet) else { return }
+        (sample.size, sample.isSync) = (Int64(unit.payload.count), unit.isKeyframe)
+        take(sample, isHidden: packet.isHidden) { _ in unit.payload.array }
+    }
+
+    /// The frame in a packet of a transport stream; nil if there is none.
+    private mutating func readUnit(_ packet: PacketBox) -> AnnexBReader.AccessUnit? {
+        guard let unit = units?.read(packet.content, isRandomAccess: packet.isKeyframe) else { return nil }
+        guard unit.changesConfiguration else { return unit }
+        if sets == nil, hevcSets == nil, let found = units?.sets.configuration {
+            configuration = found
+            takeSets()
+        } else {
+            changesSets = true
+        }
+        return unit
     }
 
     /// Takes a frame. Of one that the container calls a keyframe `content` gives the first bytes or, if it is to be whole,
@@ -198,8 +227,8 @@ extension StitchInspector {
 
     /// Why frames cannot be copied from where they lie.
     func obstacle(isPieced: Bool) -> String? {
-        guard isMovie || hasPackets else {
-            return "its container is \(demuxer.formatName), not MP4, MOV, Matroska or FLV"
+        guard isMovie || hasPackets || units != nil else {
+            return "its container is \(demuxer.formatName), not MP4, MOV, Matroska, FLV or a transport stream"
         }
         if isMovie, packets.contains(where: { $0.sample.offset < 0 }) {
             return "its samples cannot be found in the file"

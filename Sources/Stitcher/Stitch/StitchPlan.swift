@@ -152,18 +152,18 @@ package struct StitchPlan: Sendable {
     /// Of the clips that could be copied those are whose parameter sets most frames have: two of one number cannot be told
     /// apart.
     private mutating func chooseConfiguration(_ sources: [StitchSource]) {
-        var frames: [[UInt8]: Int] = [:]
-        for clip in clips where clip.reasons.isEmpty {
-            frames[sources[clip.source].video.configuration, default: 0] += clip.count
+        let sets = clips.map { sources[$0.source].video.parameterSets }
+        var frames: [[[UInt8]]: Int] = [:]
+        for index in clips.indices where clips[index].reasons.isEmpty {
+            frames[sets[index], default: 0] += clips[index].count
         }
         let most = frames.values.max()
-        let chosen = clips.first { $0.reasons.isEmpty && frames[sources[$0.source].video.configuration] == most }
+        let chosen = clips.indices.first { clips[$0].reasons.isEmpty && frames[sets[$0]] == most }
         guard let chosen else { return }
-        configuration = sources[chosen.source].video.configuration
-        for index in clips.indices where clips[index].reasons.isEmpty {
-            let source = sources[clips[index].source]
-            guard source.video.configuration != configuration else { continue }
-            clips[index].reasons = ["its parameter sets are not those of \(sources[chosen.source].name)"]
+        let leader = sources[clips[chosen].source]
+        configuration = leader.video.configuration
+        for index in clips.indices where clips[index].reasons.isEmpty && sets[index] != sets[chosen] {
+            clips[index].reasons = ["its parameter sets are not those of \(leader.name)"]
         }
     }
 

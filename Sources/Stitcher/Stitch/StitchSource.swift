@@ -23,6 +23,9 @@ package struct StitchSource: Sendable {
         package var obstacle: String?
         /// Whether frames are copied as a demuxer gives them, because they lie nowhere in the file as a whole.
         package var isDemuxed = false
+        /// How a transport stream's frames are read, with the parameter sets that all of them have; nil for what has these
+        /// beside the frames.
+        package var units: AnnexBReader?
         /// Whether frames are such as the encoder makes: H.264 may be, of other codecs nothing is coded as it was.
         package var is8Bit420 = true
         package var timeBase: TimeBase
@@ -46,6 +49,14 @@ package struct StitchSource: Sendable {
         /// Keyframes, by their numbers in the order of decoding, behind which only frames of the same stream can follow those
         /// before them: CRA frames of HEVC (ITU-T H.265, 7.4.2.2).
         package var dependentKeyframes: Set<Int> = []
+
+        /// What a decoder is told: the parameter sets, whatever else the container says of them.
+        var parameterSets: [[UInt8]] {
+            let units =
+                codec == "hevc"
+                ? HEVCParameterSets(record: configuration)?.units : AVCParameterSets(record: configuration)?.units
+            return units ?? [configuration]
+        }
 
         /// Ticks from the frame `number` to the next one.
         func step(_ number: Int) -> Int64 { times[number + 1] - times[number] }

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where a layer lies over another one that shows through it, as of two that change places.
+struct Overlap {
+    /// The other one's outer edge. All numbers are even.
+    private let place: PixelRectangle
+    /// The radius of its corners; even.
+    private let radius: Int
+    /// In how many parts of 256 the layer in front is seen.
+    private let opacity: UInt16
+
+    /// Over what stands in `place`, with corners of `radius`, `opacity` parts in 1 are seen of what is drawn.
+    init(_ place: PixelRectangle, radius: Int, opacity: Double) {
+        self.init(place, radius, UInt16((min(1, max(0, opacity)) * 256).rounded()))
+    }
+
+    private init(_ place: PixelRectangle, _ radius: Int, _ opacity: UInt16) {
+        (self.place, self.radius, self.opacity) = (place, radius, opacity)
+    }
+
+    /// The same in a plane of chroma.
+    var halved: Overlap { Overlap(place.halved, radius / 2, opacity) }
+
+    /// Draws `count` samples at column `x` of row `y`.
+    func draw(_ samples: UnsafePointer<UInt8>, count: Int, atX x: Int, y: Int, in target: TargetPlane) {
+        let (row, shared) = (target.row(y), columns(ofRow: y, in: x..<x + count))
+        (row + x).update(from: samples, count: shared.lowerBound - x)
+        TargetPlane.mix(
+            samples + (shared.lowerBound - x), weight: opacity, count: shared.count, over: row + shared.lowerBound)
+        (row + shared.upperBound).update(
+            from: samples + (shared.upperBound - x), count: x + count - shared.upperBound)
+    }
+
+    /// Fills `rectangle`, which lies inside of `target`.
+    func fill(_ rectangle: PixelRectangle, with value: UInt8, in target: TargetPlane) {
+        guard !rectangle.isEmpty else { return }
+        let whole = rectangle.x..<rectangle.x + rectangle.width
+        for y in rectangle.y..<rectangle.y + rectangle.height {
+            let (row, shared) = (target.row(y), columns(ofRow: y, in: whole))
+            for x in whole where !shared.contains(x) { row[x] = value }
+            for x in shared { row[x] = UInt8((UInt32(row[x]) * rest + UInt32(value) * UInt32(opacity) + 128) >> 8) }
+        }
+    }
+
+    private var rest: UInt32 { 256 - UInt32(opacity) }
+
+    /// Those of `columns` that the other one fills in row `y`; what the arc of a corner passes is none of them.
+    private func columns(ofRow y: Int, in columns: Range<Int>) -> Range<Int> {
+        let line = min(y - place.y, place.y + place.height - 1 - y)
+        guard line >= 0, place.width > 0 else { return columns.lowerBound..<columns.lowerBound }
+        var corner = 0
+        if line < radius {
+            let (height, reach) = (Double(radius - line) - 0.5, Double(radius) - 0.5)
+            corner = Int((reach - max(0, reach * reach - height * height).squareRoot()).rounded(.up))
+        }
+        return (place.x + corner..<max(place.x + corner, place.x + place.width - corner)).clamped(to: columns)
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import Media
+internal import Synchronization
+
+extension SourceFeed {
+    /// How long a program waits for a live source's frame that is not late: what was collected while the input was
+    /// opened is decoded first.
+    private static let patience = Duration.seconds(2)
+
+    /// Waits for the first frame, and returns when the program is to begin: now, or when a live source's first frame
+    /// is due that is not late. Nil if the source ended, or the feed was closed, without one, or `isWanted`, which is
+    /// asked again and again, is not true any more.
+    func waitForFirstFrame(while isWanted: () -> Bool) -> Timestamp? {
+        while isWanted() {
+            let (hasCome, isOver) = state.withLock { state in
+                state.isConsumerWaiting = true
+                let isOver = state.isClosed || state.ended.contains(.video)
+                return (isLive ? !state.live.isEmpty : !state.frames.isEmpty, isOver)
+            }
+            if hasCome || isOver { return isLive ? waitForLiveFrame(while: isWanted) : firstMoment }
+            _ = news.wait(timeout: .now() + .milliseconds(20))
+        }
+        return nil
+    }
+
+    /// Now, if the source can wait and has a frame.
+    private var firstMoment: Timestamp? { state.withLock { !$0.frames.isEmpty && !$0.isClosed } ? now : nil }
+
+    private func waitForLiveFrame(while isWanted: () -> Bool) -> Timestamp? {
+        let deadline = now + Self.patience
+        while isWanted() {
+            let now = now
+            let (moment, isReady, isOver) = state.withLock { state -> (Timestamp?, Bool, Bool) in
+                state.isConsumerWaiting = true
+                let moment = state.live.firstMoment(after: now)
+                return (moment, state.live.isCaughtUp, state.isClosed || state.ended.contains(.video))
+            }
+            // While a backlog is decoded the newest frame says nothing about how much time there is: a program began with
+            // the one that was just not late, and its first audio was not decoded yet.
+            if let moment, isReady || isOver || now >= deadline { return moment }
+            if isOver { return state.withLock { !$0.live.isEmpty && !$0.isClosed } ? now : nil }
+            if now >= deadline { return now }
+            _ = news.wait(timeout: .now() + .milliseconds(20))
+        }
+        return nil
+    }
+}
