@@ -14,6 +14,8 @@ public struct IngestOptions: Sendable, Hashable {
     package var start = Duration.zero
     /// How much later than its clock says a live source is shown; 0 or more.
     package var delay = Duration.zero
+    /// What it shares with other live sources, unless its address asks for a latency of its own.
+    package var commonBuffer: CommonBuffer?
 
     /// Options of these values.
     public init(loop: Bool = false, size: FrameSize? = nil, frameRate: FrameRate? = nil) {

@@ -126,7 +126,8 @@ final class LibAVSource: MediaSource {
         // Audio alone is not held against video of the same input, so its offset is a delay.
         let delay = options.delay + (video == nil ? max(.zero, location.tracks.audioOffset) : .zero)
         let made = SourceTiming(
-            SourceClock(settings, tracks: tracks),
+            SourceClock(
+                settings, tracks: tracks, common: location.latency == nil ? options.commonBuffer : nil),
             frameRate: video?.frameRate ?? FrameRate(25), programTime: sink.programTime, delay: delay,
             name: location.description, monitor: monitor)
         sink.attach(made)

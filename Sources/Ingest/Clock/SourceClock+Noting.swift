@@ -46,6 +46,7 @@ extension SourceClock {
             maps[index].offset?.step(by: distance.inNanoseconds)
             maps[index].buffer &+= distance.inNanoseconds
         }
+        share(maps[0].buffer)
         status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
     }
 

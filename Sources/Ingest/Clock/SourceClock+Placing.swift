@@ -79,6 +79,9 @@ extension SourceClock {
             maps[index].leastBuffer = max(0, need &- floor)
         }
         isPlaced = true
+        placed = arrived
+        share(maps[0].buffer)
+        followOthers(at: arrived)
         status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
         events.append(.placed(buffer: .nanoseconds(maps[0].buffer)))
     }
@@ -110,6 +113,7 @@ extension SourceClock {
     mutating func slew(to moment: Int64) {
         guard isPlaced else { return }
         shrink(at: moment)
+        followOthers(at: moment)
         for index in maps.indices {
             let floor = floor(of: maps[index], at: moment)
             // The start burst of a playlist has not shown the floor yet.
@@ -131,6 +135,7 @@ extension SourceClock {
         lookedAtBuffer = moment
         let spare = spareBuffer(at: moment, within: TrackDelays.memory)
         guard spare > 0 else { return }
+        guard seat == nil else { return share(min(ownBuffer, maps[0].buffer &- spare)) }
         for index in maps.indices { maps[index].buffer &-= spare }
         status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
     }

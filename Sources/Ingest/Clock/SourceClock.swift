@@ -59,6 +59,8 @@ package struct SourceClock: Sendable {
 
     /// How the source is treated.
     package let settings: SourceClockSettings
+    /// Its part in a buffer that it has in common with others; nil for one of its own.
+    let seat: CommonBuffer.Seat?
     /// Numbers for an operator.
     package internal(set) var status = SourceClockStatus()
 
@@ -84,11 +86,18 @@ package struct SourceClock: Sendable {
     /// When buffer beyond the limit was last given back.
     var lookedAtExcess: Int64 = 0
     var isLost = false
+    /// The buffer that it needs, in nanoseconds, and when it was placed.
+    var ownBuffer: Int64 = 0
+    var placed: Int64 = 0
 
     /// A clock for a source of these tracks: the time base of each, and the bits of its stamps if they wrap (33 in
-    /// MPEG-TS, 32 in RTMP and FLV).
-    package init(_ settings: SourceClockSettings, tracks: [TrackKind: (timeBase: TimeBase, bits: Int?)]) {
+    /// MPEG-TS, 32 in RTMP and FLV). One that is placed by its arrivals takes part in a `common` buffer.
+    package init(
+        _ settings: SourceClockSettings, tracks: [TrackKind: (timeBase: TimeBase, bits: Int?)],
+        common: CommonBuffer? = nil
+    ) {
         self.settings = settings
+        seat = settings.arrivals == .jitter ? common?.takeSeat() : nil
         expected = Set(tracks.keys)
         timeline = SenderTimeline(
             longestGap: settings.arrivals == .bursts ? settings.patience.inNanoseconds : SenderTimeline.jump)
@@ -136,6 +145,7 @@ package struct SourceClock: Sendable {
         started = nil
         lateArrivals = []
         isPlaced = false
+        seat?.need(nil)
     }
 
     func index(of track: TrackKind) -> Int { maps.count == 2 && track == .audio ? 1 : 0 }

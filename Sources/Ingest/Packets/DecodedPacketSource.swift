@@ -12,6 +12,7 @@ package final class DecodedPacketSource: MediaSource {
     package let description: SourceDescription
     private let source: any PacketSource
     private let input: PacketSourceDescription
+    private let common: CommonBuffer?
     private let settings: SourceClockSettings
     private let name: String
     private let monitor: SourceMonitor
@@ -19,10 +20,12 @@ package final class DecodedPacketSource: MediaSource {
     private let startOnce = StartOnce()
 
     /// Opens `source`, which must be live and is what `location` names: blocks until its tracks are known. An `opening` goes
-    /// on to say how much of it is decoded.
+    /// on to say how much of it is decoded. Unless its address asks for a latency it takes part in a `common` buffer.
     package init(
-        _ source: any PacketSource, at location: InputLocation, logger: Logger, opening: SourceOpening? = nil
+        _ source: any PacketSource, at location: InputLocation, common: CommonBuffer? = nil, logger: Logger,
+        opening: SourceOpening? = nil
     ) throws(IngestError) {
+        self.common = location.latency == nil ? common : nil
         name = location.description
         let input = try source.open()
         self.source = source
@@ -52,7 +55,7 @@ package final class DecodedPacketSource: MediaSource {
         if video != nil, let track = input.stream.video { tracks[.video] = (track.timeBase, input.stampBits) }
         if audio != nil, let track = input.stream.audio { tracks[.audio] = (track.timeBase, input.stampBits) }
         let timing = SourceTiming(
-            SourceClock(settings, tracks: tracks),
+            SourceClock(settings, tracks: tracks, common: common),
             frameRate: video?.frameRate ?? FrameRate(25), programTime: sink.programTime, name: name,
             monitor: monitor)
         sink.attach(timing)

@@ -76,7 +76,8 @@ struct ChannelListening: Sendable {
                 return try SourceOpener.open(location, options: options, logger: logger, opening: opening)
             }
             opening.whenCancelled { published.stop() }
-            return try DecodedPacketSource(published, at: location, logger: logger, opening: opening)
+            return try DecodedPacketSource(
+                published, at: location, common: options.commonBuffer, logger: logger, opening: opening)
         } catch {
             throw RelayFailure(.inputUnreadable, "\(error)")
         }

@@ -19,12 +19,14 @@ struct SeparateAudio {
     private let source: Source
 
     /// Opens the audio input that `configuration` names; nil if there is none. Blocks until a file or a device answers. A
-    /// file is paced as `ofFile` says. Throws ``RelayFailure``.
+    /// file is paced as `ofFile` says. What is live shares the `common` buffer of several sources. Throws ``RelayFailure``.
     init?(
-        _ configuration: ChannelConfiguration, ofFile: SourceFeed.Pacing, listening: ChannelListening,
-        clock: any MonotonicClock, logger: Logger
+        _ configuration: ChannelConfiguration, ofFile: SourceFeed.Pacing, common: CommonBuffer? = nil,
+        listening: ChannelListening, clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
         guard let location = configuration.audioInput else { return nil }
+        var options = IngestOptions()
+        options.commonBuffer = common
         let makeFeed = { (pacing: SourceFeed.Pacing) in
             SourceFeed(
                 pacing: pacing, frameRate: configuration.frameRate ?? FrameRate(25), audio: .program,
@@ -32,9 +34,9 @@ struct SeparateAudio {
         }
         if location.isLiveByNature == true, !location.isDevice {
             let feed = makeFeed(.live(frameRate: nil))
-            let standby = StandbySource(name: location.description, logger: logger) { opening, _ in
+            let standby = StandbySource(name: location.description, logger: logger) { [options] opening, _ in
                 let source = try listening.open(
-                    location, IngestOptions(), opening: opening, clock: clock, logger: logger)
+                    location, options, opening: opening, clock: clock, logger: logger)
                 guard source.description.hasAudio else {
                     source.stop()
                     throw IngestError.invalidOption(input: location.description, reason: "it has no audio")

@@ -44,10 +44,10 @@ final class SwitchedInputs: ProgramInputs {
     /// Opens the inputs that `configuration` names, and waits until one of them says what the program looks like, 10 s at
     /// most; not at all where there is a slate, `--size` and `--fps`. One of several sources does not wait: see
     /// ``decide(among:_:clock:)``. Throws ``RelayFailure`` if no input answers and there is no slate. Switches are noted in
-    /// the catalogue of what is recorded.
+    /// the catalogue of what is recorded. `common` is the buffer that several sources share.
     init(
-        _ configuration: ChannelConfiguration, isOneOfSeveral: Bool = false, listening: ChannelListening,
-        recordings: RecordingSlot, clock: any MonotonicClock, logger: Logger
+        _ configuration: ChannelConfiguration, isOneOfSeveral: Bool = false, common: CommonBuffer? = nil,
+        listening: ChannelListening, recordings: RecordingSlot, clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
         (self.configuration, self.clock, self.logger) = (configuration, clock, logger)
         names = configuration.inputNames
@@ -56,7 +56,7 @@ final class SwitchedInputs: ProgramInputs {
             logger: logger)
         state = Mutex(State(inputs: names.map { _ in Input() }))
         audio = try SeparateAudio(configuration, ofFile: .waits, listening: listening, clock: clock, logger: logger)
-        let sources = configuration.inputs.enumerated().map { makeSource($0, $1, listening) }
+        let sources = configuration.inputs.enumerated().map { makeSource($0, $1, common, listening) }
         state.withLock { $0.sources = sources }
         listening.whenGivenUp { [weak self] in self?.stop() }
         choice.begin(self)
@@ -162,7 +162,7 @@ extension SwitchedInputs {
 
 extension SwitchedInputs {
     private func makeSource(
-        _ index: Int, _ location: InputLocation, _ listening: ChannelListening
+        _ index: Int, _ location: InputLocation, _ common: CommonBuffer?, _ listening: ChannelListening
     ) -> StandbySource {
         // A backup has no end. What is played once is the first input, unless it is to loop.
         let options = IngestOptions(
@@ -171,6 +171,7 @@ extension SwitchedInputs {
         let (logger, clock) = (logger, clock)
         return StandbySource(name: names[index], logger: logger) { [weak self] opening, isWanted in
             var options = options
+            options.commonBuffer = common
             // One of several sources leaves the machine to the others.
             if self?.configuration.slateTitle != nil { opening.mayReduce() }
             if index == 0 { options.start = self?.state.withLock { $0.file.start } ?? .zero }

@@ -29,14 +29,16 @@ final class StudioInputs: ProgramInputs {
         clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
         var sources: [SwitchedInputs] = []
+        let common = CommonBuffer()
         do throws(RelayFailure) {
             for index in configuration.sources.indices {
                 sources.append(
                     try SwitchedInputs(
-                        configuration.alone(index), isOneOfSeveral: true, listening: listening,
+                        configuration.alone(index), isOneOfSeveral: true, common: common, listening: listening,
                         recordings: recordings, clock: clock, logger: logger))
             }
-            audio = try SeparateAudio(configuration, ofFile: .paced, listening: listening, clock: clock, logger: logger)
+            audio = try SeparateAudio(
+                configuration, ofFile: .paced, common: common, listening: listening, clock: clock, logger: logger)
         } catch {
             for source in sources { source.stop() }
             throw error

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension SourceClock {
+    /// For so long after it was placed the map follows at once: little of the source was shown yet.
+    private static let settling: Int64 = 2_000_000_000
+
+    /// The source needs a buffer of so many nanoseconds.
+    mutating func share(_ need: Int64) {
+        ownBuffer = need
+        seat?.need(need)
+    }
+
+    /// Takes the buffer that the sources have in common: the map moves there as slowly as it always does, or at once while
+    /// it is new.
+    mutating func followOthers(at moment: Int64) {
+        guard let seat else { return }
+        let more = seat.buffer(for: ownBuffer) &- maps[0].buffer
+        guard more != 0 else { return }
+        let isNew = more > 0 && moment &- placed < Self.settling
+        for index in maps.indices {
+            maps[index].buffer &+= more
+            if isNew { maps[index].offset?.step(by: more) }
+        }
+        status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
+    }
+}
