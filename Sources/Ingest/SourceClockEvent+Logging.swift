@@ -15,6 +15,8 @@ extension SourceClockEvent {
         case .placed(let buffer): (.info, "input is placed behind a buffer of \(buffer.inMilliseconds) ms")
         case .stepped(let distance):
             (.notice, "input came too late for its buffer, which moved by \(distance.inMilliseconds) ms")
+        case .followed(let distance):
+            (.info, "input waits \(distance.inMilliseconds) ms longer, as long as the others of its program")
         case .jumped(let track, let distance):
             (.notice, "the sender's \(track.rawValue) times jumped by \(distance.inMilliseconds) ms and were joined")
         case .jumpedAlone(let track):

@@ -148,7 +148,7 @@ final class SourceTiming: SourceTimes {
             case .placed:
                 state.placements += 1
                 (state.step, state.lastLines, state.isOffPhase) = (.zero, [:], true)
-            case .stepped(let distance):
+            case .stepped(let distance), .followed(let distance):
                 state.step += distance
                 state.isOffPhase = true
             // What comes after a pause may have another phase.

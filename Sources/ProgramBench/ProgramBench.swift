@@ -95,8 +95,8 @@ struct Bench {
             let progress = Self.progress(frame)
             let layers = layers(zip(pip, swapped).map { $0.interpolated(to: $1, fraction: progress) }, frame)
             return progress < 0.5
-                ? before.compose(layers, moving: true, exchanged: progress)
-                : before.compose(layers.reversed(), moving: true, exchanged: 1 - progress)
+                ? before.compose(layers, exchanged: progress)
+                : before.compose(layers.reversed(), exchanged: 1 - progress)
         }
     }
 
@@ -119,7 +119,7 @@ struct Bench {
         var compositor = Compositor(format)
         measureComposed(name) { frame in
             let places = zip(from, to).map { $0.interpolated(to: $1, fraction: Self.progress(frame)) }
-            return compositor.compose(layers(places, frame), moving: true)
+            return compositor.compose(layers(places, frame))
         }
     }
 

@@ -209,6 +209,22 @@ extension SerialRecordings {
             #expect(own.count == 180 && result == own + own)
         }
 
+        @Test("A transport stream that begins within a GOP is copied; one that lost packets is not, and it is told")
+        func tornStream() async throws {
+            let whole = try await variant("whole.ts", ["-c", "copy"], seconds: 6)
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: whole))
+            let packet = 188
+            let late = directory.file("late.ts")
+            try bytes.dropFirst(bytes.count / packet / 6 * packet).write(to: URL(fileURLWithPath: late))
+            let begun = try await plan([late]).clips[0]
+            #expect(begun.reasons.isEmpty && begun.copiedFrames > 60 && !begun.notes.isEmpty, "\(begun)")
+            let lossy = directory.file("lossy.ts")
+            let middle = bytes.count / packet / 2 * packet
+            try (bytes.prefix(middle) + bytes.dropFirst(middle + 8 * packet)).write(to: URL(fileURLWithPath: lossy))
+            let torn = try await plan([lossy]).clips[0]
+            #expect(torn.reasons.contains("packets of it are missing or damaged") && torn.copiedFrames == 0, "\(torn)")
+        }
+
         @Test("Frames of other containers are copied, but for those of cut GOPs", arguments: ["mkv", "flv", "ts"])
         func demuxed(container: String) async throws {
             let file = try await variant("file.\(container)", ["-c", "copy"], seconds: 6)

@@ -37,9 +37,9 @@ struct ExchangeTests {
         var compositor = Compositor(format)
         let made =
             share <= 0.5
-            ? compositor.compose(order, moving: true, exchanged: share)
-            : compositor.compose(reverse, moving: true, exchanged: 1 - share)
-        let (before, after) = (compositor.compose(order, moving: true), compositor.compose(reverse, moving: true))
+            ? compositor.compose(order, exchanged: share)
+            : compositor.compose(reverse, exchanged: 1 - share)
+        let (before, after) = (compositor.compose(order), compositor.compose(reverse))
         return (PlainFrame(made), PlainFrame(compositor.blend(before, after, by: Transition(.fade), progress: share)))
     }
 
@@ -67,6 +67,35 @@ struct ExchangeTests {
                 if !isInArc { #expect(difference <= 2, "\(x) \(y)") }
                 if edges.contains(where: { isInside(x, y, $0.outer) && !isInCorner(x, y, of: $0) }) {
                     #expect(made.y[x, y] >= 58, "\(x) \(y)")
+                }
+            }
+        }
+    }
+
+    @Test("Also where they lie outside in part, or where one of them is hardly there, or not at all")
+    func edges() {
+        let border = Placement.Border(width: 0.02, color: PixelColor(y: 235, u: 128, v: 128))
+        let sizes = [(0.0, 0.0), (0.004, 0.01), (0.3, 0.3), (0.75, 0.02)]
+        var compositor = Compositor(format)
+        for (x, y) in [(-0.1, 0.4), (0.85, -0.2), (0.2, 0.9)] {
+            for (width, height) in sizes {
+                for radius in [0, 0.05] {
+                    let small = Placement(
+                        destination: .init(x: x, y: y, width: width, height: height), cornerRadius: radius,
+                        border: border)
+                    let large = Placement(destination: .init(x: 0.1, y: 0.1, width: 0.8, height: 0.8))
+                    for (one, other) in [(small, large), (large, small)] {
+                        // What the pool's memory shows from now on.
+                        for value: UInt8 in [1, 2, 3] {
+                            var canvas = compositor.pool.canvas()
+                            canvas.fill(PixelColor(y: value, u: value, v: value))
+                        }
+                        let layers: [(frame: VideoFrame?, placement: Placement)] = [
+                            (flat(60), one), (flat(200), other),
+                        ]
+                        let made = PlainFrame(compositor.compose(layers, exchanged: 0.25)).y.samples
+                        #expect(made.allSatisfy { $0 >= 15 }, "\(x) \(y) \(width) \(height) \(radius)")
+                    }
                 }
             }
         }

@@ -73,6 +73,7 @@ struct MovingTests {
         var largest = 0
         for step in 0..<frames.count - 1 {
             let (before, after) = (frames[frames.startIndex + step].y, frames[frames.startIndex + step + 1].y)
+            // What is flat jumps as a whole.
             for y in stride(from: 0, to: height, by: 5) {
                 for x in stride(from: 0, to: width, by: 5) {
                     let difference = abs(Int(before[x, y]) - Int(after[x, y]))

@@ -27,12 +27,12 @@ struct SlewedOffset: Sendable, Hashable {
     var value: Int64 { offset.whole }
 
     /// Moves the offset up to `now`, towards `target`. `senderRate` is how fast the target moves by itself; while that
-    /// is not known (nil), errors are pulled in faster.
-    mutating func advance(to now: Int64, target: Int64, senderRate: Double?) {
+    /// is not known (nil), errors are pulled in faster; so are large ones of a target that may be far, as `isFar` says.
+    mutating func advance(to now: Int64, target: Int64, senderRate: Double?, isFar: Bool = false) {
         guard now > at else { return }
         let elapsed = Double(now &- at)
         at = now
-        let (time, limit) = senderRate == nil ? (10e9, 700e-6) : (60e9, 150e-6)
+        let (time, limit) = senderRate == nil ? (10e9, 700e-6) : (60e9, isFar ? 500e-6 : 150e-6)
         let pull = min(limit, max(-limit, Double(target &- offset.whole) / time))
         let wanted = min(Self.highestRate, max(-Self.highestRate, (senderRate ?? 0) + pull))
         let change = Self.acceleration * elapsed

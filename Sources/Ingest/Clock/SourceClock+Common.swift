@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Media
+
 extension SourceClock {
     /// For so long after it was placed the map follows at once: little of the source was shown yet.
     private static let settling: Int64 = 2_000_000_000
 
-    /// The source needs a buffer of so many nanoseconds.
+    /// The source needs a buffer of so many nanoseconds, whatever others need.
     mutating func share(_ need: Int64) {
         ownBuffer = need
         seat?.need(need)
     }
 
-    /// Takes the buffer that the sources have in common: the map moves there as slowly as it always does, or at once while
-    /// it is new.
-    mutating func followOthers(at moment: Int64) {
+    /// Takes the buffer that the sources have in common: the map moves there slowly, or at once while it is new.
+    mutating func followOthers(at moment: Int64, _ events: inout [SourceClockEvent]) {
         guard let seat else { return }
         let more = seat.buffer(for: ownBuffer) &- maps[0].buffer
         guard more != 0 else { return }
@@ -22,5 +23,6 @@ extension SourceClock {
             if isNew { maps[index].offset?.step(by: more) }
         }
         status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
+        if isNew { events.append(.followed(by: .nanoseconds(more))) }
     }
 }

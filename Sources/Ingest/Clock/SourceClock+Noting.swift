@@ -40,13 +40,13 @@ extension SourceClock {
             events: events, isMoved: place.isMoved)
     }
 
-    /// Moves the maps at once by so much: what is not yet shown is shown so much later.
+    /// Moves the maps at once by so much: what is not yet shown is shown so much later. With others they come back to the
+    /// common buffer.
     package mutating func align(by distance: Duration) {
         for index in maps.indices {
             maps[index].offset?.step(by: distance.inNanoseconds)
-            maps[index].buffer &+= distance.inNanoseconds
+            if seat == nil { maps[index].buffer &+= distance.inNanoseconds }
         }
-        share(maps[0].buffer)
         status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
     }
 
@@ -55,8 +55,8 @@ extension SourceClock {
     package mutating func advance(to moment: Timestamp) -> [SourceClockEvent] {
         guard started != nil, settings.arrivals != .none else { return [] }
         now = max(now, moment.nanoseconds)
-        slew(to: now)
         var events: [SourceClockEvent] = []
+        slew(to: now, &events)
         giveBackExcess(at: now, &events)
         let patience = settings.patience.inNanoseconds
         for track in TrackKind.timed {
@@ -113,7 +113,7 @@ extension SourceClock {
         }
         status.ratePPM = -maps[0].floor.rate * 1e6
         guard isPlaced else { return collect(arrived, started, &events) }
-        slew(to: arrived)
+        slew(to: arrived, &events)
         if delays[track]?.isJoining == true { return join(track, arrived, &events) }
         judge(track, delay &+ decoding, arrived, &events)
     }
@@ -148,6 +148,7 @@ extension SourceClock {
     /// Moves the maps at once, because packets come too late.
     mutating func step(by distance: Int64, _ events: inout [SourceClockEvent]) {
         align(by: .nanoseconds(distance))
+        if seat != nil, let offset = maps[0].offset { share(offset.value &- floor(of: maps[0], at: now)) }
         lateArrivals = []
         for track in delays.tracks { delays[track]?.lateSince = nil }
         status.steps += 1

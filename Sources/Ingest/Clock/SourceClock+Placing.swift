@@ -81,7 +81,7 @@ extension SourceClock {
         isPlaced = true
         placed = arrived
         share(maps[0].buffer)
-        followOthers(at: arrived)
+        followOthers(at: arrived, &events)
         status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
         events.append(.placed(buffer: .nanoseconds(maps[0].buffer)))
     }
@@ -99,6 +99,7 @@ extension SourceClock {
         if relateAnew(track, arrived, &events) { return }
         let least = need(of: found)
         maps[index].leastBuffer = max(maps[index].leastBuffer, least &- floor(of: maps[index], at: arrived))
+        share(max(ownBuffer, maps[index].leastBuffer))
         let need = max(found.greatest &+ Self.margin, least)
         if need > offset.value { step(by: need &- offset.value, &events) }
     }
@@ -110,10 +111,10 @@ extension SourceClock {
     }
 
     /// Moves the maps towards their floors and buffers.
-    mutating func slew(to moment: Int64) {
+    mutating func slew(to moment: Int64, _ events: inout [SourceClockEvent]) {
         guard isPlaced else { return }
         shrink(at: moment)
-        followOthers(at: moment)
+        followOthers(at: moment, &events)
         for index in maps.indices {
             let floor = floor(of: maps[index], at: moment)
             // The start burst of a playlist has not shown the floor yet.
@@ -123,7 +124,8 @@ extension SourceClock {
             }
             let isKnown = settings.arrivals == .captureTime || maps[index].floor.isRateKnown
             let (target, rate) = (floor &+ maps[index].buffer, maps[index].floor.rate)
-            maps[index].offset?.advance(to: moment, target: target, senderRate: isKnown ? rate : nil)
+            maps[index].offset?.advance(
+                to: moment, target: target, senderRate: isKnown ? rate : nil, isFar: seat != nil)
         }
     }
 
@@ -134,8 +136,8 @@ extension SourceClock {
         else { return }
         lookedAtBuffer = moment
         let spare = spareBuffer(at: moment, within: TrackDelays.memory)
+        guard seat == nil else { return share(maps[0].buffer &- max(0, spare)) }
         guard spare > 0 else { return }
-        guard seat == nil else { return share(min(ownBuffer, maps[0].buffer &- spare)) }
         for index in maps.indices { maps[index].buffer &-= spare }
         status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
     }

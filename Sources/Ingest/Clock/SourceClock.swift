@@ -59,7 +59,7 @@ package struct SourceClock: Sendable {
 
     /// How the source is treated.
     package let settings: SourceClockSettings
-    /// Its part in a buffer that it has in common with others; nil for one of its own.
+    /// Its part in a buffer that it has in common with others, which copies of the clock share; nil for one of its own.
     let seat: CommonBuffer.Seat?
     /// Numbers for an operator.
     package internal(set) var status = SourceClockStatus()
@@ -86,18 +86,19 @@ package struct SourceClock: Sendable {
     /// When buffer beyond the limit was last given back.
     var lookedAtExcess: Int64 = 0
     var isLost = false
-    /// The buffer that it needs, in nanoseconds, and when it was placed.
+    /// The buffer that it needs, whatever others need, in nanoseconds, and when it was placed.
     var ownBuffer: Int64 = 0
     var placed: Int64 = 0
 
     /// A clock for a source of these tracks: the time base of each, and the bits of its stamps if they wrap (33 in
-    /// MPEG-TS, 32 in RTMP and FLV). One that is placed by its arrivals takes part in a `common` buffer.
+    /// MPEG-TS, 32 in RTMP and FLV). One whose tracks are placed together by their
+    /// arrivals takes part in a `common` buffer.
     package init(
         _ settings: SourceClockSettings, tracks: [TrackKind: (timeBase: TimeBase, bits: Int?)],
         common: CommonBuffer? = nil
     ) {
         self.settings = settings
-        seat = settings.arrivals == .jitter ? common?.takeSeat() : nil
+        seat = settings.arrivals == .jitter && settings.sharesMap ? common?.takeSeat() : nil
         expected = Set(tracks.keys)
         timeline = SenderTimeline(
             longestGap: settings.arrivals == .bursts ? settings.patience.inNanoseconds : SenderTimeline.jump)

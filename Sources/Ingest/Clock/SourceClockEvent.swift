@@ -17,6 +17,8 @@ package enum SourceClockEvent: Sendable, Hashable {
     case joined(TrackKind)
     /// Two tracks' stamps have nothing to do with each other, and they were related by their arrivals.
     case unrelated
+    /// The map was moved at once, to the buffer that the source has in common with others.
+    case followed(by: Duration)
     /// The path became longer or shorter. The sender's rate is kept.
     case pathChanged
     /// A packet came after its time, by so much.

@@ -14,7 +14,8 @@ package struct HEVCParameterSets: Sendable, Equatable {
         let found = ConfigurationRecord.sets(record, .hevc)
         let roles: [NALUnit.Role] = [.vps, .sps, .pps]
         guard roles.allSatisfy({ role in found.contains { NALUnit($0[...], .hevc).role == role } }) else { return nil }
-        units = found
+        // What else is there, such as the encoder's name, changes from container to container.
+        units = found.filter { roles.contains(NALUnit($0[...], .hevc).role) }
     }
 
     /// Whether `payload`, a frame whose NAL units have lengths of 4 bytes in front, begins anew whatever was before, and

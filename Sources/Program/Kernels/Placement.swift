@@ -24,6 +24,9 @@ package struct Placement: Sendable, Hashable {
             (self.x, self.y, self.width, self.height) = (x, y, width, height)
         }
 
+        /// Whether both have the same width and height.
+        func isAsLarge(as other: Rectangle) -> Bool { (width, height) == (other.width, other.height) }
+
         /// All there is.
         package static let all = Rectangle(x: 0, y: 0, width: 1, height: 1)
 
@@ -57,6 +60,8 @@ package struct Placement: Sendable, Hashable {
     package var border: Border?
     /// Where frames with bars stand instead, without these; nil to show them as they are.
     package var shape: Shape?
+    /// Whether it is on the way to another size: scaling is to be fast then, as no edge stands still in what is shown.
+    var isResizing = false
 
     /// A placement of these.
     package init(
@@ -107,11 +112,15 @@ package struct Placement: Sendable, Hashable {
             edge = Border(
                 width: width, color: PixelColor(y: mix(color.y, end.y), u: mix(color.u, end.u), v: mix(color.v, end.v)))
         }
-        return Placement(
+        var placement = Placement(
             source: source.mixed(with: other.source, fraction: fraction),
             destination: destination.mixed(with: other.destination, fraction: fraction),
             cornerRadius: mix(cornerRadius, other.cornerRadius), border: edge,
             shape: Shape.between(self, other, fraction: fraction))
+        let isOnTheWay = fraction > 0 && fraction < 1
+        placement.isResizing =
+            isOnTheWay && !(destination.isAsLarge(as: other.destination) && source.isAsLarge(as: other.source))
+        return placement
     }
 }
 

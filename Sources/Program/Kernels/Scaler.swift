@@ -5,17 +5,17 @@ package import Media
 /// Draws a source at its place: one for each place of a scene, since it keeps what it computed for a size.
 ///
 /// Where nothing is scaled, rows are copied; a reduction by whole numbers is a mean of boxes, any other one the mean of
-/// what a pixel covers; what is enlarged is interpolated. What moves has another size in each frame, and no edge in it
-/// stands: it is reduced by a whole number and interpolated, in half the time. Luma and chroma are scaled as planes, edge
-/// on edge, as libswscale does. A frame allocates nothing unless its size is new. Of one thread at a time.
+/// what a pixel covers; what is enlarged is interpolated. What is on the way to another size is reduced by a whole number
+/// and interpolated, in half the time. Luma and chroma are scaled as planes, edge on edge, as libswscale does. A frame
+/// allocates nothing unless its size is new. Of one thread at a time.
 package final class Scaler {
     /// How a layer is drawn.
     private struct Manner {
-        let isMoving: Bool
+        let isFast: Bool
         let overlap: Overlap?
 
         /// The same in a plane of chroma.
-        var halved: Manner { Manner(isMoving: isMoving, overlap: overlap?.halved) }
+        var halved: Manner { Manner(isFast: isFast, overlap: overlap?.halved) }
     }
 
     /// A rectangle that a plane fills, and what of it lies inside of the target.
@@ -43,17 +43,14 @@ package final class Scaler {
 
     /// Draws `frame` on `canvas`. What lies outside of it is cut off.
     package func draw(_ frame: VideoFrame, at placement: Placement, on canvas: inout Canvas) {
-        draw(frame, at: placement, on: &canvas, isMoving: false)
+        draw(frame, at: placement, on: &canvas, over: nil)
     }
 
-    /// Draws `frame` on `canvas`, one that `isMoving` faster; what it lies over shows through it in an `overlap`.
-    func draw(
-        _ frame: VideoFrame, at placement: Placement, on canvas: inout Canvas, isMoving: Bool,
-        over overlap: Overlap? = nil
-    ) {
+    /// Draws `frame` on `canvas`; what it lies over shows through it in an `overlap`.
+    func draw(_ frame: VideoFrame, at placement: Placement, on canvas: inout Canvas, over overlap: Overlap?) {
         let place = PixelPlacement(placement, of: frame, program: (canvas.width, canvas.height))
         guard !place.destination.isEmpty else { return }
-        let (target, manner) = (canvas.target, Manner(isMoving: isMoving, overlap: overlap))
+        let (target, manner) = (canvas.target, Manner(isFast: placement.isResizing, overlap: overlap))
         frame.withPlanes { source in
             draw(source, at: place, color: placement.border?.color, manner, into: target)
         }
@@ -124,16 +121,16 @@ package final class Scaler {
             BoxReduction.draw(
                 source, by: columns, rows, origin: (whole.x, whole.y), part: visible, into: target,
                 sums: sums.reserve(source.width))
-        } else if manner.isMoving {
-            let factor = max(1, min(columns, rows, BoxReduction.largest))
-            prepare(tableX, source.width, factor, whole.width, visible.x - whole.x, visible.width)
-            prepare(tableY, source.height, factor, whole.height, visible.y - whole.y, visible.height)
-            let source = factor == 1 ? source : reduce(source, by: factor)
+        } else if manner.isFast {
+            let (across, down) = Self.factors(columns, rows)
+            prepare(tableX, source.width, across, whole.width, visible.x - whole.x, visible.width)
+            prepare(tableY, source.height, down, whole.height, visible.y - whole.y, visible.height)
+            let source = across * down == 1 ? source : reduce(source, by: across, down)
             scale(source, to: visible, over: manner.overlap, into: target, tableX, tableY)
         } else {
             prepare(tableX, source.width, nil, whole.width, visible.x - whole.x, visible.width)
             prepare(tableY, source.height, nil, whole.height, visible.y - whole.y, visible.height)
-            scale(source, to: visible, over: nil, into: target, tableX, tableY)
+            scale(source, to: visible, over: manner.overlap, into: target, tableX, tableY)
         }
     }
 
@@ -148,13 +145,21 @@ package final class Scaler {
                 first: first, visible: visible, isLinear: factor != nil))
     }
 
-    /// `source` reduced by `factor`, without what is left of its last columns and rows. Valid until the next one is.
-    private func reduce(_ source: SourcePlane, by factor: Int) -> SourcePlane {
-        let (width, height) = (source.width / factor, source.height / factor)
+    /// What is reduced by so many columns and rows before it is interpolated. Of both as much is fast, and right for what keeps
+    /// its shape but for even numbers.
+    private static func factors(_ columns: Int, _ rows: Int) -> (across: Int, down: Int) {
+        func limited(_ factor: Int) -> Int { max(1, min(factor, BoxReduction.largest)) }
+        let least = limited(min(columns, rows))
+        return max(columns, rows) <= 2 * least ? (least, least) : (limited(columns), limited(rows))
+    }
+
+    /// `source` reduced by so many columns and rows, without what is left of its last ones. Valid until the next one is.
+    private func reduce(_ source: SourcePlane, by columns: Int, _ rows: Int) -> SourcePlane {
+        let (width, height) = (source.width / columns, source.height / rows)
         let target = TargetPlane(
             bytes: reduced.reserve(width * height), stride: width, width: width, height: height)
         BoxReduction.draw(
-            source, by: factor, factor, origin: (0, 0), part: target.bounds, into: target,
+            source, by: columns, rows, origin: (0, 0), part: target.bounds, into: target,
             sums: sums.reserve(source.width))
         return target.source
     }

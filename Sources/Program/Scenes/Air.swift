@@ -243,18 +243,18 @@ struct Air {
         }
     }
 
-    private mutating func compose(_ scene: Scene, moving: Bool = false, exchanged: Double = 0) -> VideoFrame? {
+    private mutating func compose(_ scene: Scene, exchanged: Double = 0) -> VideoFrame? {
         for layer in scene.layers { layers.append((frame(of: layer.video), layer.placement)) }
         defer { layers.removeAll(keepingCapacity: true) }
-        return compositor?.compose(layers, moving: moving, exchanged: exchanged)
+        return compositor?.compose(layers, exchanged: exchanged)
     }
 
     private mutating func compose(_ mix: SceneMix) -> VideoFrame? {
-        if let (scene, share) = mix.exchange { return compose(scene, moving: mix.isMoving, exchanged: share) }
-        guard let first = mix.shares.first, let last = mix.shares.last,
-            let frame = compose(first.scene, moving: mix.isMoving)
-        else { return nil }
-        guard mix.shares.count > 1, let other = compose(last.scene, moving: mix.isMoving) else { return frame }
+        if let (scene, share) = mix.exchange { return compose(scene, exchanged: share) }
+        guard let first = mix.shares.first, let last = mix.shares.last, let frame = compose(first.scene) else {
+            return nil
+        }
+        guard mix.shares.count > 1, let other = compose(last.scene) else { return frame }
         return compositor?.blend(frame, other, by: Transition(.fade), progress: last.weight)
     }
 

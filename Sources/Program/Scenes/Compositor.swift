@@ -28,14 +28,12 @@ package struct Compositor {
     /// The frame that shows `layers`, from the back to the front; black where there is nothing. One that fills the frame is
     /// that frame itself, without a copy.
     ///
-    /// Layers that are `moving` have another size in the next frame. Two that change places are the last ones, and are seen
-    /// in the other order, too, in `exchanged` parts of 1.
+    /// The last two layers, if none of them is ``Placement/full``, are seen in the other order, too, in `exchanged` parts of 1.
     package mutating func compose(
-        _ layers: [(frame: VideoFrame?, placement: Placement)], moving: Bool = false, exchanged: Double = 0
+        _ layers: [(frame: VideoFrame?, placement: Placement)], exchanged: Double = 0
     ) -> VideoFrame {
-        let isExchanged = exchanged > 0 && layers.count > 1
         // What is behind a layer that fills the frame is not drawn.
-        let first = layers.dropLast(isExchanged ? 1 : 0).lastIndex { $0.placement == .full } ?? 0
+        let first = layers.lastIndex { $0.placement == .full } ?? 0
         let isFilled = layers.indices.contains(first) && layers[first].placement == .full
         let back = isFilled ? layers[first].frame ?? black : black
         let front = layers.dropFirst(isFilled ? first + 1 : 0)
@@ -45,18 +43,19 @@ package struct Compositor {
         if isFilled { canvas.copy(back, parts: rest.parts) } else { canvas.fill(rest.parts, with: blackColor) }
         for (index, layer) in front.enumerated() {
             if index == scalers.count { scalers.append(Scaler()) }
-            let isOver = isExchanged && index == front.count - 1
+            let isOver = exchanged > 0 && index > 0 && index == front.count - 1
             scalers[index].draw(
-                layer.frame ?? black, at: layer.placement, on: &canvas, isMoving: moving,
+                layer.frame ?? black, at: layer.placement, on: &canvas,
                 over: isOver ? overlap(with: layers[layers.count - 2], opacity: 1 - exchanged) : nil)
         }
         return canvas.finish(pts: back.pts, timeBase: back.timeBase, duration: back.duration)
     }
 
-    private func overlap(with layer: (frame: VideoFrame?, placement: Placement), opacity: Double) -> Overlap {
+    /// Where `layer` shows through the one that is drawn over it; nil if it is not seen.
+    private func overlap(with layer: (frame: VideoFrame?, placement: Placement), opacity: Double) -> Overlap? {
         let place = PixelPlacement(
             layer.placement, of: layer.frame ?? black, program: (format.width, format.height))
-        return Overlap(place.outer, radius: place.outerRadius, opacity: opacity)
+        return place.destination.isEmpty ? nil : Overlap(place.outer, radius: place.outerRadius, opacity: opacity)
     }
 
     private mutating func findRest(

@@ -6,13 +6,11 @@ internal import Media
 struct SceneMix {
     /// The scenes, and in which parts of 1 each is seen.
     let shares: [(scene: Scene, weight: Double)]
-    /// Whether layers are on the way from one place to another.
-    let isMoving: Bool
 
     /// `scene` alone.
-    init(_ scene: Scene) { (shares, isMoving) = ([(scene, 1)], false) }
+    init(_ scene: Scene) { shares = [(scene, 1)] }
 
-    private init(moving shares: [(scene: Scene, weight: Double)]) { (self.shares, isMoving) = (shares, true) }
+    private init(_ shares: [(scene: Scene, weight: Double)]) { self.shares = shares }
 
     /// Where two change places, and nothing else is: the scene that is seen most, and in which part of 1 its last two
     /// layers are seen in the other order.
@@ -40,7 +38,7 @@ struct SceneMix {
                 }
             }
         }
-        return found.count <= 2 ? SceneMix(moving: found) : nil
+        return found.count <= 2 ? SceneMix(found) : nil
     }
 }
 

@@ -50,7 +50,9 @@ struct SeparateAudio {
             return
         }
         let opened = try ChannelInputs.openAudio(configuration) { (location, options) throws(RelayFailure) in
-            try listening.open(location, options, clock: clock, logger: logger)
+            var options = options
+            options.commonBuffer = common
+            return try listening.open(location, options, clock: clock, logger: logger)
         }
         guard let opened else { return nil }
         source = .opened(opened)

@@ -9,9 +9,17 @@ struct PacketCopier {
     private let source: StitchSource
     private let demuxer: Demuxer
     private let stream: StreamInfo
+    private var units: AnnexBReader?
+
+    /// A frame as an MP4 has it.
+    private struct Frame {
+        let time: Int64
+        let bytes: SharedBytes
+    }
 
     init(_ source: StitchSource) throws {
         self.source = source
+        units = source.video.units
         demuxer = try StitchInspector.open(source.path, name: source.name)
         guard let stream = demuxer.streams.first(where: { $0.index == source.video.stream }) else {
             throw ClipFailure("\(source.name) has changed.")
@@ -21,47 +29,44 @@ struct PacketCopier {
     }
 
     /// Gives the frames of the numbers `samples`, in the order of decoding; the first is shown.
-    func copy(_ samples: Range<Int>, _ take: (_ number: Int, _ bytes: SharedBytes) throws -> Void) throws {
+    mutating func copy(_ samples: Range<Int>, _ take: (_ number: Int, _ bytes: SharedBytes) throws -> Void) throws {
         guard let first = samples.first else { return }
         let begin = source.time(Int(source.video.samples[first].pts))
-        var packet = try? sought(begin)
-        if packet == nil {
+        var frame = try? sought(begin)
+        if frame == nil {
             try demuxer.seekToStart()
-            packet = try found(begin)
+            frame = try found(begin)
         }
-        var units = source.video.units
         for number in samples {
-            guard let current = packet, let bytes = Self.payload(current, &units),
-                Int64(bytes.count) == source.video.samples[number].size
-            else { throw ClipFailure("\(source.name) has changed.") }
+            guard let bytes = frame?.bytes, Int64(bytes.count) == source.video.samples[number].size else {
+                throw ClipFailure("\(source.name) has changed.")
+            }
             try take(number, bytes)
-            if number + 1 < samples.upperBound { packet = try next() }
+            if number + 1 < samples.upperBound { frame = try next() }
         }
     }
 
-    /// The frame in `packet` as an MP4 has it.
-    private static func payload(_ packet: PacketBox, _ units: inout AnnexBReader?) -> SharedBytes? {
-        guard units != nil else { return SharedBytes(packet.content) }
-        return units?.read(packet.content, isRandomAccess: packet.isKeyframe)?.payload
-    }
-
-    private func sought(_ time: Int64) throws -> PacketBox? {
+    private mutating func sought(_ time: Int64) throws -> Frame? {
         try demuxer.seek(stream, to: time)
         return try found(time)
     }
 
-    /// The packet of the frame that is shown at `time`; nil if there is none from here on.
-    private func found(_ time: Int64) throws -> PacketBox? {
-        while let packet = try next() {
-            if (packet.pts ?? packet.dts) == time { return packet }
+    /// The frame that is shown at `time`; nil if there is none from here on.
+    private mutating func found(_ time: Int64) throws -> Frame? {
+        while let frame = try next() {
+            if frame.time == time { return frame }
         }
         return nil
     }
 
-    /// The next packet that has a time.
-    private func next() throws(AVFailure) -> PacketBox? {
+    /// The next packet that has a time and a frame in it.
+    private mutating func next() throws(AVFailure) -> Frame? {
         while let packet = try demuxer.readPacket() {
-            if packet.streamIndex == stream.index, packet.pts ?? packet.dts != nil { return packet }
+            guard packet.streamIndex == stream.index, let time = packet.pts ?? packet.dts else { continue }
+            guard units != nil else { return Frame(time: time, bytes: SharedBytes(packet.content)) }
+            if let unit = units?.read(packet.content, isRandomAccess: packet.isKeyframe) {
+                return Frame(time: time, bytes: unit.payload)
+            }
         }
         return nil
     }

@@ -26,6 +26,8 @@ struct StitchInspector {
     /// Keyframes, by their numbers, that are no beginning behind frames of another stream.
     private(set) var dependentKeyframes: Set<Int> = []
     private var changesSets = false
+    /// What a transport stream lost.
+    private var loss: String?
     private(set) var heard: Range<Int64>?
     /// The packets of audio, with their times in ticks of its stream.
     var audioPackets: [IndexedSample] = []
@@ -141,6 +143,7 @@ struct StitchInspector {
     private static let guessing = Duration.milliseconds(500)
 
     private mutating func takeFrame(_ packet: PacketBox) throws(ClipFailure) {
+        if units != nil { noteLosses(packet) }
         guard let pts = packet.pts ?? packet.dts else { return }
         if !isMovie, let dts = packet.dts {
             if let latest, dts < latest - video.timeBase.ticks(Self.guessing) {
@@ -161,15 +164,23 @@ struct StitchInspector {
         take(sample, isHidden: packet.isHidden) { _ in unit.payload.array }
     }
 
+    /// Notes what keeps a transport stream's frames from being copied. Before the first keyframe nothing is.
+    private mutating func noteLosses(_ packet: PacketBox) {
+        guard packets.contains(where: \.isEntry) else { return }
+        if packet.isCorrupt { loss = "packets of it are missing or damaged" }
+        if packet.size > 0, packet.pts == nil, packet.dts == nil { loss = "frames of it have no time stamps" }
+    }
+
     /// The frame in a packet of a transport stream; nil if there is none.
     private mutating func readUnit(_ packet: PacketBox) -> AnnexBReader.AccessUnit? {
-        guard let unit = units?.read(packet.content, isRandomAccess: packet.isKeyframe) else { return nil }
-        guard unit.changesConfiguration else { return unit }
-        if sets == nil, hevcSets == nil, let found = units?.sets.configuration {
+        let before = units?.sets
+        let unit = units?.read(packet.content, isRandomAccess: packet.isKeyframe)
+        guard let now = units?.sets, now != before else { return unit }
+        if sets != nil || hevcSets != nil {
+            changesSets = true
+        } else if let found = now.configuration {
             configuration = found
             takeSets()
-        } else {
-            changesSets = true
         }
         return unit
     }
@@ -234,6 +245,8 @@ extension StitchInspector {
             return "its samples cannot be found in the file"
         }
         if isPieced { return "its edit list joins several pieces" }
+        if let loss { return loss }
+        if units != nil, frames.isInterlaced { return "it is interlaced, in a transport stream" }
         if sets == nil, hevcSets == nil { return "its parameter sets are not in the container" }
         return changesSets ? "its parameter sets change within it" : nil
     }

@@ -72,7 +72,8 @@ final class VideoWriter {
         let source = sources[planned.source]
         let shift = Int64(planned.place - planned.frames.lowerBound)
         if source.video.isDemuxed {
-            return try PacketCopier(source).copy(samples) { number, bytes in
+            var copier = try PacketCopier(source)
+            return try copier.copy(samples) { number, bytes in
                 let sample = source.video.samples[number]
                 try append(bytes, pts: sample.pts + shift, isSync: sample.isSync)
             }

@@ -74,6 +74,24 @@ struct CommonBufferTests {
         #expect(buffer(one, at: 4000) > 1500 && abs(buffer(other, at: 4000) - 200) < 1)
     }
 
+    @Test("What is opened again and again, and put into phase, does not make all of them wait for longer and longer")
+    func reopened() {
+        var clocks = [clock(), clock()]
+        for round in Int64(0)..<40 {
+            let (index, start) = (Int(round % 2), round * 4000)
+            if round > 1 { clocks[index].restart() }
+            for second in Int64(0)..<4 {
+                for number in clocks.indices {
+                    feed(&clocks[number], start + second * 1000..<start + second * 1000 + 1000)
+                }
+                if second == 1 { clocks[index].align(by: .milliseconds(30)) }
+            }
+        }
+        let seat = common.takeSeat()
+        #expect(abs(seat.buffer(for: 0) - 200_000_000) < 10_000_000)
+        #expect(clocks.allSatisfy { (190..<240).contains(buffer($0, at: 160_000)) })
+    }
+
     @Test("Who is gone, or is opened again, is not waited for")
     func gone() {
         let seat = common.takeSeat()
