@@ -107,7 +107,7 @@ extension SourceClock {
             events.append(.resumed(track))
         }
         let index = index(of: track)
-        if settings.arrivals != .captureTime, maps[index].floor.note(delay: delay, arrival: arrived) {
+        if settings.arrivals != .captureTime, maps[index].floor.note(track, delay: delay, arrival: arrived) {
             status.pathChanges += 1
             events.append(.pathChanged)
         }

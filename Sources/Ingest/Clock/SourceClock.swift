@@ -46,7 +46,7 @@ package struct SourceClock: Sendable {
 
     /// One map onto our clock: both tracks', or one track's.
     struct Map: Sendable {
-        var floor: ArrivalFloor
+        var floor: MapFloor
         var offset: SlewedOffset?
         /// The buffer over the floor, in nanoseconds.
         var buffer: Int64 = 0
@@ -103,7 +103,7 @@ package struct SourceClock: Sendable {
         timeline = SenderTimeline(
             longestGap: settings.arrivals == .bursts ? settings.patience.inNanoseconds : SenderTimeline.jump)
         let map = Map(
-            floor: ArrivalFloor(
+            floor: MapFloor(
                 bucketLength: settings.bucket.inNanoseconds, bucketsForRate: settings.bucketsForRate,
                 pathStep: settings.pathStep.inNanoseconds))
         maps = settings.sharesMap ? [map] : [map, map]
