@@ -447,6 +447,8 @@ def pairing_part(options):
     # What the other is ahead, less what its clock gains.
     ahead = [two - one - FAST * at for at, one, two in pairs]
     middle = (max(ahead) + min(ahead)) / 2
+    moves = [(two[0], ahead[at] - middle) for at, (one, two) in enumerate(zip(pairs, pairs[1:])) if two[2] - two[1] != one[2] - one[1]]
+    tell("the other's frames go on to the next one at " + ", ".join(f"{(at - begin) / RATE:.0f} s ({by:+.3f})" for at, by in moves))
     check(
         max(ahead) - middle <= 0.5 + 0.5 / RATE,
         f"of {len(pairs)} pairs none is further apart than {min(ahead) - middle:+.3f} to {max(ahead) - middle:+.3f} of a frame",

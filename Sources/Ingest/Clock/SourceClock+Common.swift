@@ -4,7 +4,7 @@ internal import Media
 
 extension SourceClock {
     /// For so long after it was placed the map follows at once: little of the source was shown yet.
-    private static let settling: Int64 = 2_000_000_000
+    private static let timeOfStart: Int64 = 2_000_000_000
 
     /// The source needs a buffer of so many nanoseconds, whatever others need.
     mutating func share(_ need: Int64) {
@@ -17,7 +17,7 @@ extension SourceClock {
         guard let seat else { return }
         let more = seat.buffer(for: ownBuffer) &- maps[0].buffer
         guard more != 0 else { return }
-        let isNew = more > 0 && moment &- placed < Self.settling
+        let isNew = more > 0 && moment &- placed < Self.timeOfStart
         for index in maps.indices {
             maps[index].buffer &+= more
             if isNew { maps[index].offset?.step(by: more) }
