@@ -8,7 +8,14 @@ import socket
 PROGRAM = "/v1/channels/relay/program"
 
 
+def free_port():
+    """A port of TCP."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
+
+
 def free_ports(count):
+    """Ports of UDP."""
     links = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(count)]
     for link in links:
         link.bind(("127.0.0.1", 0))

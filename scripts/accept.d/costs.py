@@ -4,13 +4,12 @@ file."""
 
 import os
 import re
-import socket
 import statistics
 import subprocess
 import time
 
 from arrivals import Publication
-from asking import PROGRAM, ask, free_ports
+from asking import PROGRAM, ask, free_port, free_ports
 from decoded import COMMAND, ffmpeg, frame_times
 from load import check, tell
 
@@ -36,8 +35,7 @@ class Costs:
             ["srt-live-transmit", "-q", f"srt://127.0.0.1:{port}?mode=listener", "file://con"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         )
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            http_port = probe.getsockname()[1]
+        self.port = free_port()
         command = [options.relay]
         for source in inputs:
             command += ["--input", source]
@@ -46,8 +44,8 @@ class Costs:
         command += ["--size", "1280x720", "--fps", str(RATE), "--preset", "veryfast", "--video-bitrate", "2500k"]
         command += ["--rtmp", f"rtmp://127.0.0.1:{self.sink.port}/live/key", "--srt", f"srt://127.0.0.1:{port}"]
         command += ["--record", f"{options.home}/costs-{len(inputs)}-{time.monotonic_ns()}", "--no-status"]
-        command += ["--http", f"127.0.0.1:{http_port}"]
-        self.port, self.process = http_port, subprocess.Popen(
+        command += ["--http", f"127.0.0.1:{self.port}"]
+        self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         senders = [subprocess.Popen(sender, stdin=subprocess.DEVNULL) for sender in senders]

@@ -14,6 +14,7 @@ import sys
 import time
 
 from arrivals import Datagrams, Publication
+from asking import free_port
 from hostile import Hostile
 
 TOKEN = "operator-of-the-load"
@@ -57,8 +58,7 @@ class Relay:
         # By RTMP frames go out as they come from the encoder; by UDP each is spread over its time.
         self.paced, self.direct = Datagrams(), Publication()
         self.home, self.recordings = options.home, f"{options.home}/recordings"
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         with open(f"{self.home}/relay.yaml", "w", encoding="utf-8") as file:
             file.write(f"""
 http:

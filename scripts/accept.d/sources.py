@@ -9,7 +9,6 @@ import math
 import os
 import random
 import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -17,7 +16,7 @@ import time
 from operator import mul
 
 import costs
-from asking import PROGRAM, Refused, ask, free_ports
+from asking import PROGRAM, Refused, ask, free_port, free_ports
 from decoded import COMMAND, audio_of, code, ffmpeg, frame_times, number
 from load import check, conclude, tell
 from splash import AROUND, splash
@@ -101,8 +100,7 @@ class Show:
     def __init__(self, options, name, cameras, *flags, size=(WIDTH, HEIGHT), paces=None):
         self.name, self.cameras, self.size = name, cameras, size
         self.recordings, self.home = f"{options.home}/{name}", options.home
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         ports = free_ports(len(cameras))
         command = [options.relay]
         for index, port in enumerate(ports):
@@ -447,8 +445,11 @@ def pairing_part(options):
     # What the other is ahead, less what its clock gains.
     ahead = [two - one - FAST * at for at, one, two in pairs]
     middle = (max(ahead) + min(ahead)) / 2
-    moves = [(two[0], ahead[at] - middle) for at, (one, two) in enumerate(zip(pairs, pairs[1:])) if two[2] - two[1] != one[2] - one[1]]
-    tell("the other's frames go on to the next one at " + ", ".join(f"{(at - begin) / RATE:.0f} s ({by:+.3f})" for at, by in moves))
+    moves = [
+        f"{(one[0] - begin) / RATE:.0f} s ({phase - middle:+.3f})"
+        for one, two, phase in zip(pairs, pairs[1:], ahead) if two[2] - two[1] != one[2] - one[1]
+    ]
+    tell("the other's frames go on to the next one at " + ", ".join(moves))
     check(
         max(ahead) - middle <= 0.5 + 0.5 / RATE,
         f"of {len(pairs)} pairs none is further apart than {min(ahead) - middle:+.3f} to {max(ahead) - middle:+.3f} of a frame",

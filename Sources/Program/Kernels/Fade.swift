@@ -8,12 +8,7 @@ extension TargetPlane {
 
     /// Mixes `a` with `weight` parts in 256 of `value`.
     func fade(_ a: SourcePlane, to value: UInt8, weight: UInt16) {
-        let rest = 256 &- weight
-        let part = UInt16(value) &* weight &+ 128
-        for y in 0..<height {
-            let (target, from) = (row(y), a.row(y))
-            for x in 0..<width { target[x] = UInt8(truncatingIfNeeded: (UInt16(from[x]) &* rest &+ part) &>> 8) }
-        }
+        for y in 0..<height { Self.mix(a.row(y), with: value, weight: weight, count: width, into: row(y)) }
     }
 }
 

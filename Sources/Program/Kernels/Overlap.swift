@@ -37,12 +37,12 @@ struct Overlap {
         let whole = rectangle.x..<rectangle.x + rectangle.width
         for y in rectangle.y..<rectangle.y + rectangle.height {
             let (row, shared) = (target.row(y), columns(ofRow: y, in: whole))
-            for x in whole where !shared.contains(x) { row[x] = value }
-            for x in shared { row[x] = UInt8((UInt32(row[x]) * rest + UInt32(value) * UInt32(opacity) + 128) >> 8) }
+            let (place, end) = (row + shared.lowerBound, row + shared.upperBound)
+            (row + whole.lowerBound).update(repeating: value, count: shared.lowerBound - whole.lowerBound)
+            TargetPlane.mix(place, with: value, weight: opacity, count: shared.count, into: place)
+            end.update(repeating: value, count: whole.upperBound - shared.upperBound)
         }
     }
-
-    private var rest: UInt32 { 256 - UInt32(opacity) }
 
     /// Those of `columns` that the other one fills in row `y`; what the arc of a corner passes is none of them.
     private func columns(ofRow y: Int, in columns: Range<Int>) -> Range<Int> {

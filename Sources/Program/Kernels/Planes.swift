@@ -104,6 +104,16 @@ struct TargetPlane {
         }
     }
 
+    /// Mixes `count` samples of `a` with `weight` parts in 256 of `value`.
+    static func mix(
+        _ a: UnsafePointer<UInt8>, with value: UInt8, weight: UInt16, count: Int,
+        into target: UnsafeMutablePointer<UInt8>
+    ) {
+        let rest = 256 &- weight
+        let part = UInt16(value) &* weight &+ 128
+        for x in 0..<count { target[x] = UInt8(truncatingIfNeeded: (UInt16(a[x]) &* rest &+ part) &>> 8) }
+    }
+
     /// Mixes `count` samples of `target` with `weight` parts in 256 of `samples`, where they are.
     static func mix(
         _ samples: UnsafePointer<UInt8>, weight: UInt16, count: Int, over target: UnsafeMutablePointer<UInt8>

@@ -15,15 +15,13 @@ final class RoundedCorners {
     /// Keeps what is in the corners of `rectangle`, and makes the mask for `radius`, which is even.
     func save(_ rectangle: PixelRectangle, radius: Int, of target: TargetPlanes) {
         if radius != self.radius { makeMask(radius) }
-        guard radius > 0 else { return }
-        var store = saved.reserve(6 * radius * radius)
-        forEachCorner(of: rectangle, in: target) { plane, square, _, _, _ in
-            let visible = square.intersection(plane.bounds)
-            for y in visible.y..<visible.y + visible.height {
-                store.update(from: plane.row(y) + visible.x, count: visible.width)
-                store += visible.width
-            }
-        }
+        _ = saved.reserve(6 * radius * radius)
+        forEachRow(of: rectangle, in: target) { pixels, kept, count in kept.update(from: pixels, count: count) }
+    }
+
+    /// Puts back what ``save(_:radius:of:)`` kept of `rectangle`.
+    func restore(_ rectangle: PixelRectangle, of target: TargetPlanes) {
+        forEachRow(of: rectangle, in: target) { pixels, kept, count in pixels.update(from: kept, count: count) }
     }
 
     /// Rounds the corners of `rectangle`, for which ``save(_:radius:of:)`` was called before it was drawn.
@@ -46,14 +44,17 @@ final class RoundedCorners {
         }
     }
 
-    /// Puts back what ``save(_:radius:of:)`` kept of `rectangle`.
-    func restore(_ rectangle: PixelRectangle, of target: TargetPlanes) {
+    /// Calls `body` with each row of what is visible of the corners, with where it is kept, and its length.
+    private func forEachRow(
+        of rectangle: PixelRectangle, in target: TargetPlanes,
+        _ body: (_ pixels: UnsafeMutablePointer<UInt8>, _ kept: UnsafeMutablePointer<UInt8>, _ count: Int) -> Void
+    ) {
         guard radius > 0 else { return }
-        var store = UnsafePointer(saved.base)
+        var store = saved.base
         forEachCorner(of: rectangle, in: target) { plane, square, _, _, _ in
             let visible = square.intersection(plane.bounds)
             for y in visible.y..<visible.y + visible.height {
-                (plane.row(y) + visible.x).update(from: store, count: visible.width)
+                body(plane.row(y) + visible.x, store, visible.width)
                 store += visible.width
             }
         }

@@ -26,6 +26,7 @@ struct StitchInspector {
     /// Keyframes, by their numbers, that are no beginning behind frames of another stream.
     private(set) var dependentKeyframes: Set<Int> = []
     private var changesSets = false
+    private var hasEntry = false
     /// What a transport stream lost.
     private var loss: String?
     private(set) var heard: Range<Int64>?
@@ -166,7 +167,7 @@ struct StitchInspector {
 
     /// Notes what keeps a transport stream's frames from being copied. Before the first keyframe nothing is.
     private mutating func noteLosses(_ packet: PacketBox) {
-        guard packets.contains(where: \.isEntry) else { return }
+        guard hasEntry else { return }
         if packet.isCorrupt { loss = "packets of it are missing or damaged" }
         if packet.size > 0, packet.pts == nil, packet.dts == nil { loss = "frames of it have no time stamps" }
     }
@@ -202,6 +203,7 @@ struct StitchInspector {
             if !look.isIndependent { dependentKeyframes.insert(packets.count) }
             changesSets = changesSets || look.hasOtherSets
         }
+        hasEntry = hasEntry || isEntry
         packets.append(Packet(sample: sample, isEntry: isEntry, isHidden: isHidden))
     }
 
