@@ -104,6 +104,21 @@ struct TargetPlane {
         }
     }
 
+    /// Mixes `count` samples of `a` with so many `eighths` of `b`, from 1 to 7, by means of two, each rounded up: what
+    /// processors have an instruction for.
+    static func mix(
+        _ a: UnsafePointer<UInt8>, _ b: UnsafePointer<UInt8>, eighths: UInt16, count: Int,
+        into target: UnsafeMutablePointer<UInt8>
+    ) {
+        let (eighth, quarter) = (eighths & 1 == 0 ? a : b, eighths & 2 == 0 ? a : b)
+        let half = eighths & 4 == 0 ? a : b
+        for x in 0..<count {
+            let first = UInt8(truncatingIfNeeded: (UInt16(a[x]) &+ UInt16(eighth[x]) &+ 1) &>> 1)
+            let second = UInt8(truncatingIfNeeded: (UInt16(first) &+ UInt16(quarter[x]) &+ 1) &>> 1)
+            target[x] = UInt8(truncatingIfNeeded: (UInt16(second) &+ UInt16(half[x]) &+ 1) &>> 1)
+        }
+    }
+
     /// Mixes `count` samples of `a` with `weight` parts in 256 of `value`.
     static func mix(
         _ a: UnsafePointer<UInt8>, with value: UInt8, weight: UInt16, count: Int,

@@ -5,8 +5,8 @@ package import Media
 /// Draws a source at its place: one for each place of a scene, since it keeps what it computed for a size.
 ///
 /// Where nothing is scaled, rows are copied; a reduction by whole numbers is a mean of boxes, any other one the mean of
-/// what a pixel covers; what is enlarged is interpolated. What is on the way to another size is reduced by a whole number
-/// and interpolated, in half the time. Luma and chroma are scaled as planes, edge on edge, as libswscale does. A frame
+/// what a pixel covers; what is enlarged is interpolated. What is on the way to another size is reduced by a power of
+/// two and interpolated, in half the time. Luma and chroma are scaled as planes, edge on edge, as libswscale does. A frame
 /// allocates nothing unless its size is new. Of one thread at a time.
 package final class Scaler {
     /// How a layer is drawn.
@@ -34,6 +34,7 @@ package final class Scaler {
     private let row = Scratch<UInt8>()
     private let line = Scratch<UInt8>()
     private let sums = Scratch<UInt16>()
+    private let eight = EightRows()
     private let innerCorners = RoundedCorners()
     private let outerCorners = RoundedCorners()
     private let cornersBelow = RoundedCorners()
@@ -126,11 +127,11 @@ package final class Scaler {
             prepare(tableX, source.width, across, whole.width, visible.x - whole.x, visible.width)
             prepare(tableY, source.height, down, whole.height, visible.y - whole.y, visible.height)
             let source = across * down == 1 ? source : reduce(source, by: across, down)
-            scale(source, to: visible, over: manner.overlap, into: target, tableX, tableY)
+            scale(source, to: visible, manner, into: target, tableX, tableY)
         } else {
             prepare(tableX, source.width, nil, whole.width, visible.x - whole.x, visible.width)
             prepare(tableY, source.height, nil, whole.height, visible.y - whole.y, visible.height)
-            scale(source, to: visible, over: manner.overlap, into: target, tableX, tableY)
+            scale(source, to: visible, manner, into: target, tableX, tableY)
         }
     }
 
@@ -145,10 +146,14 @@ package final class Scaler {
                 first: first, visible: visible, isLinear: factor != nil))
     }
 
-    /// What is reduced by so many columns and rows before it is interpolated. Of both as much is fast, and right for what keeps
-    /// its shape but for even numbers.
+    /// What so many columns and rows are reduced by before they are interpolated: powers of two, which are fast, and leave
+    /// less than two to one sample. Of both as much is right for what keeps its shape but for even numbers.
     private static func factors(_ columns: Int, _ rows: Int) -> (across: Int, down: Int) {
-        func limited(_ factor: Int) -> Int { max(1, min(factor, BoxReduction.largest)) }
+        func limited(_ factor: Int) -> Int {
+            var power = 1
+            while 2 * power <= min(factor, BoxReduction.largest) { power *= 2 }
+            return power
+        }
         let least = limited(min(columns, rows))
         return max(columns, rows) <= 2 * least ? (least, least) : (limited(columns), limited(rows))
     }
@@ -165,20 +170,53 @@ package final class Scaler {
     }
 
     private func scale(
+        _ source: SourcePlane, to visible: PixelRectangle, _ manner: Manner, into target: TargetPlane,
+        _ tableX: AxisTable, _ tableY: AxisTable
+    ) {
+        guard tableX.taps == 2 else {
+            return scaleSlowly(source, to: visible, over: manner.overlap, into: target, tableX, tableY)
+        }
+        let sums = sums.reserve(source.width)
+        eight.reserve(width: source.width, length: visible.width)
+        for first in stride(from: 0, to: visible.height, by: EightRows.count) {
+            let indexes = 0..<min(EightRows.count, visible.height - first)
+            for index in indexes {
+                let row = eight.row(index)
+                let blended =
+                    manner.isFast && tableY.taps == 2
+                    ? tableY.blendCoarsely(source, row: first + index, into: row)
+                    : tableY.blend(source, row: first + index, sums: sums, into: row)
+                if blended != UnsafePointer(row) { row.update(from: blended, count: source.width) }
+            }
+            eight.scale(by: tableX)
+            for index in indexes {
+                put(eight.line(index), on: visible, row: first + index, over: manner.overlap, in: target)
+            }
+        }
+    }
+
+    /// Scales by a table of other than two taps.
+    private func scaleSlowly(
         _ source: SourcePlane, to visible: PixelRectangle, over overlap: Overlap?, into target: TargetPlane,
         _ tableX: AxisTable, _ tableY: AxisTable
     ) {
-        let (row, sums, line) = (
-            row.reserve(source.width), sums.reserve(source.width), line.reserve(visible.width)
-        )
+        let (row, sums) = (row.reserve(source.width), sums.reserve(source.width))
+        let line = line.reserve(visible.width)
         for index in 0..<visible.height {
-            let (y, blended) = (visible.y + index, tableY.blend(source, row: index, sums: sums, into: row))
-            guard let overlap else {
-                tableX.scale(blended, into: target.row(y) + visible.x)
-                continue
-            }
-            tableX.scale(blended, into: line)
+            tableX.scale(tableY.blend(source, row: index, sums: sums, into: row), into: line)
+            put(line, on: visible, row: index, over: overlap, in: target)
+        }
+    }
+
+    private func put(
+        _ line: UnsafePointer<UInt8>, on visible: PixelRectangle, row index: Int, over overlap: Overlap?,
+        in target: TargetPlane
+    ) {
+        let y = visible.y + index
+        if let overlap {
             overlap.draw(line, count: visible.width, atX: visible.x, y: y, in: target)
+        } else {
+            (target.row(y) + visible.x).update(from: line, count: visible.width)
         }
     }
 }

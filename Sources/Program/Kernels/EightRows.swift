@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Eight rows that are scaled along x at once by a table of two taps.
+///
+/// Fetching samples from places of a table is what takes the time. So the rows are woven, the eight samples of a column
+/// beside each other, and one fetch takes those of two columns. Of one thread at a time.
+final class EightRows {
+    /// A number for each row.
+    typealias Lanes = SIMD8<UInt16>
+
+    /// How many rows there are.
+    static let count = 8
+
+    private let rows = Scratch<UInt8>()
+    private let columns = Scratch<UInt64>()
+    private let lines = Scratch<UInt8>()
+    /// Samples of a row, and of what is made of one, up to a whole number of eight.
+    private var (width, length) = (0, 0)
+
+    /// Makes room for rows of `width` samples, that become `length`. Their values are not defined.
+    func reserve(width: Int, length: Int) {
+        (self.width, self.length) = (Self.whole(width), Self.whole(length))
+        _ = rows.reserve(Self.count * self.width)
+        _ = columns.reserve(self.width)
+        _ = lines.reserve(Self.count * self.length)
+    }
+
+    private static func whole(_ count: Int) -> Int { (count + Self.count - 1) / Self.count * Self.count }
+
+    /// The row to fill.
+    func row(_ index: Int) -> UnsafeMutablePointer<UInt8> { rows.base + index * width }
+
+    /// What was made of it.
+    func line(_ index: Int) -> UnsafePointer<UInt8> { UnsafePointer(lines.base + index * length) }
+
+    /// Scales all rows by `table`, which has two taps.
+    func scale(by table: AxisTable) {
+        weave()
+        table.starts.withUnsafeBufferPointer { starts in
+            table.lanes.withUnsafeBufferPointer { lanes in
+                guard let starts = starts.baseAddress, let lanes = lanes.baseAddress else { return }
+                Self.scale(columns.base, starts, lanes, length, into: lines.base)
+            }
+        }
+    }
+
+    private func weave() {
+        let (rows, stride, columns) = (UnsafeRawPointer(rows.base), width, columns.base)
+        for x in Swift.stride(from: 0, to: width, by: Self.count) {
+            @inline(__always) func row(_ index: Int) -> SIMD8<UInt8> {
+                rows.loadUnaligned(fromByteOffset: index &* stride &+ x, as: SIMD8<UInt8>.self)
+            }
+            let woven = Self.transposed(row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7))
+            UnsafeMutableRawPointer(columns + x).storeBytes(of: woven, as: SIMD16<UInt32>.self)
+        }
+    }
+
+    private static func scale(
+        _ columns: UnsafePointer<UInt64>, _ starts: UnsafePointer<Int32>, _ lanes: UnsafePointer<Lanes>, _ length: Int,
+        into lines: UnsafeMutablePointer<UInt8>
+    ) {
+        let columns = UnsafeRawPointer(columns)
+        for x in stride(from: 0, to: length, by: count) {
+            @inline(__always) func column(_ index: Int) -> SIMD8<UInt8> {
+                let both = columns.loadUnaligned(fromByteOffset: 8 &* Int(starts[x &+ index]), as: SIMD16<UInt8>.self)
+                let (left, right) = (Lanes(truncatingIfNeeded: both.lowHalf), Lanes(truncatingIfNeeded: both.highHalf))
+                // Of 16 bits: what is lost on the way comes back, since the sum has no more.
+                let sum = left &<< 8 &+ (right &- left) &* lanes[x &+ index] &+ 128
+                return SIMD8<UInt8>(truncatingIfNeeded: sum &>> 8)
+            }
+            let all = transposed(
+                column(0), column(1), column(2), column(3), column(4), column(5), column(6), column(7))
+            let line = UnsafeMutableRawPointer(lines + x)
+            store(all.lowHalf, to: line, length)
+            store(all.highHalf, to: line + 4 &* length, length)
+        }
+    }
+
+    /// Stores eight samples for each of four rows.
+    @inline(__always)
+    private static func store(_ samples: SIMD8<UInt32>, to line: UnsafeMutableRawPointer, _ length: Int) {
+        line.storeBytes(of: samples.lowHalf.lowHalf, as: SIMD2<UInt32>.self)
+        (line + length).storeBytes(of: samples.lowHalf.highHalf, as: SIMD2<UInt32>.self)
+        (line + 2 &* length).storeBytes(of: samples.highHalf.lowHalf, as: SIMD2<UInt32>.self)
+        (line + 3 &* length).storeBytes(of: samples.highHalf.highHalf, as: SIMD2<UInt32>.self)
+    }
+
+    /// Eight rows of eight samples as eight columns of them, or the other way round: in the memory of what is returned, the
+    /// first sample of each come first.
+    @inline(__always)
+    private static func transposed(
+        _ v0: SIMD8<UInt8>, _ v1: SIMD8<UInt8>, _ v2: SIMD8<UInt8>, _ v3: SIMD8<UInt8>, _ v4: SIMD8<UInt8>,
+        _ v5: SIMD8<UInt8>, _ v6: SIMD8<UInt8>, _ v7: SIMD8<UInt8>
+    ) -> SIMD16<UInt32> {
+        var all = SIMD16<UInt32>()
+        all.evenHalf = woven(woven(v0, v1), woven(v2, v3))
+        all.oddHalf = woven(woven(v4, v5), woven(v6, v7))
+        return all
+    }
+
+    @inline(__always)
+    private static func woven(_ even: SIMD8<UInt8>, _ odd: SIMD8<UInt8>) -> SIMD8<UInt16> {
+        var both = SIMD16<UInt8>()
+        (both.evenHalf, both.oddHalf) = (even, odd)
+        return unsafeBitCast(both, to: SIMD8<UInt16>.self)
+    }
+
+    @inline(__always)
+    private static func woven(_ even: SIMD8<UInt16>, _ odd: SIMD8<UInt16>) -> SIMD8<UInt32> {
+        var both = SIMD16<UInt16>()
+        (both.evenHalf, both.oddHalf) = (even, odd)
+        return unsafeBitCast(both, to: SIMD8<UInt32>.self)
+    }
+}
