@@ -5,7 +5,8 @@
 /// Estimation over Network Delays, 2005).
 ///
 /// The least delay of each bucket of time is kept, up to 600 of them. The rate is a line through the least delays of
-/// ten parts of that window. All times and delays are nanoseconds.
+/// ten parts of that window. Until there are enough of them it is guessed: what follows a rate that it takes for 0 lags
+/// 2.5 ms behind one of 200 ppm. All times and delays are nanoseconds.
 struct ArrivalFloor: Sendable {
     private struct Bucket {
         let index: Int64
@@ -30,6 +31,12 @@ struct ArrivalFloor: Sendable {
     /// Buckets before the rate is known of which the least delay is the floor. Five lag 2.5 ms at 500 ppm; 30 would lag
     /// 15.
     private static let shortWindow = 5
+    /// The same with a guess of the rate.
+    private static let guessedWindow = 10
+    /// Buckets with which the rate is guessed.
+    private static let leastForGuess = 8
+    /// How far senders' clocks usually are from ours.
+    private static let usualRate = 200e-6
     private static let highestRate = 1000e-6
 
     private let bucketLength: Int64
@@ -38,9 +45,11 @@ struct ArrivalFloor: Sendable {
     private var start: Int64?
     private var buckets: [Bucket] = []
     private var fitted: (arrival: Int64, delay: Int64)?
+    /// The rate that was found, and what was guessed before: a guess never decides what belongs to a line.
+    private var (found, guess) = (0.0, 0.0)
 
-    /// How fast delays grow: negative for a sender whose clock runs faster than ours. 0 until it is known.
-    private(set) var rate = 0.0
+    /// How fast delays grow: negative for a sender whose clock runs faster than ours. 0, and then a guess, until it is known.
+    var rate: Double { isRateKnown ? found : guess }
     /// Whether the rate was found, now or before ``restart()``.
     private(set) var isRateKnown = false
 
@@ -91,10 +100,7 @@ struct ArrivalFloor: Sendable {
         let complete = buckets.count - 1
         guard complete >= 2 else { return false }
         guard complete >= bucketsForRate else {
-            let recent = buckets[max(0, complete - Self.shortWindow)..<complete]
-            let origin = recent[recent.startIndex]
-            let least = recent.min { level(of: $0, origin) < level(of: $1, origin) } ?? origin
-            fitted = (least.arrival, least.delay)
+            fitGuess(to: buckets[..<complete])
             return false
         }
         let origin = buckets[0]
@@ -113,8 +119,41 @@ struct ArrivalFloor: Sendable {
         }
     }
 
-    /// The delay of `bucket` without the rate that is believed, against `origin`.
-    private func level(of bucket: Bucket, _ origin: Bucket) -> Double {
+    /// The floor before the rate is known: the least of the latest delays, without what a guess of the rate says.
+    private mutating func fitGuess(to complete: ArraySlice<Bucket>) {
+        var window = Self.shortWindow
+        if !isRateKnown, complete.count >= Self.leastForGuess {
+            guess = Self.guessedRate(of: complete)
+            window = Self.guessedWindow
+        }
+        let (origin, rate) = (complete[complete.startIndex], rate)
+        let least =
+            complete.suffix(window).min { level(of: $0, origin, rate) < level(of: $1, origin, rate) } ?? origin
+        fitted = (least.arrival, least.delay)
+    }
+
+    /// Least squares, drawn to 0 as far as the delays do not lie on a line: the mean of what they say and of what is usual,
+    /// by the certainty of each.
+    private static func guessedRate(of buckets: ArraySlice<Bucket>) -> Double {
+        let (origin, count) = (buckets[buckets.startIndex], Double(buckets.count))
+        let points = buckets.map {
+            (time: Double($0.arrival &- origin.arrival), delay: Double($0.delay &- origin.delay))
+        }
+        let time = points.reduce(0) { $0 + $1.time } / count
+        let delay = points.reduce(0) { $0 + $1.delay } / count
+        let spread = points.reduce(0) { $0 + ($1.time - time) * ($1.time - time) }
+        guard spread > 0 else { return 0 }
+        let slope = points.reduce(0) { $0 + ($1.time - time) * ($1.delay - delay) } / spread
+        let rest = points.reduce(0) {
+            let distance = $1.delay - delay - slope * ($1.time - time)
+            return $0 + distance * distance
+        }
+        let (usual, variance) = (usualRate * usualRate, rest / (count - 2) / spread)
+        return min(highestRate, max(-highestRate, slope * usual / (usual + variance)))
+    }
+
+    /// The delay of `bucket` without `rate`, against `origin`.
+    private func level(of bucket: Bucket, _ origin: Bucket, _ rate: Double) -> Double {
         Double(bucket.delay &- origin.delay) - rate * Double(bucket.arrival &- origin.arrival)
     }
 
@@ -126,7 +165,7 @@ struct ArrivalFloor: Sendable {
         for first in stride(from: complete % length, to: complete, by: length) {
             var least = first
             for index in first..<min(first + length, complete)
-            where level(of: buckets[index], origin) < level(of: buckets[least], origin) {
+            where level(of: buckets[index], origin, found) < level(of: buckets[least], origin, found) {
                 least = index
             }
             points.append(
@@ -144,7 +183,7 @@ struct ArrivalFloor: Sendable {
     private func pathChange(in points: [Point]) -> PathChange {
         var steps: [Double] = []
         for (left, right) in zip(points, points.dropFirst()) {
-            steps.append(right.delay - left.delay - rate * (right.time - left.time))
+            steps.append(right.delay - left.delay - found * (right.time - left.time))
         }
         let median = steps.sorted()[steps.count / 2]
         let deviation = steps.map { abs($0 - median) }.sorted()[steps.count / 2]
@@ -163,9 +202,9 @@ struct ArrivalFloor: Sendable {
         let spread = points.reduce(0) { $0 + ($1.time - time) * ($1.time - time) }
         guard spread > 0 else { return }
         let slope = points.reduce(0) { $0 + ($1.time - time) * ($1.delay - delay) } / spread
-        rate = min(Self.highestRate, max(-Self.highestRate, slope))
+        found = min(Self.highestRate, max(-Self.highestRate, slope))
         isRateKnown = true
-        let lowest = points.suffix(3).map { $0.delay - delay - rate * ($0.time - time) }.min() ?? 0
+        let lowest = points.suffix(3).map { $0.delay - delay - found * ($0.time - time) }.min() ?? 0
         fitted = (origin.arrival &+ Int64(time), origin.delay &+ Int64(delay + lowest))
     }
 }

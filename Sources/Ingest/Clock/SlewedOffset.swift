@@ -4,12 +4,29 @@ internal import Media
 
 /// What is added to a source's times to get the moment they are due, moved so slowly that nobody sees or hears it.
 ///
-/// It moves at most 1000 ppm, and that rate changes by at most 20 ppm in a second, so the map stays a straight line for
-/// as far as a buffer reaches.
+/// It moves at most 1000 ppm, and that rate changes by at most 20 ppm in a second, or 100 while it is new, so the map stays
+/// a straight line for as far as a buffer reaches.
 struct SlewedOffset: Sendable, Hashable {
+    /// How it follows its target.
+    struct Pull: Sendable {
+        /// In how many nanoseconds an error is pulled in, if it stays as it is.
+        let time: Double
+        /// How much faster than the sender's rate it moves at most.
+        let limit: Double
+        /// How fast its rate changes, for each nanosecond.
+        let acceleration: Double
+
+        /// While the sender's rate is a guess.
+        static let guessing = Pull(time: 10e9, limit: 700e-6, acceleration: 100e-6 / 1e9)
+        /// While the error may be what the guess left.
+        static let new = Pull(time: 15e9, limit: 300e-6, acceleration: 40e-6 / 1e9)
+        /// From then on.
+        static let usual = Pull(time: 60e9, limit: 150e-6, acceleration: 20e-6 / 1e9)
+        /// Towards a target that may be far.
+        static let far = Pull(time: 60e9, limit: 500e-6, acceleration: 20e-6 / 1e9)
+    }
+
     private static let highestRate = 1000e-6
-    /// How fast the rate changes, for each nanosecond.
-    private static let acceleration = 20e-6 / 1e9
 
     private var offset: FineTime
     private var at: Int64
@@ -26,16 +43,14 @@ struct SlewedOffset: Sendable, Hashable {
     /// The offset when it was last moved, in nanoseconds.
     var value: Int64 { offset.whole }
 
-    /// Moves the offset up to `now`, towards `target`. `senderRate` is how fast the target moves by itself; while that
-    /// is not known (nil), errors are pulled in faster; so are large ones of a target that may be far, as `isFar` says.
-    mutating func advance(to now: Int64, target: Int64, senderRate: Double?, isFar: Bool = false) {
+    /// Moves the offset up to `now`, towards `target`, which moves by `senderRate` by itself.
+    mutating func advance(to now: Int64, target: Int64, senderRate: Double, _ pull: Pull) {
         guard now > at else { return }
         let elapsed = Double(now &- at)
         at = now
-        let (time, limit) = senderRate == nil ? (10e9, 700e-6) : (60e9, isFar ? 500e-6 : 150e-6)
-        let pull = min(limit, max(-limit, Double(target &- offset.whole) / time))
-        let wanted = min(Self.highestRate, max(-Self.highestRate, (senderRate ?? 0) + pull))
-        let change = Self.acceleration * elapsed
+        let pulled = min(pull.limit, max(-pull.limit, Double(target &- offset.whole) / pull.time))
+        let wanted = min(Self.highestRate, max(-Self.highestRate, senderRate + pulled))
+        let change = pull.acceleration * elapsed
         let before = rate
         rate += min(change, max(-change, wanted - rate))
         offset.add((before + rate) / 2 * elapsed)

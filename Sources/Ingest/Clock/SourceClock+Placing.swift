@@ -122,11 +122,17 @@ extension SourceClock {
                 maps[index].buffer = offset.value &- floor
                 status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
             }
-            let isKnown = settings.arrivals == .captureTime || maps[index].floor.isRateKnown
             let (target, rate) = (floor &+ maps[index].buffer, maps[index].floor.rate)
-            maps[index].offset?.advance(
-                to: moment, target: target, senderRate: isKnown ? rate : nil, isFar: seat != nil)
+            let pull = pull(of: maps[index])
+            maps[index].offset?.advance(to: moment, target: target, senderRate: rate, pull)
         }
+    }
+
+    private func pull(of map: Map) -> SlewedOffset.Pull {
+        let later: SlewedOffset.Pull = seat == nil ? .usual : .far
+        guard settings.arrivals != .captureTime else { return later }
+        guard map.floor.isRateKnown else { return .guessing }
+        return map.floor.count < 4 * settings.bucketsForRate ? .new : later
     }
 
     /// Gives up buffer that was not needed for five minutes.

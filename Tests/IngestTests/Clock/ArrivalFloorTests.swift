@@ -35,6 +35,20 @@ struct ArrivalFloorTests {
         #expect(lag.map { abs($0) < 3_500_000 } == true)
     }
 
+    @Test("A rate is guessed from few packets as far as they bear it out", arguments: [-200, 0, 200])
+    func guess(ppm: Int64) {
+        var random = SeededRandom()
+        let (clear, _) = floor(seconds: 15) { $0 / 1_000_000 * ppm }
+        #expect(abs(clear.rate * 1e6 - Double(ppm)) < 5)
+        let (noisy, _) = floor(seconds: 15) { arrival in
+            // Whole seconds that are late, by up to 100 ms.
+            arrival / 1_000_000 * ppm + (arrival / 1_000_000_000 * 7919 % 11) * 10_000_000
+                + Int64.random(in: 0...5_000_000, using: &random)
+        }
+        #expect(abs(noisy.rate) < 100e-6)
+        #expect(!clear.isRateKnown && !noisy.isRateKnown)
+    }
+
     @Test("A longer or shorter path is no rate", arguments: [80, -80])
     func path(milliseconds: Int64) {
         var random = SeededRandom()
