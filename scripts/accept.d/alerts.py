@@ -18,6 +18,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+from asking import free_port, free_ports
+
 SCRAPE, EVALUATION, FOR, GROUP_WAIT, GROUP_INTERVAL, SPARE = 1, 1, 3, 1, 1, 2
 TOKEN = "a-token-of-the-test"
 BALLAST = 11_500_000
@@ -30,12 +32,6 @@ def check(holds, text):
     print(("ok      " if holds else "FAILED  ") + text, flush=True)
     if not holds:
         failures.append(text)
-
-
-def free_port(kind=socket.SOCK_STREAM):
-    with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def start(command, log):
@@ -119,7 +115,7 @@ class Relay:
         os.chmod(f"{self.home}/key.pem", 0o600)
 
     def configuration(self):
-        link, pull = free_port(socket.SOCK_DGRAM), free_port(socket.SOCK_DGRAM)
+        link, pull = free_ports(2)
         nobody = free_port()
         return f"""
 http:

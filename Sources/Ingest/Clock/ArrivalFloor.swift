@@ -20,6 +20,28 @@ struct ArrivalFloor: Sendable {
         var index: Int
     }
 
+    /// The line of least squares through points: it goes through their mean.
+    private struct Line {
+        let time: Double
+        let delay: Double
+        let slope: Double
+        /// The sum of the squared distances of their times from the mean.
+        let spread: Double
+
+        /// Nil for points of one time.
+        init?(through points: [Point]) {
+            let count = Double(points.count)
+            let (time, delay) = (points.reduce(0) { $0 + $1.time } / count, points.reduce(0) { $0 + $1.delay } / count)
+            let spread = points.reduce(0) { $0 + ($1.time - time) * ($1.time - time) }
+            guard spread > 0 else { return nil }
+            slope = points.reduce(0) { $0 + ($1.time - time) * ($1.delay - delay) } / spread
+            (self.time, self.delay, self.spread) = (time, delay, spread)
+        }
+
+        /// By how much `point` lies above the line, if that has the slope `slope`.
+        func height(of point: Point, slope: Double) -> Double { point.delay - delay - slope * (point.time - time) }
+    }
+
     private enum PathChange {
         case none
         case suspected
@@ -123,7 +145,7 @@ struct ArrivalFloor: Sendable {
     private mutating func fitGuess(to complete: ArraySlice<Bucket>) {
         var window = Self.shortWindow
         if !isRateKnown, complete.count >= Self.leastForGuess {
-            guess = Self.guessedRate(of: complete)
+            guess = Self.guessedRate(from: complete.indices.map { point($0, buckets[0]) })
             window = Self.guessedWindow
         }
         let (origin, rate) = (complete[complete.startIndex], rate)
@@ -134,22 +156,23 @@ struct ArrivalFloor: Sendable {
 
     /// Least squares, drawn to 0 as far as the delays do not lie on a line: the mean of what they say and of what is usual,
     /// by the certainty of each.
-    private static func guessedRate(of buckets: ArraySlice<Bucket>) -> Double {
-        let (origin, count) = (buckets[buckets.startIndex], Double(buckets.count))
-        let points = buckets.map {
-            (time: Double($0.arrival &- origin.arrival), delay: Double($0.delay &- origin.delay))
-        }
-        let time = points.reduce(0) { $0 + $1.time } / count
-        let delay = points.reduce(0) { $0 + $1.delay } / count
-        let spread = points.reduce(0) { $0 + ($1.time - time) * ($1.time - time) }
-        guard spread > 0 else { return 0 }
-        let slope = points.reduce(0) { $0 + ($1.time - time) * ($1.delay - delay) } / spread
+    private static func guessedRate(from points: [Point]) -> Double {
+        guard let line = Line(through: points) else { return 0 }
         let rest = points.reduce(0) {
-            let distance = $1.delay - delay - slope * ($1.time - time)
-            return $0 + distance * distance
+            let height = line.height(of: $1, slope: line.slope)
+            return $0 + height * height
         }
-        let (usual, variance) = (usualRate * usualRate, rest / (count - 2) / spread)
-        return min(highestRate, max(-highestRate, slope * usual / (usual + variance)))
+        let (usual, variance) = (usualRate * usualRate, rest / Double(points.count - 2) / line.spread)
+        return limited(line.slope * usual / (usual + variance))
+    }
+
+    private static func limited(_ rate: Double) -> Double { min(highestRate, max(-highestRate, rate)) }
+
+    /// The least delay of the bucket at `index`, seen from `origin`.
+    private func point(_ index: Int, _ origin: Bucket) -> Point {
+        Point(
+            time: Double(buckets[index].arrival &- origin.arrival),
+            delay: Double(buckets[index].delay &- origin.delay), index: index)
     }
 
     /// The delay of `bucket` without `rate`, against `origin`.
@@ -168,10 +191,7 @@ struct ArrivalFloor: Sendable {
             where level(of: buckets[index], origin, found) < level(of: buckets[least], origin, found) {
                 least = index
             }
-            points.append(
-                Point(
-                    time: Double(buckets[least].arrival &- origin.arrival),
-                    delay: Double(buckets[least].delay &- origin.delay), index: least))
+            points.append(point(least, origin))
         }
         return points
     }
@@ -196,15 +216,10 @@ struct ArrivalFloor: Sendable {
 
     /// Least squares for the rate; the line lies on the lowest of the last three points.
     private mutating func fitLine(through points: [Point], _ origin: Bucket) {
-        let count = Double(points.count)
-        let time = points.reduce(0) { $0 + $1.time } / count
-        let delay = points.reduce(0) { $0 + $1.delay } / count
-        let spread = points.reduce(0) { $0 + ($1.time - time) * ($1.time - time) }
-        guard spread > 0 else { return }
-        let slope = points.reduce(0) { $0 + ($1.time - time) * ($1.delay - delay) } / spread
-        found = min(Self.highestRate, max(-Self.highestRate, slope))
+        guard let line = Line(through: points) else { return }
+        found = Self.limited(line.slope)
         isRateKnown = true
-        let lowest = points.suffix(3).map { $0.delay - delay - found * ($0.time - time) }.min() ?? 0
-        fitted = (origin.arrival &+ Int64(time), origin.delay &+ Int64(delay + lowest))
+        let lowest = points.suffix(3).map { line.height(of: $0, slope: found) }.min() ?? 0
+        fitted = (origin.arrival &+ Int64(line.time), origin.delay &+ Int64(line.delay + lowest))
     }
 }

@@ -36,7 +36,7 @@ final class AxisTable {
     /// a whole number of eight samples.
     private(set) var lanes: [EightRows.Lanes] = []
     /// How many samples of the target are visible.
-    private(set) var visible = 0
+    private var visible: Int { key?.visible ?? 0 }
     private let pairs = Scratch<UInt16>()
     private let sums = Scratch<UInt16>()
 
@@ -44,7 +44,6 @@ final class AxisTable {
     func prepare(_ key: Key) {
         guard key != self.key else { return }
         self.key = key
-        visible = key.visible
         starts.removeAll(keepingCapacity: true)
         weights.removeAll(keepingCapacity: true)
         columns.removeAll(keepingCapacity: true)

@@ -174,7 +174,7 @@ package final class Scaler {
         _ tableX: AxisTable, _ tableY: AxisTable
     ) {
         guard tableX.taps == 2 else {
-            return scaleSlowly(source, to: visible, over: manner.overlap, into: target, tableX, tableY)
+            return scaleSingly(source, to: visible, over: manner.overlap, into: target, tableX, tableY)
         }
         let sums = sums.reserve(source.width)
         eight.reserve(width: source.width, length: visible.width)
@@ -190,33 +190,32 @@ package final class Scaler {
             }
             eight.scale(by: tableX)
             for index in indexes {
-                put(eight.line(index), on: visible, row: first + index, over: manner.overlap, in: target)
+                let (line, y) = (eight.line(index), visible.y + first + index)
+                if let overlap = manner.overlap {
+                    overlap.draw(line, count: visible.width, atX: visible.x, y: y, in: target)
+                } else {
+                    (target.row(y) + visible.x).update(from: line, count: visible.width)
+                }
             }
         }
     }
 
-    /// Scales by a table of other than two taps.
-    private func scaleSlowly(
+    /// Scales a row at a time, by a table of any taps.
+    private func scaleSingly(
         _ source: SourcePlane, to visible: PixelRectangle, over overlap: Overlap?, into target: TargetPlane,
         _ tableX: AxisTable, _ tableY: AxisTable
     ) {
-        let (row, sums) = (row.reserve(source.width), sums.reserve(source.width))
-        let line = line.reserve(visible.width)
+        let (row, sums, line) = (
+            row.reserve(source.width), sums.reserve(source.width), line.reserve(visible.width)
+        )
         for index in 0..<visible.height {
-            tableX.scale(tableY.blend(source, row: index, sums: sums, into: row), into: line)
-            put(line, on: visible, row: index, over: overlap, in: target)
-        }
-    }
-
-    private func put(
-        _ line: UnsafePointer<UInt8>, on visible: PixelRectangle, row index: Int, over overlap: Overlap?,
-        in target: TargetPlane
-    ) {
-        let y = visible.y + index
-        if let overlap {
+            let (y, blended) = (visible.y + index, tableY.blend(source, row: index, sums: sums, into: row))
+            guard let overlap else {
+                tableX.scale(blended, into: target.row(y) + visible.x)
+                continue
+            }
+            tableX.scale(blended, into: line)
             overlap.draw(line, count: visible.width, atX: visible.x, y: y, in: target)
-        } else {
-            (target.row(y) + visible.x).update(from: line, count: visible.width)
         }
     }
 }
