@@ -244,9 +244,8 @@ def judge_rates(seen, runs, cameras):
         )
 
 
-def fit(samples, low, high, tone):
-    """Amplitudes of sine and cosine of a tone in samples[low:high]."""
-    angle = 2 * math.pi * tone / SAMPLES
+def amplitudes(samples, low, high, angle):
+    """Of sine and cosine of a tone in samples[low:high], which turns by an angle each sample."""
     sines = [math.sin(angle * at) for at in range(low, high)]
     cosines = [math.cos(angle * at) for at in range(low, high)]
     part = samples[low:high]
@@ -256,20 +255,35 @@ def fit(samples, low, high, tone):
     return (xs * cc - xc * sc) / scale, (xc * ss - xs * sc) / scale
 
 
-def tone_at(amplitudes, tone, at):
-    angle = 2 * math.pi * tone / SAMPLES * at
-    return amplitudes[0] * math.sin(angle) + amplitudes[1] * math.cos(angle)
+def phase(samples, low, high, angle):
+    sine, cosine = amplitudes(samples, low, high, angle)
+    return math.atan2(cosine, sine)
+
+
+class Tone:
+    """The tone in samples[low:high]: its pitch is that of its camera but for what its clock is being followed by. 500 ppm
+    would put a tone of 1250 Hz 0.2 rad off at an end of 100 ms."""
+
+    def __init__(self, samples, low, high, hertz):
+        self.angle = 2 * math.pi * hertz / SAMPLES
+        middle = (low + high) // 2
+        for _ in range(2):
+            turned = phase(samples, middle, high, self.angle) - phase(samples, low, middle, self.angle)
+            self.angle += math.remainder(turned, 2 * math.pi) / ((high - low) / 2)
+        self.sine, self.cosine = amplitudes(samples, low, high, self.angle)
+
+    def at(self, place):
+        return self.sine * math.sin(self.angle * place) + self.cosine * math.cos(self.angle * place)
 
 
 def fade_begin(samples, boundary, before, after):
     """By how many samples a fade of half a frame with equal power begins after a boundary: where the two tones, faded so, are
     nearest to what is heard."""
     length = STEP // 2
-    one = fit(samples, boundary - 3 * STEP, boundary - 20, before)
-    two = fit(samples, boundary + length + 20, boundary + 3 * STEP, after)
+    one = Tone(samples, boundary - 3 * STEP, boundary - 20, before)
+    two = Tone(samples, boundary + length + 20, boundary + 3 * STEP, after)
     places = range(boundary - 100, boundary + length + 100)
-    ones = [tone_at(one, before, at) for at in places]
-    twos = [tone_at(two, after, at) for at in places]
+    ones, twos = [one.at(place) for place in places], [two.at(place) for place in places]
 
     def difference(shift):
         total = 0
