@@ -107,6 +107,11 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
         }
     }
 
+    /// Whether there is one in `directory`, which is a directory of recordings then. Blocks on the disk.
+    package static func exists(in directory: String) -> Bool {
+        access("\(directory)/\(CatalogueStore.fileName)", F_OK) == 0
+    }
+
     /// The name of the file in the directory of the recordings that is locked while files of `channel` are uploaded, and
     /// that is there from the first upload on.
     package static func uploadLockName(of channel: String) -> String { UploadMark.lockName(of: channel) }

@@ -8,6 +8,8 @@ internal import Media
 struct CompressedQueue {
     /// How much media time a track may be read ahead (10 s).
     static let usualTimeLimit = Duration.seconds(10)
+    /// How much of a file's audio may be read ahead of its video (60 s).
+    static let audioTimeLimit = Duration.seconds(60)
     /// How many bytes each track may be read ahead (64 MiB).
     static let byteLimit = 64 << 20
 

@@ -60,6 +60,8 @@ final class LiveReader {
         // Beside video, so that the clock knows how long it must wait; audio alone is placed later by `SourceTiming`.
         let clock = input.captureClock
         let offset = video == nil ? .zero : input.options.audioOffset
+        let wanted: Set<TrackKind> = Set(
+            [wantedVideo.map { _ in .video }, wantedAudio.map { _ in .audio }].compactMap(\.self))
         pump = PacketPump(
             input.demuxer,
             tracks: streams.map {
@@ -67,7 +69,7 @@ final class LiveReader {
                     kind: $0.kind, index: $0.index, timeBase: $0.timeBase,
                     shift: $0.kind == .audio ? $0.timeBase.ticks(offset) : 0, clock: clock)
             },
-            timing: timing, monitor: monitor)
+            wanted: input.options.followed(wanted), timing: timing, monitor: monitor)
     }
 
     /// Delivers until the input ends or the source is stopped. Blocks.
@@ -86,8 +88,11 @@ final class LiveReader {
             pump.wait(.milliseconds(20))
             watch.rest()
         }
-        if case .failed(let failure) = ending, !monitor.isStopped {
-            throw IngestError.unreadable(input: input.name, reason: failure.message)
+        guard !monitor.isStopped else { return }
+        switch ending {
+        case .failed(let failure): throw IngestError.unreadable(input: input.name, reason: failure.message)
+        case .moved(let track): throw MovedTracks.failure(track, input: input.name)
+        case .over, nil: return
         }
     }
 

@@ -25,6 +25,8 @@ final class PacketPump: Sendable {
         case over
         /// With this failure.
         case failed(AVFailure)
+        /// Because this track comes in a stream that was not there when the input was opened.
+        case moved(TrackKind)
     }
 
     private struct State {
@@ -39,6 +41,8 @@ final class PacketPump: Sendable {
     // Used by the pump's own thread alone, from `start()` until `finish()` has returned.
     nonisolated(unsafe) private let demuxer: Demuxer
     private let tracks: [Track]
+    /// What is wanted, read or not.
+    private let wanted: Set<TrackKind>
     private let timing: SourceTiming
     private let monitor: SourceMonitor
     private let clock: any MonotonicClock
@@ -47,14 +51,15 @@ final class PacketPump: Sendable {
     private let isStopped = Atomic(false)
     private let group = DispatchGroup()
 
-    /// A pump of these tracks, which notes what it reads with `timing`. Nobody else may use `demuxer` until the pump
-    /// has finished.
+    /// A pump of these tracks, which notes what it reads with `timing`. It ends when one of the `wanted` ones comes in another
+    /// stream; nil for those that are read. Nobody else may use `demuxer` until the pump has finished.
     init(
-        _ demuxer: Demuxer, tracks: [Track], timing: SourceTiming, monitor: SourceMonitor,
-        clock: any MonotonicClock = SystemClock()
+        _ demuxer: Demuxer, tracks: [Track], wanted: Set<TrackKind>? = nil, timing: SourceTiming,
+        monitor: SourceMonitor, clock: any MonotonicClock = SystemClock()
     ) {
         self.demuxer = demuxer
         self.tracks = tracks
+        self.wanted = wanted ?? Set(tracks.map(\.kind))
         self.timing = timing
         self.monitor = monitor
         self.clock = clock
@@ -88,13 +93,19 @@ final class PacketPump: Sendable {
     private func read() {
         var errors = ReadErrors()
         var ends: [Int: Int64] = [:]
+        let streams = tracks.map { ($0.index, $0.kind) }
+        var moved = MovedTracks(reading: Dictionary(uniqueKeysWithValues: streams), wanted: wanted)
         while !isStopped.load(ordering: .relaxed), !monitor.isStopped {
             if state.withLock({ $0.bytes > Self.byteLimit }) {
                 monitor.pause(.milliseconds(5))
                 continue
             }
             switch monitor.read(demuxer, &errors) {
-            case .packet(let packet): take(packet, Timestamp(nanoseconds: clock.now), &ends)
+            case .packet(let packet):
+                let (index, arrival) = (packet.streamIndex, Timestamp(nanoseconds: clock.now))
+                take(packet, arrival, &ends)
+                let late = demuxer.kindOfLateStream(index)
+                if let track = moved.note(index, late: late, at: arrival) { return end(.moved(track)) }
             case .nothing: continue
             case .over: return end(.over)
             case .failed(let failure): return end(.failed(failure))

@@ -234,7 +234,9 @@ extension SourceReader {
         let other = track == .video ? audio.decoder.queue : video.decoder.queue
         // Before the first frame nothing can be decoded of the audio, however long it is.
         if !timeline.hasOrigin { return false }
-        return other.length >= CompressedQueue.usualTimeLimit || other.bytes >= CompressedQueue.byteLimit
+        // Audio takes little room, and a decoder wants several frames of a slide show before it shows one.
+        let limit = track == .video ? CompressedQueue.audioTimeLimit : CompressedQueue.usualTimeLimit
+        return other.length >= limit || other.bytes >= CompressedQueue.byteLimit
     }
 
     /// Gives up the oldest audio when there is too much of it before the first frame.

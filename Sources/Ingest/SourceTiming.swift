@@ -81,6 +81,11 @@ final class SourceTiming: SourceTimes {
         }
     }
 
+    /// Says how a track is stamped that was not known before. Called by the thread that reads.
+    func declare(_ track: TrackKind, _ timeBase: TimeBase, bits: Int?) {
+        state.withLock { $0.clock.declare(track, timeBase, bits: bits) }
+    }
+
     /// How often the source was placed; nil while it is not.
     var placement: Int? { state.withLock { $0.clock.isPlaced ? $0.placements : nil } }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LibAV
+internal import Logging
 internal import Media
 
-/// Decodes, places and converts a source's frames. Used by one thread.
+/// Decodes, places and converts a source's frames; those of high dynamic range are mapped for a program of standard dynamic
+/// range. Used by one thread.
 final class VideoTrack {
     let decoder: TrackDecoder
     private let converter: FrameConverter
@@ -25,7 +27,13 @@ final class VideoTrack {
         self.decoder = decoder
         self.sink = sink
         self.monitor = monitor
-        converter = try FrameConverter(decoder.stream, target: target, subject: subject)
+        converter = try FrameConverter(
+            decoder.stream, target: target, fitting: .contain, mapsTones: true, subject: subject)
+        if let color = decoder.stream.video?.color, color.isHDR, !target.color.isHDR, !ToneMapping.isPossible {
+            monitor.logger.warning(
+                "HDR is shown as if it were SDR: this machine's libavfilter lacks zscale or tonemap",
+                metadata: ["input": "\(subject)"])
+        }
     }
 
     /// Decodes one frame and delivers what is ready. `place` gives a frame of this time its time on the source's

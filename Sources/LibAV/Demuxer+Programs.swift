@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CFFmpeg
-internal import Media
+package import Media
 
 extension Demuxer {
     /// A program of a multiplex (ISO/IEC 13818-1, 2.4.4.8), or a variant of a playlist.
@@ -19,6 +19,23 @@ extension Demuxer {
         guard let video, video.index != bestVideo?.index else { return bestAudio }
         let index = av_find_best_stream(context, AVMEDIA_TYPE_AUDIO, -1, Int32(video.index), nil, 0)
         return streams.first { $0.index == Int(index) }
+    }
+
+    /// The kind of the stream `index`, if a program got it after the input was opened: libavformat makes one for each PID that
+    /// is new in a transport stream's map. Nil for all others.
+    ///
+    /// Its option `merge_pmt_versions` would make them those of before, by their places in the map and whatever their kinds:
+    /// audio that is added in front of the video becomes video.
+    package func kindOfLateStream(_ index: Int) -> TrackKind? {
+        guard index >= openedStreams, index < Int(context.pointee.nb_streams),
+            let parameters = context.pointee.streams?[index]?.pointee.codecpar,
+            Self.programs(of: context).contains(where: { $0.streams.contains(index) })
+        else { return nil }
+        switch parameters.pointee.codec_type {
+        case AVMEDIA_TYPE_VIDEO: return .video
+        case AVMEDIA_TYPE_AUDIO: return .audio
+        default: return nil
+        }
     }
 
     static func programs(of context: UnsafeMutablePointer<AVFormatContext>) -> [Program] {

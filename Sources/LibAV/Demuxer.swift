@@ -43,6 +43,8 @@ public final class Demuxer {
 
     /// All video and audio streams, but for attached pictures.
     public let streams: [StreamInfo]
+    /// How many streams there were when the input was opened, of whatever kind.
+    let openedStreams: Int
     /// The programs of a multiplex, or the variants of a playlist; of most inputs there are none.
     package let programs: [Program]
     /// The stream that libav considers best of each kind.
@@ -86,6 +88,7 @@ public final class Demuxer {
             avformat_close_input(&owned)
             throw error
         }
+        openedStreams = Int(context.pointee.nb_streams)
         let video = av_find_best_stream(context, AVMEDIA_TYPE_VIDEO, -1, -1, nil, 0)
         let audio = av_find_best_stream(context, AVMEDIA_TYPE_AUDIO, -1, max(video, -1), nil, 0)
         let found = streams

@@ -5,7 +5,7 @@ public import Media
 
 /// Makes every decoded frame of a stream into one of a given format: upright, progressive, of that size and shape
 /// with bars where shapes differ, 8-bit 4:2:0, in that range and matrix. High dynamic range stays what it is, unless tones
-/// are to be mapped.
+/// are to be mapped and ``ToneMapping/isPossible``.
 ///
 /// A frame or a format whose matrix is unspecified has the one that ``Media/ColorDescription/resolved(width:height:)``
 /// gives to its size. A frame that is so already passes without a copy. Used by one thread at a time.
@@ -132,6 +132,7 @@ extension FrameConverter {
         if found.matrix == 2 {
             found.matrix = stream.color.matrix
             if found.primaries == 2 { found.primaries = stream.color.primaries }
+            if found.transfer == 2 { found.transfer = stream.color.transfer }
         }
         if values.color_range == AVCOL_RANGE_UNSPECIFIED, !decoded.pixelFormat.isRGB,
             !decoded.pixelFormat.isFullRangeByNature
@@ -139,6 +140,12 @@ extension FrameConverter {
             found.isFullRange = stream.color.isFullRange
         }
         return found.resolved(width: decoded.width, height: decoded.height)
+    }
+
+    /// The filters that map tones from `source`; none where that is not wanted, not needed or not possible.
+    private func toneFilters(from source: ColorDescription) -> [String] {
+        let filters = mapsTones ? ToneMapping.filters(from: source, to: targetColor) : []
+        return filters.isEmpty || ToneMapping.isPossible ? filters : []
     }
 
     private func makeGraph(for decoded: DecodedFrame, _ shape: Shape) throws(AVFailure) -> FilterGraph? {
@@ -149,7 +156,7 @@ extension FrameConverter {
         }
         let fit = FrameFit(width: width, height: height, aspect: aspect, target: target, fitting)
         region = fit.region(in: target)
-        let tones = mapsTones ? ToneMapping.filters(from: shape.color, to: targetColor) : []
+        let tones = toneFilters(from: shape.color)
         let conversion =
             tones.isEmpty
             ? colorConversion(shape.color, isRGB: decoded.pixelFormat.isRGB) : colorConversion(.bt709, isRGB: false)

@@ -9,8 +9,8 @@ extension ColorDescription {
 
 /// High dynamic range made such as screens without it show it.
 package enum ToneMapping {
-    /// Whether this machine's libavfilter has what it takes.
-    package static var isPossible: Bool { FilterGraph.has(["setparams", "zscale", "tonemap"]) }
+    /// Whether this machine's libavfilter has what it takes. Loads it when it is asked first.
+    package static let isPossible = FilterGraph.has(["setparams", "zscale", "tonemap"])
 
     /// The filters that make frames of `source` those of BT.709 in limited range; none if `target` is of high dynamic range,
     /// too, or `source` is not.

@@ -42,11 +42,22 @@ struct LiveFrames {
         set { slots.isReference = newValue }
     }
 
-    /// Adds a frame with its time on the source's timeline, and pushes out the oldest where more than `limit` wait.
+    /// How much media time may wait, at whatever rate: what a source decodes ahead at most, a second, and half of that. Some
+    /// frames wait in any case: those of a low rate lie far apart.
+    private static let (room, least) = (Duration.milliseconds(1500), 16)
+
+    /// Adds a frame with its time on the source's timeline, and pushes out the oldest where too much time waits, or more
+    /// frames than `limit`.
     mutating func add(_ frame: VideoFrame, limit: Int) {
         waiting.append(frame)
-        guard waiting.count > limit else { return }
-        let count = waiting.count - limit
+        let newest = Timestamp(frame.pts, in: frame.timeBase)
+        var count = max(0, waiting.count - limit)
+        while waiting.count - count > Self.least,
+            newest - Timestamp(waiting[count].pts, in: waiting[count].timeBase) > Self.room
+        {
+            count += 1
+        }
+        guard count > 0 else { return }
         lost += count
         captions += waiting.prefix(count).flatMap(\.captions)
         waiting.removeFirst(count)

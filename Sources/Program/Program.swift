@@ -48,6 +48,8 @@ public final class Program: Sendable {
 
     /// Between two looks at a source that shows nothing yet, in nanoseconds.
     private static let step: Int64 = 5_000_000
+    /// How long the beginning waits for a source that shows nothing while another does, in nanoseconds.
+    private static let patience: Int64 = 10_000_000_000
     private static let latestSkip = Duration.milliseconds(500)
     /// Audio that outlasts the video by less than this is the container's padding.
     private static let audioTail = Duration.milliseconds(100)
@@ -153,9 +155,15 @@ public final class Program: Sendable {
     /// Waits for something to show, and returns it and when the program begins; nil if nothing comes.
     private func waitForStart() -> (Scene, Timestamp)? {
         var gone: Scene?
+        var latest: Int64?
         while let scene = stage.waitForScene(besides: gone) {
-            // A source is open before it shows anything.
+            // A source is open before it shows anything. One that is away and has no slate holds up nobody for ever.
             if scene.layers.contains(where: { $0.video.resolved == nil }) {
+                let end = latest ?? clock.now + Self.patience
+                latest = end
+                if clock.now >= end, stage.feeds.contains(where: { $0.newestVideo(at: now) != nil }) {
+                    return (scene, now)
+                }
                 clock.sleep(until: clock.now + Self.step)
                 continue
             }

@@ -13,10 +13,11 @@ extension SourceFeed {
             // What comes at its own pace may have been skipped meanwhile.
             if isLive { state.audioAhead = max(0, state.audio.consumed - range.lowerBound.number) }
             let old = state.audioAhead
-            if wanted > old, canLead(state, by: wanted, count) { state.audioAhead = wanted }
+            let next = lead(state, of: wanted, count)
+            if next > old, canLead(state, by: next, count) { state.audioAhead = next }
             // What a fade from the shift before hears is taken in any case; of what stands nothing is taken.
-            if wanted < old, isLive || isPlaying(state) {
-                state.audioAhead = max(wanted, min(old, old - count + AudioShift.fade))
+            if next < old, isLive || isPlaying(state) {
+                state.audioAhead = max(next, min(old, old - count + AudioShift.fade))
             }
             return (old, state.audioAhead)
         }
@@ -30,9 +31,21 @@ extension SourceFeed {
         return state.withLock { state in (state.audio.end - state.audio.consumed + state.audioAhead) / 2 }
     }
 
+    /// The lead to go on with where `wanted` is asked for: half of what is buffered of a live source that does not come as
+    /// early any more as it is taken, or what it brings would always be too late.
+    private func lead(_ state: borrowing State, of wanted: Int64, _ count: Int64) -> Int64 {
+        let held = held(state, count)
+        return isLive && held < state.audioAhead ? min(wanted, max(0, held / 2)) : wanted
+    }
+
+    /// How many samples there are behind the `count` that the program comes to next.
+    private func held(_ state: borrowing State, _ count: Int64) -> Int64 {
+        state.audio.end - state.audio.consumed + state.audioAhead - count
+    }
+
     /// Of a live source half of what is buffered stays, so that jitter is not heard.
     private func canLead(_ state: borrowing State, by samples: Int64, _ count: Int64) -> Bool {
-        let held = state.audio.end - state.audio.consumed + state.audioAhead - count
+        let held = held(state, count)
         if isLive { return held >= 2 * samples }
         return pacing == .paced && isPlaying(state) && held >= samples
     }

@@ -5,19 +5,25 @@ internal import Synchronization
 
 /// A source whose first frame has a place in the program, and that plays from there by its own time.
 extension SourceFeed {
+    /// Audio that outlasts the video by less than this is the container's padding.
+    private static let padding = Duration.milliseconds(100)
+
     /// The frame for program frame `index`; nil before its first one and when it is over.
     func pacedFrame(for index: FrameIndex) -> LiveFrames.Choice? {
         if pacing == .rendered { waitForVideo(of: index) }
         return state.withLock { state in
+            // More than one where the program left frames out.
+            let passed = state.asked.map { index - $0 } ?? 1
+            state.asked = index
             if let origin = state.origin, index < origin {
                 state.isStalled = true
                 return nil
             }
             if state.frames.isEmpty { return nil }
             var origin = state.origin ?? index
-            state.isStalled = state.frames.count == 0 && !state.ended.contains(.video)
+            state.isStalled = state.frames.count == 0 && !state.ended.contains(.video) && !isAudioAlone(state)
             if state.isStalled {
-                origin = origin + 1
+                origin = origin + passed
                 state.status.framesLate += 1
             }
             state.origin = origin
@@ -29,6 +35,22 @@ extension SourceFeed {
         }
     }
 
+    /// Whether a source that was read as far ahead as is allowed has only audio for what comes next: the frame before it
+    /// stands. What follows that audio is not known until the source was read on: where that takes too long, both stand. So
+    /// they do where neither track has anything.
+    private func isAudioAlone(_ state: borrowing State) -> Bool {
+        state.starved == [.video] && state.audioAlone - state.audio.consumed >= frameSamples
+    }
+
+    /// How many samples the longest frame has.
+    private var frameSamples: Int64 { frameRate.timeBase.rescale(1, to: audioFormat.timeBase, rounding: .up) }
+
+    /// Whether the frame that was shown last stands while the audio goes on, because no other is to come.
+    func stands(_ state: borrowing State) -> Bool {
+        if state.frames.isEmpty { return false }
+        return state.ended.contains(.video) ? state.audio.end > state.audio.consumed : isAudioAlone(state)
+    }
+
     /// Keeps a paced source's first frame back until ``begin(at:)``.
     package func park() { state.withLock { $0.origin = FrameIndex(.max) } }
 
@@ -38,7 +60,8 @@ extension SourceFeed {
     /// Whether a source that was parked has enough to play without a hole.
     package var isPrimed: Bool {
         state.withLock { state in
-            let hasVideo = state.ended.contains(.video) ? !state.frames.isEmpty : state.frames.count >= Self.frameRoom
+            let isAllThere = state.ended.contains(.video) || isAudioAlone(state)
+            let hasVideo = isAllThere ? !state.frames.isEmpty : state.frames.count >= Self.frameRoom
             let hasAudio = state.audio.end >= audioRoom / 5
             return hasVideo && (hasAudio || !state.ended.union(state.starved).isDisjoint(with: [.audio]))
         }
@@ -48,6 +71,7 @@ extension SourceFeed {
     func stand(for frames: Int64) {
         state.withLock { state in
             state.isStalled = true
+            state.asked = state.asked.map { $0 + frames }
             if let origin = state.origin, origin.number < .max { state.origin = origin + frames }
         }
     }
@@ -56,11 +80,17 @@ extension SourceFeed {
     /// one.
     package var presentFrame: VideoFrame? { state.withLock { $0.frames.shown ?? $0.frames.upcoming } }
 
-    /// The program frame behind a paced source's last one, once it is known; its first one where it has none.
+    /// The program frame behind a paced source's last one, or behind its audio where that outlasts its video, once it is
+    /// known; its first one where it has none.
     package var end: FrameIndex? {
         state.withLock { state in
             guard state.ended.contains(.video), let origin = state.origin, origin.number < .max else { return nil }
-            return origin + (state.frames.isEmpty ? 0 : state.frames.last.number)
+            if state.frames.isEmpty { return origin }
+            guard state.ended.contains(.audio) else { return nil }
+            let (video, audio) = (frameRate.timeBase, audioFormat.timeBase)
+            let last = state.frames.last.number
+            let isLonger = state.audioEnd - video.rescale(last, to: audio) > audio.ticks(Self.padding)
+            return origin + (isLonger ? audio.rescale(state.audioEnd, to: video, rounding: .up) : last)
         }
     }
 
@@ -71,7 +101,8 @@ extension SourceFeed {
         waitForNews { state in
             let origin = state.origin ?? index
             return index < origin || state.frames.canChoose(for: FrameIndex(index - origin))
-                || state.ended.contains(.video) || state.starved.contains(.video) || state.isClosed
+                || state.ended.contains(.video) || isAudioAlone(state) || state.starved == [.video, .audio]
+                || state.isClosed
         }
     }
 
@@ -90,10 +121,14 @@ extension SourceFeed {
         }
     }
 
+    /// Waits for `count` samples, and once there are no more frames until it is known whether the audio goes on: ``end`` is
+    /// to be known before it comes.
     private func waitForAudio(count: Int64) {
+        let tail = frameSamples + audioFormat.timeBase.ticks(Self.padding)
         waitForNews { state in
-            state.audio.end >= state.audio.consumed + count || (state.origin == nil && hasVideo) || state.isStalled
-                || state.ended.contains(.audio) || state.starved.contains(.audio) || state.isClosed
+            let wanted = hasVideo && state.ended.contains(.video) ? count + tail : count
+            return state.audio.end >= state.audio.consumed + wanted || (state.origin == nil && hasVideo)
+                || state.isStalled || state.ended.contains(.audio) || state.starved.contains(.audio) || state.isClosed
         }
     }
 }

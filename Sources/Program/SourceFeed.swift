@@ -34,11 +34,17 @@ public final class SourceFeed: SourceSink {
         var newest: Timestamp?
         /// The program frame that the first frame of a paced source is, as far as it never stalled; nil before it plays.
         var origin: FrameIndex?
+        /// The program frame that a paced source was asked for last, or stood for.
+        var asked: FrameIndex?
         /// Whether a paced source had nothing for the frame under way, so that its audio waits, too; or is not to play yet.
         var isStalled = false
         var status = FeedStatus()
         var ended: Set<TrackKind> = []
         var starved: Set<TrackKind> = []
+        /// Where the audio ended when the video was last marked starved: up to there no other frame is to come.
+        var audioAlone: Int64 = 0
+        /// Where the audio of a source that can wait ends, once it has ended.
+        var audioEnd: Int64 = 0
         var isClosed = false
         var isProducerWaiting = false
         var isConsumerWaiting = false
@@ -57,11 +63,11 @@ public final class SourceFeed: SourceSink {
     let shelf: PacketShelf?
 
     static let frameRoom = 4
-    private static let liveRoom = Duration.milliseconds(1500)
-    private let liveFrameLimit: Int
-    /// How much audio a source that can wait delivers ahead, in samples: a second.
-    let audioRoom: Int64
-    private let frameRate: FrameRate
+    /// How many frames of a live source wait at most, whatever their stamps say.
+    private static let liveFrameLimit = 200
+    /// The program's.
+    let frameRate: FrameRate
+    let audioFormat: AudioFormat
     private let clock: any MonotonicClock
     let state: Mutex<State>
     private let room = DispatchSemaphore(value: 0)
@@ -81,11 +87,7 @@ public final class SourceFeed: SourceSink {
         self.pacing = pacing
         self.leads = leads
         self.clock = clock
-        self.frameRate = frameRate
-        // What a source decodes ahead at most, a second, and half of that.
-        let rate = if case .live(let rate?) = pacing { rate } else { frameRate }
-        liveFrameLimit = Int(rate.frames(atLeast: Self.liveRoom)) + 2
-        audioRoom = Int64(audio.sampleRate)
+        (self.frameRate, audioFormat) = (frameRate, audio)
         state = Mutex(State(live: LiveVideo(frameRate: frameRate), audio: AudioStore(format: audio)))
     }
 
@@ -97,6 +99,9 @@ public final class SourceFeed: SourceSink {
 
     /// Whether the program waits for it.
     var isAwaited: Bool { pacing == .waits || pacing == .rendered }
+
+    /// How much audio a source that can wait delivers ahead, in samples: a second.
+    var audioRoom: Int64 { Int64(audioFormat.sampleRate) }
 
     public func hasRoom(for track: TrackKind) -> Bool {
         if isLive { return true }
@@ -130,7 +135,7 @@ public final class SourceFeed: SourceSink {
             state.status.framesIn += 1
             state.starved.remove(.video)
             if isLive {
-                state.live.add(frame, limit: liveFrameLimit, at: now, hasBegun: programTime.line != nil)
+                state.live.add(frame, limit: Self.liveFrameLimit, at: now, hasBegun: programTime.line != nil)
             } else {
                 state.newest = now
                 state.frames.add(frame, at: frameRate.frame(at: time), until: frameRate.frame(at: end))
@@ -158,6 +163,7 @@ public final class SourceFeed: SourceSink {
     public func markStarved(_ track: TrackKind) {
         state.withLock { state in
             state.starved.insert(track)
+            if track == .video { state.audioAlone = state.audio.end }
             wakeConsumer(&state)
         }
     }
@@ -173,6 +179,7 @@ public final class SourceFeed: SourceSink {
 
     public func end(_ track: TrackKind) {
         state.withLock { state in
+            if track == .audio, !state.ended.contains(.audio) { state.audioEnd = state.audio.end }
             state.ended.insert(track)
             wakeConsumer(&state)
         }
@@ -199,101 +206,6 @@ public final class SourceFeed: SourceSink {
         programTime.line = line
         guard isLive else { return }
         state.withLock { $0.live.times }?.advance(to: now)
-    }
-
-    /// The frame for program frame `index`; nil when the source is over and its last frame was shown.
-    /// Waits for a source that waits for the program.
-    func frame(for index: FrameIndex) -> LiveFrames.Choice? {
-        if isLive { return liveFrame(for: index) }
-        if pacing != .waits { return pacedFrame(for: index) }
-        waitForNews { state in
-            state.frames.canChoose(for: index) || state.ended.contains(.video) || state.starved.contains(.video)
-                || state.isClosed
-        }
-        return state.withLock { state in
-            let isOver = state.ended.contains(.video) || state.isClosed
-            if isOver, !state.frames.hasVideo(from: index) { return nil }
-            defer { wakeProducer(&state) }
-            return state.frames.choose(for: index).map { LiveFrames.Choice(frame: $0, newlyDue: nil) }
-        }
-    }
-
-    private func liveFrame(for index: FrameIndex) -> LiveFrames.Choice? {
-        guard let line = programTime.line else { return nil }
-        return state.withLock { state in
-            let choice = state.live.choose(for: index, on: line, at: now)
-            let isOver = state.isClosed || (state.ended.contains(.video) && !state.live.isWaiting)
-            return isOver && choice?.newlyDue == nil ? nil : choice
-        }
-    }
-
-    /// Plays along unseen, up to the end of program frame `index`. Waits for a source that is rendered.
-    func skipVideo(_ index: FrameIndex) {
-        guard isLive else { return _ = pacedFrame(for: index) }
-        guard let line = programTime.line else { return }
-        state.withLock { $0.live.skip(index, on: line, at: now) }
-    }
-
-    /// Plays along unheard, `count` samples up to `end`; after the video of their frame. Waits for one that is rendered.
-    func skipAudio(upTo end: SampleIndex, count: Int64) {
-        guard isLive else { return _ = pacedAudio(count: count, at: end.number - count) }
-        state.withLock { $0.audio.skip(to: end.number) }
-    }
-
-    /// When the source last had video: a paced one that has a frame ready has it now. Nil before its first frame.
-    package func newestVideo(at now: Timestamp) -> Timestamp? {
-        state.withLock { state in
-            if isLive { return state.live.newestVideo(at: now) }
-            return state.frames.count > 0 ? now : state.newest
-        }
-    }
-
-    /// The frame that the program came to last, seen or not; nil before the first.
-    package var newestFrame: VideoFrame? {
-        state.withLock { state in isLive ? state.live.shown : state.frames.shown ?? state.frames.upcoming }
-    }
-
-    /// The last frame once more, after the source's frames are over.
-    func lastFrame(for index: FrameIndex) -> VideoFrame? {
-        guard isLive else {
-            return state.withLock { state in
-                // Before its own first frame there is none, and nothing is to be used up.
-                if let origin = state.origin, index < origin { return nil }
-                return state.frames.choose(for: index)
-            }
-        }
-        guard let line = programTime.line else { return nil }
-        return state.withLock { $0.live.current(for: index, on: line)?.frame }
-    }
-
-    /// The audio from sample `start` to `end`, silence where there is none. Waits for a source that waits for the program.
-    func audio(from start: SampleIndex, upTo end: SampleIndex) -> AudioBuffer {
-        if pacing == .paced || pacing == .rendered { return pacedAudio(count: end - start, at: start.number) }
-        if pacing == .waits {
-            waitForNews { state in
-                state.audio.end >= end.number || state.ended.contains(.audio) || state.starved.contains(.audio)
-                    || state.isClosed
-            }
-        }
-        return state.withLock { state in
-            state.audio.skip(to: start.number)
-            let (audio, silence) = state.audio.take(upTo: end.number)
-            state.status.silentSamples += silence
-            wakeProducer(&state)
-            return audio
-        }
-    }
-
-    /// Whether more than `tail` samples follow, from sample `end` on. Waits for a source that waits for the program, until
-    /// it has said so.
-    func hasAudio(beyond end: SampleIndex, moreThan tail: Int64) -> Bool {
-        if pacing == .waits {
-            waitForNews { state in
-                state.audio.end - end.number > tail || state.ended.contains(.audio) || state.starved.contains(.audio)
-                    || state.isClosed
-            }
-        }
-        return state.withLock { $0.audio.end - end.number > tail }
     }
 
     /// Ends all waiting, on both sides, for good.

@@ -10,8 +10,9 @@ import Testing
 
 @Suite("Meters in the stream of events")
 struct MetersTests {
-    private func report(_ parts: [PartStatus]?) -> ChannelReport {
+    private func report(_ parts: [PartStatus]?, heard: [String: [Double]] = [:]) -> ChannelReport {
         var report = ChannelReport(name: "main", state: .onAir)
+        report.heardLevels = heard
         var status = ChannelStatus(
             sources: [], feed: FeedStatus(), program: ProgramStatus(), encoder: EncoderStatus(),
             frameRate: FrameRate(25))
@@ -31,6 +32,13 @@ struct MetersTests {
         #expect(meters.sources == ["one": [-12.3, -60], "two": []])
         let text = String(decoding: JSON.encode(meters), as: UTF8.self)
         #expect(text == #"{"channel":"main","program":[-6,-7],"sources":{"one":[-12.3,-60],"two":[]}}"#)
+    }
+
+    @Test("They have the levels of a source that is heard and never seen, which is none of the status's parts")
+    func heard() throws {
+        let parts = [PartStatus(name: "one", isOnAir: true, selection: nil, levels: [-12])]
+        let meters = try #require(EventStream.Meters(report(parts, heard: ["audio": [-20.04, -21]])))
+        #expect(meters.sources == ["one": [-12], "audio": [-20, -21]])
     }
 
     @Test("Where nothing is measured there are none")

@@ -3,6 +3,7 @@
 import CPage
 import Foundation
 import Logging
+import Program
 import Testing
 
 @testable import Control
@@ -20,12 +21,44 @@ struct OpenAPITests {
         let paths: [String: [String: Operation]]
     }
 
-    private func document() throws -> Document {
+    /// What describes an object of an answer.
+    private struct Schema: Decodable {
+        let required: [String]
+        let properties: [String: Property]
+
+        struct Property: Decodable {
+            let items: Items?
+        }
+
+        /// Of a list; those of one of texts or numbers have no properties.
+        struct Items: Decodable {
+            let required: [String]?
+            let properties: [String: Ignored]?
+        }
+
+        struct Ignored: Decodable {}
+    }
+
+    private struct Components: Decodable {
+        struct Schemas: Decodable {
+            let program: Schema
+
+            enum CodingKeys: String, CodingKey { case program = "Program" }
+        }
+
+        struct Parts: Decodable { let schemas: Schemas }
+
+        let components: Parts
+    }
+
+    private func text() throws -> Data {
         var count = 0
         let assets = UnsafeBufferPointer(start: relay_assets(&count), count: count)
         let asset = try #require(assets.first { String(cString: $0.path) == "v1/openapi.json" })
-        return try JSONDecoder().decode(Document.self, from: Data(bytes: asset.bytes, count: asset.count))
+        return Data(bytes: asset.bytes, count: asset.count)
     }
+
+    private func document() throws -> Document { try JSONDecoder().decode(Document.self, from: try text()) }
 
     private var server: ControlServer {
         ControlServer(
@@ -46,5 +79,29 @@ struct OpenAPITests {
     func names() throws {
         let names = try document().paths.values.flatMap { $0.values.map(\.operationId) }
         #expect(Set(names).count == names.count)
+    }
+
+    @Test("A program's sources say whether they have video, and all that is said of them is described")
+    func programSources() throws {
+        let sources = [true, false].map {
+            ProgramReport.Source(
+                name: "one", hasVideo: $0, input: $0 ? "one" : nil, isOnAir: $0, isInPreview: false, gain: 0,
+                isMuted: false, levels: [])
+        }
+        let scene = SceneLayout(.single, ["one"])
+        let report = ProgramReport(
+            frame: 0, scene: scene, preview: scene, transition: TransitionRequest(.fade), audioFrom: "follow",
+            sources: sources, scenes: [])
+        let object = try JSONSerialization.jsonObject(with: Data(JSON.encode(report))) as? [String: Any] ?? [:]
+        let told = object["sources"] as? [[String: Any]] ?? []
+        #expect(told.map { $0["hasVideo"] as? Bool } == [true, false])
+        let schema = try JSONDecoder().decode(Components.self, from: try text()).components.schemas.program
+        let items = try #require(schema.properties["sources"]?.items)
+        for source in told {
+            #expect(Set(items.required ?? []).subtracting(source.keys).isEmpty)
+            #expect(Set(source.keys).subtracting((items.properties ?? [:]).keys).isEmpty)
+        }
+        #expect(Set(schema.required).subtracting(object.keys).isEmpty)
+        #expect(Set(object.keys).subtracting(schema.properties.keys).isEmpty)
     }
 }

@@ -173,6 +173,28 @@ extension SerialPeers {
             }
         }
 
+        @Test("Audio that the first publisher lacked was left out for ever: that of the next one is heard")
+        func audioComesLater() async throws {
+            let clip = try await signal()
+            let port = try Ports.free()
+            let target = "rtmp://127.0.0.1:\(port)/live/key"
+            let relay = try RelayProcess([
+                "--input", "rtmp-listen://127.0.0.1:\(port)/live/key", "--preset", "ultrafast", "--duration", "12s",
+                "--record", set.directory,
+            ])
+            try await relay.says("waiting for a publisher", within: .seconds(10))
+            let first = try send(clip, ["-an", "-f", "flv"], to: target)
+            try await relay.says("segment opened", within: .seconds(20))
+            first.signal(SIGKILL)
+            try await relay.says("the publisher is gone", within: .seconds(20))
+            let second = try send(clip, ["-f", "flv"], to: target)
+            let result = try await relay.finished(within: .seconds(60))
+            second.signal(SIGTERM)
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let audio = try await DecodedAudio(try #require(set.finished.first, "\(result.log)"))
+            #expect(audio.beeps.count > 3, "\(audio.beeps)\n\(result.log)")
+        }
+
         @Test("A live playlist gave 95 of 500 frames and silence: it is played at its own pace")
         func playlist() async throws {
             let clip = try await signal(seconds: 40)

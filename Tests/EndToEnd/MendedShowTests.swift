@@ -13,11 +13,13 @@ extension SerialRecordings {
                 let name: String
                 let channel: String
                 let start: Int64
+                let duration: Int64
             }
             let segments: [Segment]
         }
 
         private let directory: TemporaryDirectory
+        private let program = "/v1/channels/relay/program"
         private let shows: ShowFiles
 
         init() throws {
@@ -46,35 +48,123 @@ extension SerialRecordings {
             #expect(others.isEmpty, "\(others)")
         }
 
-        /// A show of 8 s with two cuts and a transition, of two sources whose frames can be told from each other.
-        private func record() async throws {
+        @Test("A copied source that was away for a while comes back in step: the same cuts on the same frames")
+        func away() async throws {
+            let camera = Camera(address: "udp://127.0.0.1:\(try Ports.free())", file: directory.file("cam.ts"))
+            try await camera.make()
+            let low = try await shows.clip("low", luma: "40", frames: 60)
+            let (relay, api) = try start(["\(low)#name=low", "\(camera.address)#name=cam"])
+            for _ in 0..<2 {
+                let before = opened(relay)
+                let sender = try camera.send()
+                try await eventually("the camera is there, and recorded", within: .seconds(30)) {
+                    let sources = try await api.ask("GET", program).json()["sources"] as? [[String: Any]]
+                    return opened(relay) > before && sources?.last?["input"] as? String == "cam"
+                }
+                let first = try await put("cam", api)
+                for (scene, distance) in [("low", 20), ("cam", 35), ("low", 70)] {
+                    _ = try await put(scene, at: first + distance, api)
+                }
+                try await sender.ending(within: .seconds(30))
+                try await eventually("its file is closed", within: .seconds(20)) {
+                    !RecordingSet(directory: directory.file("rec")).open.contains { $0.contains("cam") }
+                }
+            }
+            #expect(try await relay.end(by: SIGTERM, within: .seconds(20)).ending == .exited(0))
+            let files = try await listed("relay-cam")
+            let holes = zip(files, files.dropFirst()).filter { $1.start - $0.start > $0.duration / 1_000_000 + 1000 }
+            try #require(holes.count == 1, "\(files)")
+            let aired = try await aired().lumas
+            let mended = try await remade("away", [])
+            #expect(mended.count == aired.count)
+            let frames = zip(mended, aired).enumerated()
+            let cuts = frames.filter { Camera.shows($1.0) != Camera.shows($1.1) }
+            #expect(aired.contains(where: Camera.shows) && cuts.isEmpty, "\(cuts)")
+            // A hole that is left out is two seconds, which are thirty steps.
+            let others = frames.filter { Camera.shows($1.1) && abs($1.0 - $1.1) > 6 }
+            #expect(others.isEmpty, "\(others)")
+        }
+
+        /// A stream of six seconds, each frame half a step lighter than the one before.
+        private struct Camera {
+            let address: String
+            let file: String
+
+            func make() async throws {
+                let frames = "color=gray:size=320x180:rate=30,geq=lum='130+N/2':cb=128:cr=128"
+                try await run(
+                    "ffmpeg",
+                    ["-v", "error", "-f", "lavfi", "-i", frames, "-f", "lavfi", "-i", "sine=440:sample_rate=48000"]
+                        + ["-t", "6", "-c:v", "libx264", "-preset", "veryfast", "-crf", "4", "-g", "30", "-bf", "2"]
+                        + ["-c:a", "aac", file])
+            }
+
+            func send() throws -> ChildProcess {
+                try ChildProcess(
+                    "ffmpeg",
+                    ["-v", "error", "-re", "-i", file, "-map", "0", "-c", "copy", "-f", "mpegts"]
+                        + ["\(address)?pkt_size=1316"])
+            }
+
+            /// Whether a frame of this luma is one of it.
+            static func shows(_ luma: Int) -> Bool { luma > 100 }
+        }
+
+        /// A program of `inputs` that is recorded, each input beside it.
+        private func start(
+            _ inputs: [String], _ arguments: [String] = []
+        ) throws -> (relay: RelayProcess, api: APIClient) {
             let port = try Ports.free()
             let relay = try RelayProcess(
                 Shape.small + ["--http", "127.0.0.1:\(port)", "--record", directory.file("rec"), "--record-sources"]
-                    + ["--segment", "2s", "--duration", "8s", "--loop"]
-                    + ["--input", "\(try await shows.clip("low", luma: "40+4*mod(N\\,25)", frames: 50))#name=low"]
-                    + ["--input", "\(try await shows.clip("high", luma: "148+3*mod(N\\,25)", frames: 50))#name=high"])
+                    + ["--segment", "2s", "--loop"] + arguments + inputs.flatMap { ["--input", $0] })
+            return (relay, APIClient(base: "http://127.0.0.1:\(port)"))
+        }
+
+        /// Puts a scene on air at a frame, or at once, and returns the frame that it was at.
+        private func put(
+            _ scene: String, at frame: Int? = nil, _ api: APIClient, _ more: String = ""
+        ) async throws -> Int {
+            let place = frame.map { #","at":\#($0)"# } ?? ""
+            let answer = try await api.ask("PUT", program, body: #"{"scene":"\#(scene)"\#(place)\#(more)}"#)
+            return try #require(try answer.json()["frame"] as? Int, "\(answer)")
+        }
+
+        /// How many files of the camera were begun.
+        private func opened(_ relay: RelayProcess) -> Int {
+            relay.process.errors.split(separator: "\n").count {
+                $0.contains("segment opened") && $0.contains("source=cam")
+            }
+        }
+
+        /// A show of 8 s with two cuts and a transition, of two sources whose frames can be told from each other.
+        private func record() async throws {
+            let low = try await shows.clip("low", luma: "40+4*mod(N\\,25)", frames: 50)
+            let high = try await shows.clip("high", luma: "148+3*mod(N\\,25)", frames: 50)
+            let (relay, api) = try start(["\(low)#name=low", "\(high)#name=high"], ["--duration", "8s"])
             try await relay.says("segment opened", within: .seconds(20))
-            let api = APIClient(base: "http://127.0.0.1:\(port)")
             var frame = 60
             for (scene, more, distance) in [
                 ("high", "", 25), ("low", "", 40), ("high", #","transition":{"type":"fade","seconds":0.5}"#, 0),
             ] {
-                let answer = try await api.ask(
-                    "PUT", "/v1/channels/relay/program", body: #"{"scene":"\#(scene)","at":\#(frame)\#(more)}"#)
-                frame = try #require(try answer.json()["frame"] as? Int, "\(answer)") + distance
+                frame = try await put(scene, at: frame, api, more) + distance
             }
             let result = try await relay.finished(within: .seconds(30))
             #expect(result.ending == .exited(0), "\(result.log)")
             try #require(frame < 200, "the machine stood still for seconds")
         }
 
-        /// Each frame of the program, and when it began, in milliseconds since 1970.
-        private func aired() async throws -> (lumas: [Int], start: Int64) {
+        /// The files of a channel, in order.
+        private func listed(_ channel: String) async throws -> [Listing.Segment] {
             let relay = try RelayProcess(["recordings", "list", directory.file("rec"), "--json"])
             #expect(try await relay.finished(within: .seconds(60)).ending == .exited(0))
             let listing = try JSONDecoder().decode(Listing.self, from: Data(relay.process.output.utf8))
-            let files = listing.segments.filter { $0.channel == "relay" }.sorted { $0.start < $1.start }
+            return listing.segments.filter { $0.channel == channel }.sorted { $0.start < $1.start }
+        }
+
+        /// Each frame of the program, and when it began, in milliseconds since 1970.
+        private func aired() async throws -> (lumas: [Int], start: Int64) {
+            let files = try await listed("relay")
             var lumas: [Int] = []
             for file in files { lumas += try await shows.lumas(of: directory.file("rec/\(file.name)")) }
             return (lumas, try #require(files.first).start)

@@ -119,6 +119,64 @@ extension SerialShows {
         }
 
         @Test(
+            "A disk that something else fills in mid-render costs the show, which says so, and nothing else",
+            .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
+        func fullDisk() async throws {
+            let sources = try await files.sources()
+            let path = try files.show(
+                "{loop: true, segments: [{source: white, duration: 1s}, {source: black, duration: 1s}]}")
+            let disk = try await SmallDisk(megabytes: 64)
+            let (output, ballast) = ("\(disk.path)/show.mp4", "\(disk.path)/ballast")
+            try Data("kept".utf8).write(to: URL(fileURLWithPath: output))
+            let relay = try RelayProcess(
+                ["render", path, "-o", output, "--force", "--duration", "20m", "--size", "320x180", "--fps", "30"]
+                    + ["--preset", "ultrafast", "--video-bitrate", "100k", "--audio-bitrate", "32k"] + sources)
+            try await eventually("it writes", within: .seconds(20)) {
+                fileNames(in: disk.path).contains { hidden in
+                    fileNames(in: "\(disk.path)/\(hidden)").contains { $0.contains(".mp4") }
+                }
+            }
+            // What is left is less than the reserve, a tenth of the disk.
+            try Data(count: 61_500_000).write(to: URL(fileURLWithPath: ballast))
+            let result = try await relay.finished(within: .seconds(30))
+            #expect(result.ending == .exited(73), "\(result)")
+            #expect(result.log.contains("the disk was full") && result.log.contains(" free"), "\(result.log)")
+            #expect(fileNames(in: disk.path) == ["ballast", "show.mp4"])
+            #expect(try String(contentsOfFile: output, encoding: .utf8) == "kept")
+        }
+
+        @Test("An output that is a file of the show, or a directory, is refused, and stays as it is")
+        func ownFile() async throws {
+            let sources = try await files.sources()
+            let path = try files.show("segments: [{source: white, frames: 9}]")
+            let input = directory.file("white.mp4")
+            let (before, size) = (try names(), fileSize(input))
+            for (output, reason) in [(input, "of which the show is made"), (directory.path, "is a directory")] {
+                let result = try await RelayProcess.run(["render", path, "-o", output, "--force"] + sources)
+                #expect(result.ending == .exited(73) && result.log.contains(reason), "\(result)")
+            }
+            #expect(try names() == before && fileSize(input) == size)
+        }
+
+        @Test("A file's last frame stands for a segment of its own length, and where that begins behind the file's end")
+        func behindTheEnd() async throws {
+            try await files.ramp()
+            let show = try files.show(
+                "segments: [{file: ramp.mp4, frames: 40}, {file: ramp.mp4, in: 1s, frames: 5}, "
+                    + "{file: ramp.mp4, in: 10s, duration: 0.2s}]")
+            let output = directory.file("out.mp4")
+            let result = try await RelayProcess.run(["render", show, "-o", output] + Shape.small)
+            #expect(result.ending == .exited(0) && result.log.contains("51 frames"), "\(result)")
+            let seen = try await files.seen(in: output)
+            #expect(seen == (0..<51).map { "\(min($0, 29))" })
+            // One that plays to its end is over there.
+            let over = try await RelayProcess.run(
+                ["render", try files.show("segments: [{file: ramp.mp4, in: 10s}]"), "-o", directory.file("over.mp4")]
+                    + Shape.small)
+            #expect(over.ending == .exited(66) && over.log.contains("It has no frame at 10s"), "\(over)")
+        }
+
+        @Test(
             "What cannot be rendered is refused with the reason, and nothing is made",
             arguments: [
                 ("segments: [{source: white}]", [], 64, "white lasts until somebody says so"),

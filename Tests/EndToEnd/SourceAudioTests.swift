@@ -65,6 +65,9 @@ extension SerialShows {
             let (relay, api) = try await studio.start(
                 try await inputs(black: ",gain=-6,muted=yes") + ["--audio-input", audio, "--audio-from", "mix"])
             try await studio.pass(22, api)
+            let sources = try await api.ask("GET", Studio.program).json()["sources"] as? [[String: Any]] ?? []
+            #expect(sources.map { $0["hasVideo"] as? Bool } == [true, true, false], "\(sources)")
+            #expect(sources.last?["input"] as? String == "audio", "\(sources)")
             let heard = try await change(api, "black", #"{"muted":false}"#)
             let cut = try await studio.put(api, #"{"scene":"black"}"#)
             try await studio.pass(max(heard, cut) + 15, api)

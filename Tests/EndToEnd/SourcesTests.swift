@@ -192,14 +192,19 @@ extension SerialShows {
 
         @Test("A source or live audio that is absent at the start holds up nothing: the next one says the shape")
         func absent() async throws {
-            let (camera, audio) = (try Ports.free(), try Ports.free())
+            let (camera, audio, http) = (try Ports.free(), try Ports.free(), try Ports.free())
             let relay = try RelayProcess([
+                "--http", "127.0.0.1:\(http)",
                 "--input", "rtsp://127.0.0.1:\(camera)/a#name=camera", "--preset", "ultrafast", "--loop",
                 "--input", "\(try await studio.clip("black", rate: "25", tone: 440))#name=file",
                 "--audio-input", "srt://127.0.0.1:\(audio)?mode=listener", "--record", studio.directory.file("rec"),
             ])
             try await relay.says("segment opened", within: .seconds(20))
             try await relay.says("input cannot be opened and will be tried again", within: .seconds(20))
+            let report = try await APIClient(base: "http://127.0.0.1:\(http)").ask("GET", Studio.program)
+            let heard = try #require((try report.json()["sources"] as? [[String: Any]])?.last, "\(report)")
+            #expect(heard["name"] as? String == "audio" && heard["hasVideo"] as? Bool == false, "\(report)")
+            #expect(heard["input"] == nil, "\(report)")
             #expect(try await relay.end(by: SIGTERM, within: .seconds(10)).ending == .exited(0))
             let names = try FileManager.default.contentsOfDirectory(atPath: studio.directory.file("rec"))
             let name = try #require(names.first { $0.hasSuffix(".mp4") })

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Ingest
+import LibAV
 import Media
 import Testing
 
@@ -82,6 +83,27 @@ struct ColorTests {
         let (name, value) = Self.colors[0]
         let clip = try clip(name, size: "640x360", matrix: "bt601")
         try expect(clip, in: (640, 360), color: .bt709, is: Matrix.bt709.values(of: value))
+    }
+
+    @Test(
+        "HLG was shown in a program of SDR as if it were SDR: its tones are mapped, and in one of HLG it stays what it is",
+        .enabled(if: ToneMapping.isPossible))
+    func highDynamicRange() throws {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "color=c=0x20C020:s=320x180:r=25:d=0.2,format=gbrp", "-vf",
+            "scale=out_color_matrix=bt2020:flags=accurate_rnd,format=yuv420p10le", "-c:v", "ffv1", "-color_primaries",
+            "bt2020", "-color_trc", "arib-std-b67", "-colorspace", "bt2020nc", "-color_range", "tv", suffix: ".mkv")
+        let hlg = ColorDescription(primaries: 9, transfer: 18, matrix: 9, isFullRange: false)
+        // What ffmpeg makes of that green by the same filters.
+        for (color, expected) in [(hlg, [137, 77, 63]), (ColorDescription.bt709, [107, 45, 0])] {
+            let sink = CollectingSink()
+            let source = try clip.play(
+                into: sink, video: VideoFormat(width: 320, height: 180, frameRate: FrameRate(25), color: color))
+            #expect(source.description.video?.color == hlg)
+            let frame = try #require(sink.taken.frames.first)
+            let found = [frame.luma[4], frame.middleU, frame.middleV].map(Int.init)
+            #expect(zip(found, expected).allSatisfy { abs($0 - $1) <= 3 }, "\(found) \(expected)")
+        }
     }
 
     @Test("What the format's name says of the range is kept")

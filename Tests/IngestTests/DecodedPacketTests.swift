@@ -129,6 +129,21 @@ struct DecodedPacketTests {
         #expect(taken.audio.count - Int(taken.firstAudio ?? 0) > 180_000)
     }
 
+    @Test("Audio that was not there at first was left out for ever: it is heard when it comes, and the next sender's")
+    func laterAudio() throws {
+        let all = try packets("libx264", size: "320x180")
+        let frames = all.packets.filter { $0.track == .video }
+        let late = all.packets.filter { $0.track == .video || $0.pts >= 1000 }
+        let shows: [[Sender.Step]] = [
+            [.clip(late)], [.clip(frames), .interruption, .restart, .clip(all.packets)],
+        ]
+        for show in shows {
+            let taken = try play(Sender(StreamDescription(video: all.stream.video), show))
+            let heard = taken.audio.count { abs($0) > 0.01 }
+            #expect(heard > 24_000, "\(heard)")
+        }
+    }
+
     @Test("When a sender goes the frames that a decoder holds are shown, and the next sender begins anew")
     func returns() throws {
         let first = try packets("libx264", size: "320x180")

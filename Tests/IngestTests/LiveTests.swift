@@ -12,13 +12,13 @@ import Testing
 
 @Suite("Live inputs", .serialized)
 struct LiveTests {
-    /// Sends `clip` in real time to a UDP port, with all timestamps moved by `offset` seconds.
-    private func send(_ clip: Clip, to port: Int, offset: Int) throws {
+    /// Sends `clip` in real time to a UDP port, with all timestamps moved by `offset` seconds and PIDs from `firstPID` on.
+    private func send(_ clip: Clip, to port: Int, offset: Int, firstPID: Int = 256) throws {
         try Clip.run(
             "ffmpeg",
             [
                 "-v", "error", "-nostdin", "-re", "-i", clip.path, "-c", "copy", "-output_ts_offset", "\(offset)", "-f",
-                "mpegts", "udp://127.0.0.1:\(port)?pkt_size=1316",
+                "mpegts", "-mpegts_start_pid", "\(firstPID)", "udp://127.0.0.1:\(port)?pkt_size=1316",
             ])
     }
 
@@ -104,6 +104,30 @@ struct LiveTests {
         #expect(steps.allSatisfy { $0 > 0 && $0 < 5_000_000_000 })
         #expect(source.status.clock?.jumps == 1)
         #expect(source.status.state == .ended)
+    }
+
+    /// Video and a tone of so many seconds.
+    private func clip(seconds: Int) throws -> Clip {
+        try Clip(
+            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=\(seconds)", "-f", "lavfi", "-i",
+            "sine=440:d=\(seconds):r=48000", "-c:v", "libx264", "-preset", "ultrafast", "-g", "10", "-pix_fmt",
+            "yuv420p", "-c:a", "aac", suffix: ".ts")
+    }
+
+    @Test("A sender that went on under other PIDs was lost until somebody opened its input again: relay does")
+    func otherPIDs() throws {
+        let (first, second) = (try clip(seconds: 4), try clip(seconds: 10))
+        let port = Int(try LoopbackSocket.freePort())
+        let sink = CollectingSink()
+        let source = try receive(at: port, into: sink) {
+            try send(first, to: port, offset: 0)
+            try send(second, to: port, offset: 0, firstPID: 512)
+        }
+        source.stop()
+        #expect(sink.waitUntilDone())
+        #expect(source.status.reopens == 1)
+        // The first sender has 100.
+        #expect(sink.taken.frames.count > 125, "\(sink.taken.frames.count)")
     }
 
     /// Keeps the times and arrivals of what is handed on.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import Foundation
 import LibAV
 import Media
 import Synchronization
@@ -45,5 +46,65 @@ struct PacketPumpTests {
         try eventually("something was read") { monitor.status.packetsRead > 0 }
         pump.finish()
         #expect(!monitor.isStopped)
+    }
+
+    /// Shows a tenth of a second more each time.
+    private final class SteppingClock: MonotonicClock {
+        private let shown = Atomic<Int64>(0)
+        var now: Int64 { shown.add(100_000_000, ordering: .relaxed).newValue }
+        func sleep(until deadline: Int64) {}
+    }
+
+    /// Bytes that come once.
+    private final class Bytes: ByteStream {
+        private let rest: Mutex<ArraySlice<UInt8>>
+
+        init(_ bytes: [UInt8]) { rest = Mutex(bytes[...]) }
+
+        func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+            rest.withLock { rest in
+                let next = rest.prefix(buffer.count)
+                buffer.copyBytes(from: next)
+                rest = rest.dropFirst(next.count)
+                return next.isEmpty ? nil : next.count
+            }
+        }
+    }
+
+    /// Four seconds of a transport stream whose PIDs begin with `pid`.
+    private func stream(pid: Int) throws -> [UInt8] {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc=s=160x90:r=25:d=4", "-f", "lavfi", "-i", "sine=d=4:r=48000", "-c:v",
+            "libx264", "-preset", "ultrafast", "-g", "25", "-pix_fmt", "yuv420p", "-c:a", "aac", "-mpegts_start_pid",
+            "\(pid)", suffix: ".ts")
+        return [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
+    }
+
+    @Test("Of a transport stream that went on under other PIDs nothing was read any more: reading ends")
+    func moved() throws {
+        let bytes = Bytes(try stream(pid: 256) + stream(pid: 512))
+        let monitor = SourceMonitor()
+        let demuxer = try Demuxer(
+            reading: bytes, options: .init(format: "mpegts", values: ["probesize": "60000"]),
+            interrupter: monitor.interrupter, subject: "in")
+        try #require(demuxer.streams.map(\.kind) == [.video, .audio])
+        let timing = SourceTiming(
+            SourceClock(.transportStream, tracks: [.video: (.mpegTS, 33), .audio: (.mpegTS, 33)]),
+            frameRate: FrameRate(25), programTime: ProgramTime(), name: "in", monitor: monitor)
+        let tracks = demuxer.streams.map { PacketPump.Track(kind: $0.kind, index: $0.index, timeBase: $0.timeBase) }
+        let pump = PacketPump(demuxer, tracks: tracks, timing: timing, monitor: monitor, clock: SteppingClock())
+        pump.start()
+        var ending: PacketPump.Ending?
+        try eventually("reading ends") {
+            ending = pump.take().ending
+            return ending != nil
+        }
+        pump.finish()
+        guard case .moved = ending else {
+            Issue.record("\(String(describing: ending))")
+            return
+        }
+        #expect(demuxer.kindOfLateStream(1) == nil && demuxer.kindOfLateStream(2) == .video)
+        #expect(demuxer.kindOfLateStream(3) == .audio && demuxer.kindOfLateStream(4) == nil)
     }
 }

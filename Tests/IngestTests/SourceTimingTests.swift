@@ -72,6 +72,14 @@ struct SourceTimingTests {
         #expect(second.placement == first.placement + 1)
     }
 
+    @Test("A sender that comes after one with audio and has none is placed all the same, some time later")
+    func withoutAudio() {
+        note([.video, .audio], 0..<3000)
+        timing.restart(Self.tracks)
+        note([.video], 10_000..<12_700, origin: 9_000)
+        #expect(timing.isPlaced && monitor.status.silentTracks == [.audio])
+    }
+
     @Test("A step of the map is told to audio once")
     func step() throws {
         note([.video, .audio], 0..<3000)

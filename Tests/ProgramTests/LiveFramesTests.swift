@@ -65,6 +65,26 @@ import Testing
         #expect(counts(source: 25, missing: 10..<15) == (35, 10))
     }
 
+    /// How many frames wait of 600 that come so many sixtieths of a second after each other, and that nobody takes.
+    private func waiting(interval: Int64) -> Int {
+        var frames = LiveFrames(frameRate: rate)
+        for number in 0..<Int64(600) {
+            let frame = VideoFrame(
+                pts: number * interval, timeBase: TimeBase(1, 60), width: 2, height: 2, storage: Self.storage)
+            frames.add(frame, limit: 200)
+        }
+        return 600 - frames.dropped
+    }
+
+    @Test("A second and a half waits, at whatever rate, but for some frames that lie far apart; and never too many")
+    func room() {
+        #expect(waiting(interval: 1) == 91)
+        #expect(waiting(interval: 2) == 46)
+        #expect(waiting(interval: 120) == 16)
+        #expect(waiting(interval: 0) == 200)
+        #expect(waiting(interval: -1) == 200)
+    }
+
     @Test("The newest frame of all is shown if none is in time")
     func late() {
         #expect(beginning(1) == .zero)

@@ -216,6 +216,23 @@ struct LiveSourceTests {
         source.feed.withLock { $0 = nil }
     }
 
+    @Test("A source that came back with twice the frame rate froze for good: what it brings ahead is shown in turn")
+    func twiceTheRate() throws {
+        let (source, rate) = (ManualLiveSource(frameRate: FrameRate(60)), FrameRate(30))
+        let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: source)
+        feed.attach(source)
+        feed.follow(ClockLine(origin: .zero, image: .zero, rate: 0))
+        source.feed.withLock { $0 = feed }
+        for index in Int64(0)..<90 {
+            let moment = rate.start(of: FrameIndex(index)).nanoseconds
+            source.deliver(until: moment + 1_000_000_000)
+            source.state.withLock { $0.now = moment }
+            let shown = try #require(feed.frame(for: FrameIndex(index))).frame.pts
+            #expect(abs(shown - 2 * index) <= 1, "frame \(index)")
+        }
+        source.feed.withLock { $0 = nil }
+    }
+
     @Test("Frames that wait move with their source's map, and those that come too late are left out")
     func steps() throws {
         var frames = LiveFrames(frameRate: FrameRate(25))

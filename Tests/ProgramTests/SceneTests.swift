@@ -92,6 +92,21 @@ struct SceneTests {
         )
     }
 
+    @Test(
+        "A source that is away and has no slate holds up the beginning for 10 s, if another has something",
+        arguments: [0, 1])
+    func absent(place: Int) throws {
+        var sources = [source(50)]
+        let away = Stage()
+        stage.add(away)
+        sources.insert(away, at: place)
+        stage.show(scene(.splitHorizontal, sources))
+        try play(5)
+        let frames = screen.frames.withLock { $0 }
+        #expect(frames.count == 5 && clock.now >= 10_000_000_000)
+        #expect(frames.allSatisfy { (place == 0 ? $0.last : $0.first) == 50 })
+    }
+
     @Test("A fade goes in even steps from the first frame to the last, and audio with it at equal power")
     func fade() throws {
         let (a, b) = (source(40, level: 0.5), source(240))

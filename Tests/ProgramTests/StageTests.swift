@@ -97,7 +97,7 @@ struct StageTests {
         let samples = screen.samples.withLock { $0 }
         // Faded in within half a frame, from the frame's first sample on.
         #expect(samples[9599] == 0 && samples[9600] > 0 && samples[9601] > samples[9600] && samples.count == 19_200)
-        #expect(samples[10_559..<11_520].allSatisfy { $0 == 1 } && samples[11_520] == 2)
+        #expect(samples[10_560..<11_520].allSatisfy { $0 == 1 } && samples[11_520] == 2)
     }
 
     @Test("What plays along unseen is where it would be on air")

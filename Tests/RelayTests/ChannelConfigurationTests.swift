@@ -48,6 +48,23 @@ struct ChannelConfigurationTests {
         #expect(ChannelInputs.shape(tagged, large).color == .bt601With525Lines)
     }
 
+    @Test("A program of several sources took the HDR of its first one, and the SDR of the others looked wrong in it")
+    func dynamicRange() throws {
+        let output = ["--rtmp", "rtmp://host/live/key"]
+        let parse = { (more: [String]) in
+            try RunCommand.parse(["--input", "phone.mov"] + more + output).channelConfiguration()
+        }
+        for transfer in [UInt8(16), 18] {
+            let color = ColorDescription(primaries: 9, transfer: transfer, matrix: 9, isFullRange: false)
+            let native = VideoFormat(width: 1920, height: 1080, frameRate: FrameRate(25), color: color)
+            #expect(ChannelInputs.shape(native, try parse([])).color == color)
+            #expect(ChannelInputs.shape(native, try parse(["--overlay", "name=text:Live"])).color == color)
+            #expect(ChannelInputs.shape(native, try parse(["--input", "cam.mp4"])).color == .bt709)
+            let small = try parse(["--input", "cam.mp4", "--size", "720x576"])
+            #expect(ChannelInputs.shape(native, small).color == .bt601With625Lines)
+        }
+    }
+
     @Test("standby= of one of several sources is for what is live, and not for what is recorded")
     func standby() throws {
         let camera = "srt://h:1#name=cam,standby=keyframes"

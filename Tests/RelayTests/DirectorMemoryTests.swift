@@ -6,21 +6,25 @@ import FanOut
 import Ingest
 import Logging
 import Media
-import Program
 import Testing
 
+@testable import Program
 @testable import Relay
 
 @Suite("What a director remembers of its run-down")
 struct DirectorMemoryTests {
     /// A director of two sources, whose configuration names `runDown`, which has begun.
-    private func director(_ runDown: RunDown?, sources names: [String] = ["cam1", "cam2"]) throws -> Director {
+    private func director(
+        _ runDown: RunDown?, sources names: [String] = ["cam1", "cam2"], audio: String? = nil
+    ) throws -> Director {
         let format = VideoFormat(width: 64, height: 36, frameRate: FrameRate(25))
         let stage = Stage()
-        let sources = names.map { name in Director.Source(name: name, stage: Stage()) { nil } }
+        var sources = names.map { name in Director.Source(name: name, stage: Stage()) { nil } }
+        if let audio { sources.append(Director.Source(name: audio, stage: Stage(), hasVideo: false) { nil }) }
         for source in sources { stage.add(source.stage) }
         let director = Director(
-            stage, sources: sources, audio: .follow, slate: SlatePattern.frame(format, lines: []), format: format,
+            stage, sources: sources, audio: .follow, slate: SlateScene(SlatePattern.frame(format, lines: [])),
+            format: format,
             scenes: [], overlays: try OverlayDesk([], format: format), stingers: [],
             recordings: RecordingSlot(hub: PacketStream(), group: DispatchGroup()),
             playing: RunDownPlaying(
@@ -44,6 +48,9 @@ struct DirectorMemoryTests {
     /// A channel that was opened again: its director, which has made its first frame.
     private func reopened(_ before: Director, _ runDown: RunDown?) throws -> Director {
         let after = try director(runDown)
+        // Its files are let go when it is closed, and what is remembered is asked for then; a second time is no harm.
+        before.endRunDown()
+        before.endRunDown()
         after.restore(before.memory)
         after.play(0)
         return after
@@ -128,5 +135,31 @@ struct DirectorMemoryTests {
         let after = try reopened(before, first)
         #expect(state(after)?.state == .held && state(after)?.isCutAway == false)
         #expect(state(after)?.current?.index == 1 && after.report.scene.sources == ["cam2"])
+    }
+
+    @Test("Without a source that can be seen a program begins with the slate, and ends with its run-down")
+    func onlyAudio() throws {
+        let slate = RunDown.View(SceneLayout(.slate, []), name: "slate")
+        let first = RunDown(name: "first", [RunDown.Segment(name: "a", views: [slate], length: .frames(2))])
+        let director = try director(first, sources: [], audio: "audio")
+        #expect(director.report.scene.layout == .slate && director.report.preview.layout == .slate)
+        for frame in Int64(0)..<3 { director.play(FrameIndex(frame)) }
+        #expect(director.stage.isOver)
+    }
+
+    @Test("What an interrupted transition came from is seen until the one that interrupted it is over")
+    func interrupted() throws {
+        let director = try director(nil, sources: ["cam1", "cam2", "cam3"])
+        let fade = try director.transition(TransitionRequest(.fade))
+        let show = { name in
+            director.show(by: fade, at: nil) { _ in Director.Named(layout: SceneLayout(.single, [name])) }
+        }
+        _ = director.stage.takeCue(for: 0)
+        let second = FrameIndex(show("cam2"))
+        _ = director.stage.takeCue(for: second + 10)
+        let third = FrameIndex(show("cam3"))
+        #expect(Set(director.seen) == ["cam1", "cam2", "cam3"] && director.isWanted("cam1", orHeard: false))
+        _ = director.stage.takeCue(for: third + 30)
+        #expect(director.seen == ["cam3"] && !director.isWanted("cam1", orHeard: false))
     }
 }

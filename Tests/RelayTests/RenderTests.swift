@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Control
+import Dispatch
+import FanOut
 import Foundation
 import Ingest
+import Logging
 import Media
 import Program
+import Segmenter
 import TestSupport
 import Testing
 
@@ -70,5 +75,103 @@ struct RenderTests {
         #expect(try RenderedInput("cam1.mp4#name=cam1").lead == .zero)
         #expect(throws: (any Error).self) { try RenderedInput("cam1.mp4#name=cam1,at=soon") }
         #expect(throws: (any Error).self) { try RenderedInput("cam1.mp4#name=cam1,at=1s,at=2s") }
+    }
+
+    /// What `relay render` makes of a run-down and these flags.
+    private func configuration(
+        _ runDown: String, _ flags: [String], in directory: TemporaryDirectory
+    ) throws -> ChannelConfiguration {
+        try directory.write(Array(runDown.utf8), to: "show.yaml")
+        let arguments = [directory.path("show.yaml"), "-o", directory.path("show.mp4")] + flags
+        return try RenderCommand.parse(arguments).channelConfiguration()
+    }
+
+    @Test("A show never takes the place of what it is made of, of a directory, or one among recordings")
+    func outputs() throws {
+        let directory = try TemporaryDirectory()
+        let own = ["cam1.mp4", "opener.mp4", "music.wav", "wipe.mov", "logo.png"]
+        for name in own + ["other.mp4"] { try directory.write([], to: name) }
+        try FileManager.default.createDirectory(
+            atPath: directory.path("rec/2026"), withIntermediateDirectories: true)
+        try directory.write([], to: "rec/.relay.sqlite")
+        try FileManager.default.createSymbolicLink(
+            atPath: directory.path("link.mp4"), withDestinationPath: directory.path("cam1.mp4"))
+        let configuration = try configuration(
+            "segments: [{source: cam1, frames: 9}, {file: opener.mp4, frames: 9}]",
+            [
+                "--input", "\(directory.path("cam1.mp4"))#name=cam1", "--audio-input", directory.path("music.wav"),
+                "--stinger", "wipe=\(directory.path("wipe.mov"))#cut=0.2",
+                "--overlay", "logo=image:\(directory.path("logo.png"))",
+            ], in: directory)
+        let objection = { (name: String, replaces: Bool) -> String in
+            do throws(RelayFailure) {
+                try RenderOutput.check(
+                    directory.path(name), of: configuration, in: directory.path("show.yaml"), replaces: replaces)
+                return ""
+            } catch {
+                return error.status == .cannotRecord ? error.description : "\(error.status)"
+            }
+        }
+        for replaces in [false, true] {
+            for name in own + ["show.yaml", "link.mp4"] {
+                #expect(objection(name, replaces).contains("of which the show is made"), "\(name)")
+            }
+            #expect(objection("rec", replaces).contains("is a directory"))
+            for name in ["rec/show.mp4", "rec/2026/show.mp4"] {
+                #expect(objection(name, replaces).contains("would lie among the recordings"), "\(name)")
+            }
+            #expect(objection("new.mp4", replaces).isEmpty)
+        }
+        #expect(objection("other.mp4", false).contains("exists") && objection("other.mp4", true).isEmpty)
+    }
+
+    @Test("An input has the gain and the mute that it begins with on air, too")
+    func faders() throws {
+        let directory = try TemporaryDirectory()
+        let configuration = try configuration(
+            "segments: [{source: tone, frames: 9}]", ["--input", "test:#name=tone,gain=-6,muted=yes"], in: directory)
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let inputs = try RenderedInputs(
+            configuration,
+            listening: ChannelListening(
+                configuration, resources: HostResources(), opening: ChannelOpening(), logger: logger),
+            recordings: RecordingSlot(hub: PacketStream(), group: DispatchGroup()), clock: SystemClock(),
+            logger: logger)
+        defer { inputs.stop() }
+        let source = try #require(inputs.director?.report.sources.first)
+        #expect(source.gain == -6 && source.isMuted)
+    }
+
+    @Test(
+        "What an input does off air is refused, as it has no say in a show",
+        arguments: ["when-off=pause", "timeout=5s", "return=never"])
+    func offAir(option: String) throws {
+        let directory = try TemporaryDirectory()
+        let show = "segments: [{source: cam1, frames: 9}]"
+        let error = #expect(throws: ValidationError.self) {
+            try configuration(show, ["--input", "cam1.mp4#name=cam1,\(option)"], in: directory)
+        }
+        #expect(error?.message.contains("--input cam1: when-off=") == true, "\(error?.message ?? "")")
+        let usual = try configuration(show, ["--input", "cam1.mp4#name=cam1,when-off=keep"], in: directory)
+        #expect(usual.sources.count == 1)
+    }
+
+    @Test("A show is whole if all of its frames are recorded and nothing came between")
+    func whole() throws {
+        var status = RecorderStatus()
+        (status.state, status.framesWritten) = (.recording, 90)
+        #expect(!status.isInterrupted && status.lack(of: 90) == nil)
+        #expect(status.lack(of: 100) == "90 of 100 frames were written")
+        (status.state, status.suspension) = (.suspended, "/srv has only 3.0 MB free")
+        #expect(status.isInterrupted)
+        let full = "the disk was full, or could not be written to: "
+        #expect(status.lack(of: 100) == full + "/srv has only 3.0 MB free")
+        // One that goes on later has a hole all the same.
+        (status.state, status.suspension, status.gapCount) = (.recording, nil, 1)
+        for (cause, reason) in [("storage", full + "why"), ("failure", "why")] {
+            let gap = #"{"from": 0, "to": 9, "reason": "why", "cause": "\#(cause)", "frames": 0, "run": ""}"#
+            status.gaps = [try JSONDecoder().decode(RecordingGap.self, from: Data(gap.utf8))]
+            #expect(status.isInterrupted && status.lack(of: 90) == reason)
+        }
     }
 }

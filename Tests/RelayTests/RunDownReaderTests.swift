@@ -104,6 +104,29 @@ struct RunDownReaderTests {
         #expect(segments[4].views[0].layout.inset == .init(x: 0.1, y: 0.1, width: 0.3) && segments[4].length == .take)
     }
 
+    @Test("What is heard alone may be a segment's audio, and is nothing to be seen")
+    func unseen() throws {
+        let read = { (segment: String) throws(ConfigurationFailure) in
+            try RunDownReader.read(
+                "segments: [\(segment)]", name: "show",
+                known: RunDownReader.Known(sources: ["cam1"], unseen: ["audio"], scenes: []),
+                files: RunDownFiles(directory: directory.path))
+        }
+        #expect(try read("{source: cam1, audio: audio}").segments.map(\.audio) == [.source("audio")])
+        for segment in [
+            "{source: audio}", "{scene: audio}", "{scene: {layout: pip, sources: [cam1, audio]}}",
+            "{switch: [cam1, audio], every: 5s}",
+        ] {
+            do throws(ConfigurationFailure) {
+                _ = try read(segment)
+                Issue.record("\(segment)")
+            } catch {
+                let reason = "The source audio has no video."
+                #expect(error.lines.count == 1 && error.lines[0].contains(reason), "\(error.lines)")
+            }
+        }
+    }
+
     @Test("JSON is read, too")
     func json() throws {
         let runDown = try read(#"{"segments": [{"source": "cam1", "duration": 2.5}, {"scene": "duo"}]}"#)

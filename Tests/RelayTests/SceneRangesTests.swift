@@ -136,50 +136,6 @@ struct SceneRangesTests {
         #expect(show.parts.map(\.frames) == [150, 50])
     }
 
-    @Test("Files, audio, overlays, stingers and easing are in the run-down; a transition that was cut off is whole")
-    func details() throws {
-        let file = SceneEvent.detail("file", "/tmp/a b.mp4")
-        let events = [
-            ("single file audio=mix \(file) in=1.5s from frame 0 of a (cut)", 0),
-            ("pip cam1 file overlays=logo+clock audio=cam2 \(file) in=0s from frame 50 of a (stinger wipe 1.0 s)", 50),
-            ("single cam1 easing=in-out audio=audio from frame 60 of a (fade 1.0 s)", 60),
-            ("single file from frame 70 of a (cut)", 70),
-        ].map { text, frame in
-            CatalogueEvent(
-                channel: "relay", at: UTCTime(milliseconds: Self.begin + frame * 40 as Int64), kind: SceneEvent.kind,
-                text: text)
-        }
-        let segments = [
-            try segment(0, 4), try segment(0, 4, run: "a.1", channel: "relay-cam1"),
-            try segment(0, 4, run: "a.2", channel: "relay-cam2"),
-            try segment(0, 4, run: "a.3", channel: "relay-cam3"),
-        ]
-        let text = { (limits: Range<Int64>?) in
-            try RecordedShow(of: segments, events, channel: "relay", limits: limits)
-                .text(directory: "rec", from: "A", to: "B", size: (320, 180))
-        }
-        let all = try text(nil)
-        let pip = #"scene: {layout: pip, sources: ["cam1", "file"], overlays: ["logo", "clock"]}"#
-        let stinger = #"transition: {type: stinger, name: "wipe"}, audio: "cam2""#
-        let fade = "transition: {type: fade, seconds: 1.0, easing: in-out}"
-        #expect(
-            all.hasSuffix(
-                """
-                segments:
-                  - {file: "/tmp/a b.mp4", in: 1.5s, frames: 50, audio: "mix"}
-                  - {file: "/tmp/a b.mp4", \(pip), frames: 10, \(stinger)}
-                  - {source: "cam1", frames: 10, \(fade), audio: "audio"}
-                  - {scene: slate, frames: 30} # a file, of which nothing says which
-
-                """), "\(all)")
-        // All that was recorded is heard in a mix; what was heard beside it is in the program's own recording.
-        #expect(all.contains("--input cam3.mp4#name=cam3 --audio-input program.mp4 --audio-from follow --overlay"))
-        #expect(all.contains("--stinger wipe=SPECIFICATION --size 320x180 --fps 25 -o show.mp4"))
-        #expect(all.contains("export rec --channel relay --from A") && !all.contains("relay-file"))
-        // In the middle of a file it goes on from there.
-        #expect(try text(Self.begin + 1000..<Self.begin + 1400).hasSuffix("in: 2.5s, frames: 10, audio: \"mix\"}\n"))
-    }
-
     @Test("What a transition goes through is in the run-down as it was on air")
     func color() throws {
         let blue = try #require(RGBColor("#0a64ff"))

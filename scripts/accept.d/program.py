@@ -4,9 +4,10 @@
 judgement, and 1 at the end if one fails.
 
 It cuts, fades, mutes, shows the slate, and stops and starts the recording. Give it a relay of its own, with at least two
-sources, a scene with a name, an overlay of text and a stinger, and a directory to record to:
+sources, a scene with a name, an overlay of text, a stinger, a directory to record to and, to be judged, an audio input:
 
     relay --input 'test:#name=one' --input 'two.mp4#name=two' --loop --size 1280x720 --fps 30 --record DIR \\
+        --audio-input music.wav --audio-from follow \\
         --scene duo=pip:one,two --overlay 'title=text:Hello' --stinger 'wipe=wipe.mov#cut=0.4' \\
         --rundown DIR --http 127.0.0.1:PORT --no-status
 """
@@ -66,6 +67,7 @@ PARTS = [
     "keys",
     "focus",
     "layouts",
+    "audio_only",
     "transition",
     "extras",
     "inset",
@@ -127,11 +129,14 @@ class ProgramTrial(Trial):
         browser.evaluate(LOOK)
         plays = browser.wait(f"document.querySelector('#stage').classList.contains('moving') && {self.FRAMES} > 5", 15)
         self.judge("the program's monitor plays", plays is not None)
-        self.names_of_sources = [source["name"] for source in self.program()["sources"]]
+        sources = self.program()["sources"]
+        self.names_of_sources = [source["name"] for source in sources if source["hasVideo"]]
+        self.heard_alone = [source["name"] for source in sources if not source["hasVideo"]]
         tiles = browser.evaluate(
             "[...document.querySelectorAll('[data-source] [data-part=name]')].map(n => n.textContent)"
         )
-        self.judge("each source has a tile, in order", tiles == self.names_of_sources, ", ".join(tiles))
+        names = [source["name"] for source in sources]
+        self.judge("each source has a tile, in order", tiles == names, ", ".join(tiles))
 
     def snapshots(self):
         """Snapshots of what is in sight come five times a second and more, one request for each at a time."""
@@ -152,7 +157,7 @@ class ProgramTrial(Trial):
                 f"{good:.1f}",
             )
         colors = browser.evaluate(
-            """[...document.querySelectorAll('[data-source] canvas')].map(c => new Set(new Uint32Array(
+            """[...document.querySelectorAll('[data-source]:not(.audio-only) canvas')].map(c => new Set(new Uint32Array(
             c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size)"""
         )
         self.judge("and the tiles show them", min(colors) > 8, colors)
@@ -308,6 +313,38 @@ class ProgramTrial(Trial):
         name = self.program()["scenes"][0]
         browser.press(f'{self.part_of("scenes")} [aria-label="Scene {name} to the preview"]')
         self.becomes("a scene is chosen by its name", lambda now: now.get("previewName") == name)
+
+    def audio_only(self):
+        """A source without video is heard and never seen: no layout and no key has it, and no snapshot is asked for."""
+        if not self.heard_alone:
+            return self.tell("a source without video", "not judged without --audio-input")
+        browser, name, one = self.browser, self.heard_alone[0], self.names_of_sources[0]
+
+        def tile(part):
+            return f'[data-source].audio-only [data-part="{part}"]'
+
+        here = self.program()["sources"][-1]
+        self.judge("what comes of it is told", here.get("input") == name, here)
+        words = self.text(tile("state"))
+        is_told = words.startswith("audio only") and "opened" not in words
+        self.judge("its tile says that it is audio only", is_told, words)
+        is_off = browser.evaluate(f"document.querySelector('{tile('pick')}').ariaDisabled === 'true'")
+        self.judge("it has no number and cannot be pressed", is_off and not self.shown(tile("number")))
+        self.judge("its mute and gain are there", self.shown(tile("mute")) and self.shown(tile("gain")))
+        bar, bars = f"document.querySelector('{tile('left')}').style.getPropertyValue('--v')", []
+        for _ in range(20):
+            bars.append(browser.evaluate(f"Number({bar})"))
+            time.sleep(0.1)
+        self.judge("its level stands as long as it comes", min(bars) > 0.3, f"{min(bars)} to {max(bars)}")
+        browser.evaluate("(window.asked.length = 0, true)")
+        time.sleep(3)
+        place = f"/sources/{urllib.parse.quote(name)}/"
+        asked = [ask["path"] for ask in browser.evaluate("window.asked") if place in ask["path"]]
+        self.judge("its snapshot is not asked for", not asked, asked[:3])
+        self.stage(self.single(one), self.single(one))
+        browser.press(f'{self.part_of("layouts")} [data-value="grid"]')
+        seen = self.names_of_sources
+        self.becomes("a grid has those that can be seen", lambda now: now["preview"]["sources"] == seen)
 
     def transition(self):
         browser = self.browser

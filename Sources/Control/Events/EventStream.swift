@@ -36,7 +36,8 @@ struct EventStream: Sendable {
             (integrated, truePeak) = (loudness?.integrated, loudness?.truePeak)
             guard let parts else { return }
             program = report.status.map { Self.tenths($0.program.levels) }
-            sources = Dictionary(parts.map { ($0.name, Self.tenths($0.levels)) }) { first, _ in first }
+            let levels = parts.map { ($0.name, $0.levels) } + report.heardLevels.map { ($0.key, $0.value) }
+            sources = Dictionary(levels) { first, _ in first }.mapValues(Self.tenths)
         }
 
         private static func tenths(_ levels: [Double]) -> [Double] { levels.map { ($0 * 10).rounded() / 10 } }

@@ -4,7 +4,7 @@
 import {
     announce, byID, copy, enable, KeyedList, onPress, partsOf, setAttribute, setIcon, setShown, setText,
 } from "./dom.js";
-import { troublesOffAir, troublesOnAir } from "./inputs.js";
+import { audioInputOf, troublesOffAir, troublesOnAir, waitingWords } from "./inputs.js";
 import { clock, count, duration, hourAndMinute, isOffAir, needsOperator } from "./words.js";
 
 export const fps = (report) => (report.frameRate ? report.frameRate.numerator / report.frameRate.denominator : 0);
@@ -49,11 +49,14 @@ function channelProblems(report) {
         aside: "nothing is on air" }];
     if (report.state === "over") return [{ key: "over", strong: "The program is over" }];
     if (report.state !== "on_air") return [];
+    const audio = audioInputOf(report);
+    const missing = audio ? waitingWords(audio, "audio") : "";
     return [
         ...troublesOnAir(report).map(({ name, glance, aside }) => ({ key: `source:${name}`, isCritical: true,
             strong: glance, aside })),
         ...troublesOffAir(report).map(({ name, words }) => ({ key: `standby:${name}`, strong: words,
             aside: "not on air" })),
+        ...(missing ? [{ key: "audio-input", strong: "The audio input", after: ` ${missing}` }] : []),
     ];
 }
 

@@ -20,6 +20,12 @@ export function inputsOf(report) {
     return inputs.slice(0, 1).map((input) => ({ ...input, isOnAir: true }));
 }
 
+/** The input that is heard and never seen, which a report has behind those with names; undefined without one. */
+export function audioInputOf(report) {
+    const selections = report.parts ? report.parts.map(({ selection }) => selection) : [report.selection];
+    return report.sources?.[selections.reduce((sum, selection) => sum + (selection?.inputs.length ?? 1), 0)];
+}
+
 /** The only input on air; undefined if there are several, or none. */
 export function inputOnAir(report) {
     const onAir = inputsOf(report).filter(({ isOnAir }) => isOnAir);
@@ -70,8 +76,9 @@ export function troublesOffAir(report) {
     });
 }
 
-function waitingWords({ state, lastError, silentTracks }) {
-    if (state === "running") return silentTracks?.includes("video") ? "sends no video" : "";
+/** Why nothing comes of a track of an input that should be there; empty if something does. */
+export function waitingWords({ state, lastError, silentTracks }, track = "video") {
+    if (state === "running") return silentTracks?.includes(track) ? `sends no ${track}` : "";
     return state === "ended" || (state === "opening" && !lastError) ? "" : sourceWords[state] ?? state;
 }
 

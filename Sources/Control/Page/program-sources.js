@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tiles of a program's sources: snapshot, tally, level, mute and gain. A press brings one into the preview, never on
-// air.
+// air; one that has no video is heard alone, and has no snapshot and no number.
 
 import { copy, enable, KeyedList, onPress, partsOf, setAttribute, setIcon, setProperty, setShown, setText, showFailure }
     from "./dom.js";
-import { formatWords } from "./inputs.js";
+import { formatWords, waitingWords } from "./inputs.js";
 import { drawPlaceholder } from "./snapshots.js";
 import { signed, sourceWords } from "./words.js";
 
@@ -39,7 +39,9 @@ export class SourceTiles {
     update(sources, statuses) {
         const count = Math.min(6, Math.max(5, sources.length));
         setProperty(this.root, "--columns", count);
-        const items = sources.map((source, index) => ({ ...source, number: index + 1, status: statuses[source.name] }));
+        const seen = sources.filter(({ hasVideo }) => hasVideo);
+        const items = sources.map((source) => ({ ...source, number: seen.indexOf(source) + 1,
+            status: statuses[source.name] }));
         this.list.show(items, (source) => source.name);
     }
 
@@ -51,7 +53,7 @@ export class SourceTiles {
     /** A new snapshot of a source came. */
     draw(name) { this.list.get(name)?.draw(); }
 
-    /** The tile of a number from 1. */
+    /** The tile of a number from 1; those of what has no video have none. */
     at(number) { return this.tiles.find(({ source }) => source.number === number); }
 
     reset() {
@@ -105,13 +107,16 @@ class Tile {
     update(source) {
         this.source = source;
         const { parts } = this;
-        const isLost = source.input === "slate";
+        const { hasVideo, number } = source;
+        const isLost = hasVideo ? source.input === "slate" : audioTrouble(source) !== "";
+        this.root.classList.toggle("audio-only", !hasVideo);
         this.root.classList.toggle("on-air", source.isOnAir);
         // The program wins: what is on air looks so, whatever else it is.
         this.root.classList.toggle("in-preview", source.isInPreview && !source.isOnAir);
         this.root.classList.toggle("lost", isLost);
-        setText(parts.number, source.number < 10 ? String(source.number) : "");
-        setShown(parts.number, source.number < 10);
+        const hasKey = number > 0 && number < 10;
+        setText(parts.number, hasKey ? String(number) : "");
+        setShown(parts.number, hasKey);
         const tally = source.isOnAir ? "On air" : source.isInPreview ? "Preview" : "";
         setText(parts.tally, tally);
         setShown(parts.tally, tally !== "");
@@ -119,22 +124,23 @@ class Tile {
         const state = stateWords(source);
         setText(parts.state, state);
         setShown(parts.lost, isLost);
+        setShown(parts["audio-mark"], !hasVideo && !isLost);
         const where = [source.isOnAir && "on air", source.isInPreview && "in the preview"].filter(Boolean).join(", ");
-        setAttribute(parts.pick, "aria-label",
-            `${[source.name, where, state].filter(Boolean).join(", ")}. To the preview`);
-        setAttribute(parts.pick, "aria-pressed", String(source.isInPreview));
+        const words = [source.name, where, state].filter(Boolean).join(", ");
+        setAttribute(parts.pick, "aria-label", hasVideo ? `${words}. To the preview` : words);
+        setAttribute(parts.pick, "aria-pressed", hasVideo ? source.isInPreview : null);
         this.#levels(source);
         this.#audio(source);
         if (!this.snapshots.get(source.name)) this.draw();
     }
 
-    #audio({ name, isMuted, gain }) {
+    #audio({ name, hasVideo, isMuted, gain }) {
         const { parts } = this;
         setIcon(parts["mute-icon"], isMuted ? "mute" : "volume");
         setAttribute(parts.mute, "aria-pressed", String(isMuted));
         setAttribute(parts.mute, "aria-label", `Mute ${name}`);
         setAttribute(parts.gain, "aria-label", `Gain of ${name}`);
-        enable(parts.pick);
+        enable(parts.pick, hasVideo, "It has no video to show");
         enable(parts.mute);
         parts.gain.disabled = parts.mute.getAttribute("aria-disabled") === "true";
         if (this.wish === undefined) this.#gain(gain);
@@ -165,14 +171,17 @@ class Tile {
         this.root.classList.toggle("muted-source", isMuted);
     }
 
-    /** The width in pixels at which it is seen; 0 while it is out of sight. */
-    get width() { return this.isSeen ? this.parts.snapshot.clientWidth * Math.min(2, devicePixelRatio) : 0; }
+    /** The width in pixels at which it is seen; 0 while it is out of sight, and without video. */
+    get width() {
+        if (!this.isSeen || !this.source.hasVideo) return 0;
+        return this.parts.snapshot.clientWidth * Math.min(2, devicePixelRatio);
+    }
 
     draw() {
         const { canvas } = this.context;
         const snapshot = this.snapshots.get(this.source.name);
         if (!snapshot) return drawPlaceholder(this.context, { x: 0, y: 0, width: canvas.width, height: canvas.height },
-            "No snapshot yet");
+            this.source.hasVideo ? "No snapshot yet" : "");
         const scale = Math.min(canvas.width / snapshot.width, canvas.height / snapshot.height);
         const [width, height] = [snapshot.width * scale, snapshot.height * scale];
         this.context.fillStyle = "#000";
@@ -182,21 +191,37 @@ class Tile {
     }
 }
 
+/** Why nothing comes of a source that is heard alone; empty if something does, or it is as it should be. */
+const audioTrouble = ({ status }) => (status ? waitingWords(status, "audio") : "");
+
 /** How a source is, in a few words. */
-function stateWords({ name, input, status, levels, isMuted, problem }) {
-    if (input === "slate") return "no video · slate shown";
-    if (!input) return "is being opened";
-    const parts = [];
-    if (input !== name) parts.push("on its backup");
-    if (problem) parts.push("keyframes only: too much for this machine");
+function stateWords(source) {
+    const heard = source.isMuted ? "muted" : Math.max(bottom, ...source.levels) <= bottom ? "silent" : "";
+    const words = source.hasVideo ? videoWords(source, heard) : audioWords(source, heard);
+    return words.filter(Boolean).join(" · ");
+}
+
+function audioWords(source, heard) {
+    const { state = "opening" } = source.status ?? {};
+    return ["audio only", audioTrouble(source) || (state === "running" ? heard : sourceWords[state] ?? state)];
+}
+
+function videoWords({ name, input, status, problem }, heard) {
+    if (input === "slate") return ["no video", "slate shown"];
+    if (!input) return [sourceWords.opening];
     const late = status?.clock?.audioBehindVideoMilliseconds;
-    if (status && status.state !== "running") parts.push(sourceWords[status.state] ?? status.state);
-    else if (status?.video) parts.push(formatWords(status.video));
-    if (late !== undefined) {
-        parts.push(Math.abs(late) < inStep ? "in step"
-            : `audio ${Math.round(Math.abs(late))} ms ${late > 0 ? "late" : "early"}`);
-    }
-    if (isMuted) parts.push("muted");
-    else if (Math.max(bottom, ...levels) <= bottom) parts.push("silent");
-    return parts.join(" · ");
+    const isRunning = !status || status.state === "running";
+    return [
+        input === name ? "" : "on its backup",
+        problem ? "keyframes only: too much for this machine" : "",
+        isRunning ? formatWords(status?.video) : sourceWords[status.state] ?? status.state,
+        late === undefined ? "" : stepWords(late),
+        heard,
+    ];
+}
+
+/** How far audio is behind its video, of milliseconds. */
+function stepWords(late) {
+    if (Math.abs(late) < inStep) return "in step";
+    return `audio ${Math.round(Math.abs(late))} ms ${late > 0 ? "late" : "early"}`;
 }

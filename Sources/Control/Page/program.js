@@ -5,7 +5,7 @@ import { patch, post, put } from "./api.js";
 import { byID, enable, onPress, partsOf, Question, setProperty, setShown, setText, showFailure }
     from "./dom.js";
 import { isOnAir, isRecording, recordedSeconds } from "./glance.js";
-import { inputsOf } from "./inputs.js";
+import { audioInputOf, inputsOf } from "./inputs.js";
 import { Snapshots } from "./snapshots.js";
 import { ProgramBar } from "./program-bar.js";
 import { ProgramFeed } from "./program-feed.js";
@@ -34,7 +34,7 @@ export class ProgramView {
         });
         this.bar = new ProgramBar(this.parts, {
             layout: (layout) => this.#prepare((now, { sources }) => inLayout(now, layout,
-                sources.map(({ name }) => name))),
+                sources.filter(({ hasVideo }) => hasVideo).map(({ name }) => name))),
             scene: (name) => this.#prepare(() => name),
             transition: (change) => this.feed.change((report) => put(this.feed.path("/preview"),
                 { transition: change(report.transition) })).then(() => undefined),
@@ -134,9 +134,9 @@ export class ProgramView {
 
     /** What is known of the input that each source shows, by the source's name. */
     #statuses({ sources }) {
-        const inputs = inputsOf(this.state.report);
-        return Object.fromEntries(sources.map(({ name, input }) => [name,
-            inputs.find((one) => one.part === name && one.name === input)]));
+        const [inputs, audio] = [inputsOf(this.state.report), audioInputOf(this.state.report)];
+        return Object.fromEntries(sources.map(({ name, hasVideo, input }) => [name,
+            hasVideo ? inputs.find((one) => one.part === name && one.name === input) : audio]));
     }
 
     #desk(report) {
@@ -287,7 +287,7 @@ export class ProgramView {
     #hint() {
         if (!this.isShown || !this.feed.report) return;
         const held = this.#held;
-        const number = Math.min(9, this.feed.report.sources.length);
+        const number = Math.min(9, this.feed.report.sources.filter(({ hasVideo }) => hasVideo).length);
         setShown(this.parts["hint-desk"], held === null);
         setShown(this.parts["hint-held"], held !== null);
         setText(this.parts["hint-last"], String(number));

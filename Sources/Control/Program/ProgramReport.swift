@@ -8,7 +8,10 @@ package struct ProgramReport: Sendable, Codable {
     package struct Source: Sendable, Codable {
         /// Its name.
         package var name: String
-        /// What it shows: one of its inputs, or `slate`; nil before anything.
+        /// Whether it can be seen. What cannot is heard alone: it is in no scene, and has no snapshot.
+        package var hasVideo: Bool
+        /// What it shows: one of its inputs, or `slate`; nil before anything. Of what has no video: what is heard, nil while
+        /// nothing comes.
         package var input: String?
         /// Whether it is seen, also in a transition.
         package var isOnAir: Bool
@@ -34,10 +37,11 @@ package struct ProgramReport: Sendable, Codable {
 
         /// A source of these properties.
         package init(
-            name: String, input: String?, isOnAir: Bool, isInPreview: Bool, gain: Double, isMuted: Bool,
+            name: String, hasVideo: Bool, input: String?, isOnAir: Bool, isInPreview: Bool, gain: Double, isMuted: Bool,
             audioOffset: Double = 0, levels: [Double]
         ) {
-            (self.name, self.input, self.isOnAir, self.isInPreview) = (name, input, isOnAir, isInPreview)
+            (self.name, self.hasVideo, self.input) = (name, hasVideo, input)
+            (self.isOnAir, self.isInPreview) = (isOnAir, isInPreview)
             (self.gain, self.isMuted, self.audioOffset, self.levels) = (gain, isMuted, audioOffset, levels)
         }
     }

@@ -47,6 +47,9 @@ package struct ChannelReport: Sendable, Encodable {
     /// Until when the certificate that the channel's listeners show is valid, in seconds since 1970; nil without one. For
     /// metrics alone.
     package var certificateExpiry: Int?
+    /// The peaks of each channel of the sources that are heard and never seen, in dBFS, by their names. For meters alone:
+    /// those of the others are in the status.
+    package var heardLevels: [String: [Double]] = [:]
     /// What an operator can know of the program; nil while there is none.
     package var status: ChannelStatus?
 

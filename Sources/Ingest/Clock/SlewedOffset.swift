@@ -4,8 +4,8 @@ internal import Media
 
 /// What is added to a source's times to get the moment they are due, moved so slowly that nobody sees or hears it.
 ///
-/// It moves at most 1000 ppm, and that rate changes by at most 20 ppm in a second, so the map stays a straight line for
-/// as far as a buffer reaches, and audio, which is resampled to follow it, stays with it.
+/// It moves at most 1000 ppm, and that rate changes by at most 20 ppm in a second, or 60 as long as it is new, so the map
+/// stays a straight line for as far as a buffer reaches, and audio, which is resampled to follow it, stays with it.
 struct SlewedOffset: Sendable, Hashable {
     /// How it follows its target.
     struct Pull: Sendable {
@@ -13,11 +13,13 @@ struct SlewedOffset: Sendable, Hashable {
         let time: Double
         /// How much faster than the sender's rate it moves at most.
         let limit: Double
+        /// How fast its rate changes at most, in a second.
+        var acceleration = 20e-6
 
         /// While the sender's rate is a guess.
-        static let guessing = Pull(time: 10e9, limit: 700e-6)
+        static let guessing = Pull(time: 10e9, limit: 700e-6, acceleration: 60e-6)
         /// While the error may be what the guess left.
-        static let new = Pull(time: 15e9, limit: 300e-6)
+        static let new = Pull(time: 15e9, limit: 300e-6, acceleration: 60e-6)
         /// From then on.
         static let usual = Pull(time: 60e9, limit: 150e-6)
         /// Towards a target that may be far.
@@ -25,8 +27,6 @@ struct SlewedOffset: Sendable, Hashable {
     }
 
     private static let highestRate = 1000e-6
-    /// How fast the rate changes, for each nanosecond.
-    private static let acceleration = 20e-6 / 1e9
 
     private var offset: FineTime
     private var at: Int64
@@ -50,7 +50,7 @@ struct SlewedOffset: Sendable, Hashable {
         at = now
         let pulled = min(pull.limit, max(-pull.limit, Double(target &- offset.whole) / pull.time))
         let wanted = min(Self.highestRate, max(-Self.highestRate, senderRate + pulled))
-        let change = Self.acceleration * elapsed
+        let change = pull.acceleration / 1e9 * elapsed
         let before = rate
         rate += min(change, max(-change, wanted - rate))
         offset.add((before + rate) / 2 * elapsed)

@@ -7,7 +7,7 @@ package import Media
 
 /// A live source of packets whose frames and audio are wanted: decoded when they are due, and placed by its sender's clock.
 ///
-/// While nobody sends nothing comes; whoever sends next goes on, in whatever size and coding.
+/// While nobody sends nothing comes; whoever sends next goes on, in whatever size and coding, and with audio or without.
 package final class DecodedPacketSource: MediaSource {
     package let description: SourceDescription
     private let source: any PacketSource
@@ -51,15 +51,18 @@ package final class DecodedPacketSource: MediaSource {
 
     package func start(into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?) {
         guard startOnce.begin() else { return }
+        let wanted: Set<TrackKind> = Set([video.map { _ in .video }, audio.map { _ in .audio }].compactMap(\.self))
         var tracks: [TrackKind: (timeBase: TimeBase, bits: Int?)] = [:]
-        if video != nil, let track = input.stream.video { tracks[.video] = (track.timeBase, input.stampBits) }
-        if audio != nil, let track = input.stream.audio { tracks[.audio] = (track.timeBase, input.stampBits) }
+        for track in input.stream.tracks where wanted.contains(track.kind) {
+            tracks[track.kind] = (track.timeBase, input.stampBits)
+        }
         let timing = SourceTiming(
             SourceClock(settings, tracks: tracks, common: common),
             frameRate: video?.frameRate ?? FrameRate(25), programTime: sink.programTime, name: name,
             monitor: monitor)
         sink.attach(timing)
-        let inbox = PacketInbox(tracks, timing: timing, monitor: monitor)
+        let inbox = PacketInbox(
+            wanted, known: tracks, stampBits: input.stampBits, timing: timing, monitor: monitor)
         source.start(into: inbox)
         queue.async { [self] in
             let watch = DecodingWatch(timing, monitor: monitor, name: name)

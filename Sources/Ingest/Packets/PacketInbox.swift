@@ -28,29 +28,36 @@ final class PacketInbox: PacketSourceSink {
     private struct State {
         var items: [Item] = []
         var bytes = 0
+        /// How the tracks are stamped that are known.
+        var tracks: [TrackKind: (timeBase: TimeBase, bits: Int?)]
     }
 
     /// More than decoders let wait; what is beyond it is lost.
     private static let byteLimit = 64 << 20
 
+    private let wanted: Set<TrackKind>
+    private let stampBits: Int?
     private let timing: SourceTiming
-    /// How the packets that are wanted are stamped.
-    private let tracks: [TrackKind: (timeBase: TimeBase, bits: Int?)]
     private let monitor: SourceMonitor
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     private let news = DispatchSemaphore(value: 0)
 
-    /// An empty inbox for packets of `tracks`, whose stamps are noted with `timing`.
+    /// An empty inbox for packets of the `wanted` tracks, which are noted with `timing`. Its clock knows of `tracks`; others
+    /// of the wanted ones may come later. Their stamps have `stampBits` bits; nil if they do not wrap.
     init(
-        _ tracks: [TrackKind: (timeBase: TimeBase, bits: Int?)], timing: SourceTiming, monitor: SourceMonitor
+        _ wanted: Set<TrackKind>, known tracks: [TrackKind: (timeBase: TimeBase, bits: Int?)], stampBits: Int?,
+        timing: SourceTiming, monitor: SourceMonitor
     ) {
-        self.tracks = tracks
+        self.wanted = wanted
+        self.stampBits = stampBits
         self.timing = timing
         self.monitor = monitor
+        state = Mutex(State(tracks: tracks))
     }
 
     func take(_ packet: EncodedPacket, at arrival: Timestamp) {
-        guard tracks[packet.track] != nil else { return }
+        guard wanted.contains(packet.track) else { return }
+        declare(packet)
         let stamp = SourceClock.Stamp(packet.track, dts: packet.dts, pts: packet.pts, duration: packet.duration)
         guard let noted = timing.note(stamp, arrival: arrival) else {
             return monitor.update { $0.decodeErrors += 1 }
@@ -66,10 +73,20 @@ final class PacketInbox: PacketSourceSink {
         news.signal()
     }
 
+    /// Tells the source's clock of a track that the senders before did not have.
+    private func declare(_ packet: EncodedPacket) {
+        let isNew = state.withLock { state in
+            guard state.tracks[packet.track] == nil else { return false }
+            state.tracks[packet.track] = (packet.timeBase, stampBits)
+            return true
+        }
+        if isNew { timing.declare(packet.track, packet.timeBase, bits: stampBits) }
+    }
+
     func interrupt() { put(.interruption) }
 
     func restart() {
-        timing.restart(tracks)
+        timing.restart(state.withLock { $0.tracks })
         put(.restart)
     }
 
@@ -83,7 +100,7 @@ final class PacketInbox: PacketSourceSink {
     /// Takes out everything, in order.
     func takeAll() -> [Item] {
         state.withLock { state in
-            defer { state = State() }
+            defer { (state.items, state.bytes) = ([], 0) }
             return state.items
         }
     }

@@ -20,6 +20,8 @@ final class PacketInput {
     private var (start, end): (Int64, Int64) = (.max, .min)
     /// Where the audio of all rounds ends, in nanoseconds.
     private var audioEnd = Int64.min
+    /// Of a live input, whether its tracks come in other streams.
+    private var moved: MovedTracks
     /// What was read to find out how the tracks are coded, with its arrival.
     private var peeked: [(packet: EncodedPacket, arrival: Timestamp)] = []
 
@@ -48,6 +50,10 @@ final class PacketInput {
             readers.append(reader)
         }
         self.readers = readers
+        let kinds = streams.map { ($0.index, $0.kind) }
+        moved = MovedTracks(
+            reading: Dictionary(uniqueKeysWithValues: kinds),
+            wanted: location.tracks.followed(Set(streams.map(\.kind))))
         splices = demuxer.spliceStream.map { ($0.index, TrackDescription(data: .scte35, timeBase: $0.timeBase)) }
         demuxer.select(Set(streams.map(\.index) + [splices?.index].compactMap(\.self)))
         try peek()
@@ -106,8 +112,17 @@ final class PacketInput {
                 try rewind()
                 continue
             }
-            if let packet = read(box) { deliver(packet, Timestamp(nanoseconds: clock.now), to: sink) }
+            let arrival = Timestamp(nanoseconds: clock.now)
+            try lookForMoved(box, arrival)
+            if let packet = read(box) { deliver(packet, arrival, to: sink) }
         }
+    }
+
+    /// Throws if a track comes in a stream that was not there when the input was opened.
+    private func lookForMoved(_ box: PacketBox, _ arrival: Timestamp) throws(IngestError) {
+        guard isLive else { return }
+        let (index, late) = (box.streamIndex, demuxer.kindOfLateStream(box.streamIndex))
+        if let track = moved.note(index, late: late, at: arrival) { throw MovedTracks.failure(track, input: name) }
     }
 
     private func read(_ box: PacketBox) -> EncodedPacket? {

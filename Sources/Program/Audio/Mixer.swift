@@ -181,15 +181,18 @@ extension Mixer.Strip {
         step = (next - angle) / Double(max(1, count))
     }
 
-    /// Says in ``levels`` how much is heard of each of the next samples.
+    /// Says in ``levels`` how much is heard of each of the next samples: what the fade is at its middle, so that it begins
+    /// at the boundary and is the same from either end.
     fileprivate mutating func fade(_ count: Int) {
         levels.removeAll(keepingCapacity: true)
         for _ in 0..<count {
+            let before = angle
             if angle != target {
                 angle += step
                 if (step > 0) == (angle >= target) { angle = target }
             }
-            levels.append(angle == .pi / 2 ? 1 : angle == 0 ? 0 : Float(sin(angle)))
+            let middle = (before + angle) / 2
+            levels.append(middle == .pi / 2 ? 1 : middle == 0 ? 0 : Float(sin(middle)))
         }
     }
 

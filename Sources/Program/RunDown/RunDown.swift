@@ -5,7 +5,7 @@ package import Media
 /// A show that is planned: what is to be seen one after the other, for how long, and how one gives way to the next.
 ///
 /// A value without a clock. ``RunDownPlayer`` makes of it what happens at which frame, on air as well as faster than the
-/// clock. It is bounded: what passes ``fault(sources:)`` has at most ``mostSegments`` segments of ``mostViews`` views.
+/// clock. It is bounded: what passes ``fault(sources:unseen:)`` has at most ``mostSegments`` segments of ``mostViews`` views.
 package struct RunDown: Sendable, Equatable {
     /// A day of segments of a minute and a half.
     package static let mostSegments = 1000
@@ -36,6 +36,8 @@ package struct RunDown: Sendable, Equatable {
         package var path: String
         /// The time of the first frame, from the file's own first one on.
         package var start: Duration
+        /// Whether its last frame stands where ``start`` lies behind its end; otherwise it cannot be shown then.
+        package var stands = false
 
         /// The file at `path`, from `start` on.
         package init(_ path: String, start: Duration = .zero) { (self.path, self.start) = (path, start) }
@@ -143,13 +145,14 @@ package struct RunDown: Sendable, Equatable {
 // MARK: What cannot be
 
 extension RunDown.Segment {
-    /// What is wrong with it where these sources are: the key that says it, and a sentence. Nil if nothing is.
-    package func fault(sources: [String]) -> (key: String, text: String)? {
+    /// What is wrong with it where these sources can be seen and heard, and those that are `unseen` can be heard alone: the key
+    /// that says it, and a sentence. Nil if nothing is.
+    package func fault(sources: [String], unseen: [String] = []) -> (key: String, text: String)? {
         let known = sources + (clip == nil ? [] : [RunDown.clipName])
         if clip != nil, sources.contains(RunDown.clipName) {
             return ("file", "A source is called \(RunDown.clipName), as the segment's own file: give it another name.")
         }
-        if let fault = faultOfViews(known) { return ("scene", fault) }
+        if let fault = faultOfViews(known, unseen: unseen) { return ("scene", fault) }
         if let fault = faultOfLength { return ("duration", fault) }
         if let every, views.count > 1 {
             guard (RunDown.shortest...RunDown.longest).contains(every) else {
@@ -162,8 +165,9 @@ extension RunDown.Segment {
             return ("transition", "A transition lasts 0 to \(DurationText(RunDown.longestChange)).")
         }
         if let fault = faultOfChange { return ("transition", fault) }
-        if case .source(let name) = audio, !known.contains(name) {
-            return ("audio", "There is no source \(name). There are follow, mix, \(known.joined(separator: ", ")).")
+        let heard = known + unseen
+        if case .source(let name) = audio, !heard.contains(name) {
+            return ("audio", "There is no source \(name). There are follow, mix, \(heard.joined(separator: ", ")).")
         }
         return nil
     }
@@ -177,13 +181,14 @@ extension RunDown.Segment {
         return nil
     }
 
-    private func faultOfViews(_ known: [String]) -> String? {
+    private func faultOfViews(_ known: [String], unseen: [String]) -> String? {
         guard (1...RunDown.mostViews).contains(views.count) else {
             return "There are 1 to \(RunDown.mostViews) of them."
         }
         for view in views {
             do throws(SceneLayout.Fault) { try view.layout.check() } catch { return error.description }
             if let unknown = view.layout.sources.first(where: { !known.contains($0) }) {
+                if unseen.contains(unknown) { return "The source \(unknown) has no video." }
                 return "There is no source \(unknown). There are \(known.joined(separator: ", "))."
             }
         }

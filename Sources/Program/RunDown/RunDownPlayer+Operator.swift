@@ -48,7 +48,7 @@ extension RunDownPlayer {
     package mutating func hold(at frame: FrameIndex) throws(Refusal) {
         guard state == .running else { throw .notRunning }
         (state, holdsNext) = (.held, false)
-        held = place.map { Held(place: $0, frame: frame) }
+        held = place.map { Held(place: $0, frame: frame) } ?? heldAgain()
     }
 
     /// Something else comes on air at `frame`, by a transition of `fade` frames. What comes with that frame and later is not
@@ -66,7 +66,7 @@ extension RunDownPlayer {
         aired = nil
         if state == .running {
             // What was due before is on air already.
-            held = place.map { Held(place: $0, frame: frame) }
+            held = place.map { Held(place: $0, frame: frame) } ?? heldAgain()
             (state, holdsNext) = (.held, false)
         }
         guard state == .held, let kept = held, !kept.isCutAway else { return }
@@ -79,6 +79,18 @@ extension RunDownPlayer {
             let again = prepare(RunDown.Clip(path, start: clip.start + rate.timeBase.duration(seen)))
             held?.again = again
         }
+    }
+
+    /// Where it was held before, if it was to go on there and the file is still being opened: that begins unseen now, and
+    /// another waits for being resumed.
+    private mutating func heldAgain() -> Held? {
+        guard let upcoming, let (place, frame) = upcoming.resumed else { return nil }
+        let path = runDown.segments[place.segment].clip?.path
+        var again: ClipID?
+        if let path, let start = upcoming.clip.flatMap({ clips[$0]?.start }) {
+            again = prepare(RunDown.Clip(path, start: start))
+        }
+        return Held(place: place, frame: frame, isCutAway: true, again: again)
     }
 
     /// Makes what follows `place` ready, unless the time is still there and it is.

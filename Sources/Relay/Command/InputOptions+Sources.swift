@@ -48,7 +48,7 @@ extension InputOptions {
                     name: source.name ?? "input-\(index + 1)", input: source.location, backups: source.backups,
                     selection: selection, whenOff: source.whenOff ?? .keep, audio: source.audio))
         }
-        let names = configuration.sources.map(\.name) + (audioInput == nil ? [] : ["audio"])
+        let names = configuration.sources.map(\.name) + unseenSources
         if let twice = names.first(where: { name in names.count { $0 == name } > 1 }) {
             throw ValidationError("Two sources have the name \(twice): give each its own by #name=.")
         }
@@ -72,6 +72,9 @@ extension InputOptions {
         try applyRunDown(to: &configuration)
     }
 
+    /// Sources that are heard alone: what `--audio-input` is called.
+    private var unseenSources: [String] { audioInput == nil ? [] : ["audio"] }
+
     private func applyOverlays(to configuration: inout ChannelConfiguration) throws {
         configuration.overlays = try overlay.map { (text) throws in try OverlaySpecification(text) }
         configuration.stingers = try stinger.map { (text) throws in try StingerSpecification(text) }
@@ -89,7 +92,7 @@ extension InputOptions {
     private func applyRunDown(to configuration: inout ChannelConfiguration) throws {
         guard let runDown else { return }
         let known = RunDownReader.Known(
-            sources: configuration.sources.map(\.name), scenes: configuration.scenes,
+            sources: configuration.sources.map(\.name), unseen: unseenSources, scenes: configuration.scenes,
             overlays: configuration.overlays.map(\.name), stingers: configuration.stingers.map(\.name))
         do {
             let found = try RunDownReader.read(at: runDown, known: known)

@@ -32,12 +32,27 @@ final class ChannelControl: ControlledChannel {
         var changes = Changes()
         /// What the configuration says of the recording.
         var recording: ChannelConfiguration.Recording?
-        /// What was recorded, and of each source; made when it is first asked for.
+        /// What was recorded; nil if no directory for it is known.
         var archive: ChannelArchive?
+        /// What was recorded there of each source, also of one that is recorded no more.
         var sources: [String: ChannelArchive] = [:]
-        /// The clips of that.
+        /// The clips of what was recorded; made when they are first asked for.
         var clips: ClipBook?
         var marks = MarkLimit()
+
+        /// The configuration says this of the recording of the channel `name`.
+        mutating func configure(_ recording: ChannelConfiguration.Recording?, of name: String) {
+            // Clips that are being exported, and what was just noted of them, belong to the place, as the files do.
+            if recording?.directory != self.recording?.directory || recording?.template != self.recording?.template {
+                (archive, sources, clips) = (nil, [:], nil)
+            }
+            self.recording = recording
+            guard let recording else { return }
+            archive = archive ?? ChannelArchive(recording, channel: name)
+            for source in recording.sources where sources[source] == nil {
+                sources[source] = ChannelArchive(recording, channel: name, source: source)
+            }
+        }
     }
 
     let name: String
@@ -46,7 +61,9 @@ final class ChannelControl: ControlledChannel {
     /// The control of a channel that is not open yet, and records as `recording` says.
     init(name: String, recording: ChannelConfiguration.Recording?) {
         self.name = name
-        state = Mutex(State(recording: recording))
+        var state = State()
+        state.configure(recording, of: name)
+        self.state = Mutex(state)
     }
 
     // MARK: The channel's life
@@ -91,14 +108,12 @@ final class ChannelControl: ControlledChannel {
         if stage == .over { clips?.writer.flush() }
     }
 
-    /// The configuration says something else of the recording, which an operator's word before does not outlive.
-    func changed(recording: ChannelConfiguration.Recording?) {
+    /// The configuration is another one, and says this of the recording. If that `isChanged`, an operator's word before does
+    /// not outlive it; what only follows from the inputs, such as which sources there are to record, is no change of it.
+    func configure(recording: ChannelConfiguration.Recording?, isChanged: Bool) {
         state.withLock { state in
-            let old = state.recording
-            // Clips that are being exported, and what was just noted of them, belong to the place.
-            if recording?.directory != old?.directory || recording?.template != old?.template { state.clips = nil }
-            (state.recording, state.changes.isRecording) = (recording, nil)
-            (state.archive, state.sources) = (nil, [:])
+            state.configure(recording, of: name)
+            if isChanged { state.changes.isRecording = nil }
         }
     }
 
@@ -124,6 +139,7 @@ final class ChannelControl: ControlledChannel {
         guard let channel else { return report }
         let status = channel.status
         report.hasScenes = channel.director != nil
+        report.heardLevels = channel.director?.heardLevels ?? [:]
         report.runDown = channel.director?.runDownStatus(withSegments: false)
         report.startedAt = startedAt
         report.tracks = channel.stream.description
@@ -164,26 +180,12 @@ final class ChannelControl: ControlledChannel {
     }
 
     /// What was recorded; nil if no directory for it is known.
-    var recordings: ChannelArchive? {
-        state.withLock { state in
-            if state.archive == nil {
-                state.archive = state.recording.map { ChannelArchive($0, channel: name) }
-            }
-            return state.archive
-        }
-    }
+    var recordings: ChannelArchive? { state.withLock { $0.archive } }
 
     func archive(ofSource source: String) -> (any ControlledArchive)? { recordings(ofSource: source) }
 
-    /// What was recorded of a source; nil if it is not recorded.
-    func recordings(ofSource source: String) -> ChannelArchive? {
-        state.withLock { state in
-            guard let recording = state.recording, recording.sources.contains(source) else { return nil }
-            let archive = state.sources[source] ?? ChannelArchive(recording, channel: name, source: source)
-            state.sources[source] = archive
-            return archive
-        }
-    }
+    /// What was recorded of a source; nil if it is not recorded, and was not in the same place since the process began.
+    func recordings(ofSource source: String) -> ChannelArchive? { state.withLock { $0.sources[source] } }
 
     func program() throws(ControlFailure) -> any ControlledProgram {
         guard let director = try open().director else {

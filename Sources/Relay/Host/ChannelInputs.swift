@@ -2,6 +2,7 @@
 
 internal import Control
 internal import Ingest
+internal import LibAV
 internal import Logging
 internal import Media
 internal import Program
@@ -42,7 +43,9 @@ struct ChannelInputs: ProgramInputs {
                 pacing: Self.pacing(audio.description), frameRate: format.frameRate, audio: .program,
                 leads: configuration.audioInput?.isReference == true, clock: clock)
         } else {
-            audioFeed = video.source.description.hasAudio ? videoFeed : nil
+            // Whoever publishes later may have audio that the first one lacks.
+            let mayHaveAudio = video.source.description.hasAudio || configuration.input.rtmpListenAddress != nil
+            audioFeed = mayHaveAudio ? videoFeed : nil
         }
         stage = Stage(Scene(video: .feed(videoFeed), audio: audioFeed))
         sources = [video.source] + (audio.map { [$0] } ?? [])
@@ -111,7 +114,8 @@ struct ChannelInputs: ProgramInputs {
     }
 
     /// The input's own shape, but for what the flags say. A program of a given size has square pixels. What the input
-    /// leaves unspecified of its color is that of the program's size.
+    /// leaves unspecified of its color is that of the program's size. A program of several sources is of standard dynamic
+    /// range, which each of them can be made.
     static func shape(_ native: VideoFormat, _ configuration: ChannelConfiguration) -> VideoFormat {
         var format = native
         if let size = configuration.size, size != FrameSize(width: native.width, height: native.height) {
@@ -120,7 +124,9 @@ struct ChannelInputs: ProgramInputs {
             format.sampleAspectRatio = .square
         }
         if let frameRate = configuration.frameRate { format.frameRate = frameRate }
-        format.color = native.color.resolved(width: format.width, height: format.height)
+        let isOfSeveral = configuration.sources.count > 1 || configuration.runDownDirectory != nil
+        let color = isOfSeveral && native.color.isHDR ? .unspecified : native.color
+        format.color = color.resolved(width: format.width, height: format.height)
         return format
     }
 

@@ -200,7 +200,8 @@ extension ChannelRun {
         let (plan, names) = state.withLock { ($0.plan, $0.names) }
         let wanted = Set(next.outputs)
         for (output, name) in names where !wanted.contains(output) { control.forget(output: name) }
-        if next.recording != plan.recording { control.changed(recording: next.configuration.recording) }
+        // Which sources there are to record is a matter of the inputs, too.
+        control.configure(recording: next.configuration.recording, isChanged: next.recording != plan.recording)
         return control
     }
 
@@ -247,7 +248,7 @@ extension ChannelRun {
     }
 
     private func changeRecording(of channel: Channel, to next: ConfiguredChannel) {
-        defer { control.changed(recording: next.configuration.recording) }
+        defer { control.configure(recording: next.configuration.recording, isChanged: true) }
         do {
             channel.stopClips()
             if let recording = next.configuration.recording, recording.isForClips {

@@ -85,6 +85,13 @@ struct SeparateAudio {
         let own = Stage()
         own.show(Scene(layers: [], audio: [.feed(feed)]))
         stage.add(own)
-        return Director.Source(name: "audio", stage: own, hasVideo: false) { nil }
+        let name = "audio"
+        return Director.Source(name: name, stage: own, hasVideo: false) { isComing ? name : nil }
+    }
+
+    /// Whether audio comes now.
+    private var isComing: Bool {
+        let status = status
+        return status.state == .running && !status.silentTracks.contains(.audio)
     }
 }

@@ -12,7 +12,7 @@ extension Director {
             let (now, before) = onAir(&state)
             return (now, before, state.preview, state.transition, state.changes.filter { $0.frame > next })
         }
-        let seen = change.scene.layout.sources + (before?.scene.layout.sources ?? [])
+        let seen = ([change] + before).flatMap(\.scene.layout.sources)
         var report = ProgramReport(
             frame: next.number, scene: change.scene.layout, preview: preview.layout, transition: transition,
             audioFrom: audio.text,
@@ -25,7 +25,7 @@ extension Director {
             ProgramReport.Change(frame: change.frame.number, scene: change.scene.layout, sceneName: change.scene.name)
         }
         report.runDown = runDownStatus(withSegments: false)
-        if before != nil { report.progress = Double(max(0, next - change.frame)) / Double(change.frames) }
+        if !before.isEmpty { report.progress = Double(max(0, next - change.frame)) / Double(change.frames) }
         return report
     }
 
@@ -33,16 +33,21 @@ extension Director {
     var seen: [String] {
         state.withLock { state in
             let (now, before) = onAir(&state)
-            return now.scene.layout.sources + (before?.scene.layout.sources ?? [])
+            return ([now] + before).flatMap(\.scene.layout.sources)
         }
+    }
+
+    /// The peaks of the sources that are heard and never seen, in dBFS, by their names.
+    var heardLevels: [String: [Double]] {
+        Dictionary(sources.filter { !$0.hasVideo }.map { ($0.name, $0.stage.meter.levels) }) { first, _ in first }
     }
 
     private func report(of source: Source, seen: [String], preview: [String]) -> ProgramReport.Source {
         let settings = source.stage.fader.settings
         var report = ProgramReport.Source(
-            name: source.name, input: source.input(), isOnAir: seen.contains(source.name),
-            isInPreview: preview.contains(source.name), gain: settings.gain, isMuted: settings.isMuted,
-            audioOffset: settings.offset, levels: source.stage.meter.levels)
+            name: source.name, hasVideo: source.hasVideo, input: source.input(),
+            isOnAir: seen.contains(source.name), isInPreview: preview.contains(source.name), gain: settings.gain,
+            isMuted: settings.isMuted, audioOffset: settings.offset, levels: source.stage.meter.levels)
         report.whenOff = source.file?.whenOff.rawValue
         report.problem = source.problem()
         let delivered = source.delivered?()
@@ -88,14 +93,26 @@ extension Director {
     func isWanted(_ name: String, orHeard: Bool) -> Bool {
         if orHeard, audio == .mix || audio == .source(name) { return true }
         return state.withLock { state in
-            let (now, before) = onAir(&state)
-            let coming = state.changes.filter { $0.frame > now.frame }
-            let changes = [now] + [before].compactMap(\.self) + coming
+            let changes = wanted(&state)
             // What a run-down put on air is heard as it said, also when it is over.
             if orHeard, changes.contains(where: { $0.audio == "mix" || $0.audio == name }) { return true }
             let layouts = changes.map(\.scene.layout) + [state.preview.layout]
             return layouts.contains { $0.sources.contains(name) } || state.desk?.shows(name, orPlays: orHeard) == true
         }
+    }
+
+    /// Whether the slate is on air, about to be, or in the preview.
+    var isSlateWanted: Bool {
+        state.withLock { state in
+            let layouts = wanted(&state).map(\.scene.layout) + [state.preview.layout]
+            return layouts.contains { $0.sources.isEmpty }
+        }
+    }
+
+    /// What is on air, what a transition under way comes from, and what waits for its frame.
+    private func wanted(_ state: inout State) -> [Change] {
+        let (now, before) = onAir(&state)
+        return [now] + before + state.changes.filter { $0.frame > now.frame }
     }
 }
 

@@ -49,7 +49,7 @@ extension Director {
             playing.logger.warning("a segment of the run-down is left out", metadata: ["segment": "\(text)"])
         }
         // A show of files alone ends as a file does.
-        if isOver, sources.isEmpty || playing.isRendered { stage.finish() }
+        if isOver, playing.isRendered || !sources.contains(where: \.hasVideo) { stage.finish() }
     }
 
     /// Waits until each file that is being opened has its first frames, or cannot be opened.
@@ -133,8 +133,8 @@ extension Director {
 
     func loadRunDown(_ text: String) throws(ControlFailure) {
         let known = RunDownReader.Known(
-            sources: sources.map(\.name), scenes: scenes, overlays: overlays.all.map(\.name),
-            stingers: stingers.map(\.name))
+            sources: sources.filter(\.hasVideo).map(\.name), unseen: sources.filter { !$0.hasVideo }.map(\.name),
+            scenes: scenes, overlays: overlays.all.map(\.name), stingers: stingers.map(\.name))
         let files = RunDownFiles(directory: playing.directory ?? "/var/empty", isConfined: true)
         let runDown: RunDown
         do throws(ConfigurationFailure) {
@@ -217,14 +217,7 @@ extension Director {
     }
 
     /// What there is to know of the run-down for the next time that the channel is opened.
-    var runDownMemory: RunDownMemory? {
-        state.withLock { state in
-            guard let player = state.desk?.player else { return nil }
-            return RunDownMemory(
-                runDown: player.runDown, configured: state.configured, segment: player.currentSegment,
-                isHeld: player.hold.isHeld, isCutAway: player.hold.isCutAway)
-        }
-    }
+    var runDownMemory: RunDownMemory? { state.withLock { $0.runDownMemory } }
 
     /// Loads the run-down again that was there, and goes on with its segment, or holds it; another that the configuration
     /// names by now comes before it. Returns whether a run-down says what is on air.
@@ -250,24 +243,36 @@ extension Director {
 
     /// Whether all that a run-down names is there.
     private func canShow(_ runDown: RunDown) -> Bool {
-        let (sources, overlays) = (sources.map(\.name), overlays.all.map(\.name))
+        let (seen, unseen) = (sources.filter(\.hasVideo).map(\.name), sources.filter { !$0.hasVideo }.map(\.name))
+        let overlays = overlays.all.map(\.name)
         return runDown.segments.allSatisfy { segment in
             let shown = segment.views.flatMap { $0.layout.overlays ?? [] }
             let stinger = segment.change.stinger
-            return segment.fault(sources: sources) == nil && shown.allSatisfy(overlays.contains)
+            return segment.fault(sources: seen, unseen: unseen) == nil && shown.allSatisfy(overlays.contains)
                 && (stinger == nil || stingers.contains { $0.name == stinger })
         }
     }
 
-    /// Lets go of all files.
+    /// Lets go of all files. What the run-down was at is remembered.
     func endRunDown() {
         let clips = state.withLock { state in
             defer { state.desk = nil }
+            state.endedRunDown = state.runDownMemory
             state.desk?.lengths?.stop()
             state.runDownFailure = state.desk?.player.failure ?? state.runDownFailure
             return state.desk.map { $0.former + $0.clips.values } ?? []
         }
         for clip in clips { clip.stop() }
+    }
+}
+
+extension Director.State {
+    /// What there is to know of the run-down that is loaded, or was when its files were let go.
+    fileprivate var runDownMemory: RunDownMemory? {
+        guard let player = desk?.player else { return endedRunDown }
+        return RunDownMemory(
+            runDown: player.runDown, configured: configured, segment: player.currentSegment,
+            isHeld: player.hold.isHeld, isCutAway: player.hold.isCutAway)
     }
 }
 

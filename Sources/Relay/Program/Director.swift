@@ -75,6 +75,8 @@ final class Director: Sendable {
         var desk: RunDownDesk?
         /// Why a segment of the one that has ended was not as it should be.
         var runDownFailure: String?
+        /// What the one was at whose files were let go.
+        var endedRunDown: RunDownMemory?
         var configured: RunDown?
         var told: Told?
     }
@@ -83,11 +85,13 @@ final class Director: Sendable {
     private static let farthest = 3600.0
     /// How many may wait for their frames.
     private static let mostChanges = 64
+    /// How many transitions that were interrupted one after the other may still be on the screen.
+    private static let mostInterrupted = 8
 
     let stage: Stage
     let sources: [Source]
     let audio: AudioChoice
-    private let slate: VideoFrame
+    let slate: SlateScene
     let format: VideoFormat
     let scenes: [(name: String, layout: SceneLayout)]
     let overlays: OverlayDesk
@@ -97,28 +101,31 @@ final class Director: Sendable {
     let playing: RunDownPlaying
     let state: Mutex<State>
 
-    /// A director of `stage`, which shows the first of `sources` from now on, or the slate where there is none. Each of
-    /// `scenes` is right.
+    /// A director of `stage`, which shows the first of `sources` that can be seen from now on, or the slate where there is
+    /// none. Each of `scenes` is right.
     init(
-        _ stage: Stage, sources: [Source], audio: AudioChoice, slate: VideoFrame, format: VideoFormat,
+        _ stage: Stage, sources: [Source], audio: AudioChoice, slate: SlateScene, format: VideoFormat,
         scenes: [(name: String, layout: SceneLayout)], overlays: OverlayDesk, stingers: [StingerReel],
         recordings: RecordingSlot, playing: RunDownPlaying
     ) {
         (self.overlays, self.stingers) = (overlays, stingers)
         (self.stage, self.sources, self.audio, self.slate) = (stage, sources, audio, slate)
         (self.format, self.scenes, self.recordings, self.playing) = (format, scenes, recordings, playing)
+        let seen = sources.filter(\.hasVideo)
         let single = { (index: Int) in
-            Named(layout: sources.isEmpty ? SceneLayout(.slate, []) : SceneLayout(.single, [sources[index].name]))
+            Named(layout: seen.isEmpty ? SceneLayout(.slate, []) : SceneLayout(.single, [seen[index].name]))
         }
-        let (first, second) = (single(0), single(max(0, min(1, sources.count - 1))))
+        let (first, second) = (single(0), single(max(0, min(1, seen.count - 1))))
         state = Mutex(
             State(
                 changes: [Change(frame: 0, frames: 0, scene: first, kind: "cut")], preview: second))
         for overlay in overlays.all { stage.add(overlay) }
         stage.show(scene(of: first.layout))
         stage.beforeEachFrame { [weak self] frame in
-            self?.play(frame)
-            self?.tellRecording(frame)
+            guard let self else { return }
+            play(frame)
+            slate.refresh(isWanted: isSlateWanted, at: Timestamp(nanoseconds: playing.clock.now))
+            tellRecording(frame)
         }
     }
 
@@ -146,7 +153,7 @@ final class Director: Sendable {
             case .source(let name): [named(name)].compactMap(\.self)
             }
         return Scene(
-            layers: layers.isEmpty ? [Scene.Layer(.still(slate))] : layers, audio: heard.map { .source($0) },
+            layers: layers.isEmpty ? [Scene.Layer(slate.video)] : layers, audio: heard.map { .source($0) },
             overlays: overlays.named(layout.overlays ?? []))
     }
 
@@ -230,7 +237,9 @@ extension Director: ControlledProgram {
     }
 
     func snapshot(of name: String, width: Int) throws(ControlFailure) -> [UInt8] {
-        guard let frame = try source(name, otherwise: .notFound).stage.thumbnail(width: width) else {
+        let source = try source(name, otherwise: .notFound)
+        guard source.hasVideo else { throw ControlFailure(.conflict, "The source \(name) has no video.") }
+        guard let frame = source.stage.thumbnail(width: width) else {
             throw ControlFailure(.conflict, "The source \(name) shows nothing yet.")
         }
         do throws(AVFailure) {
@@ -297,14 +306,19 @@ extension Director: ControlledProgram {
         }
     }
 
-    /// What is on air, and what was before if a transition from it is under way. Forgets what was before that.
-    func onAir(_ state: inout State) -> (now: Change, before: Change?) {
+    /// What is on air, and what was before if a transition from it is under way: several where one interrupted another,
+    /// which then goes on from what was on the screen. Forgets what was before that.
+    func onAir(_ state: inout State) -> (now: Change, before: [Change]) {
         let next = stage.nextFrame
         let current = state.changes.lastIndex { $0.frame <= next } ?? 0
-        state.changes.removeFirst(max(0, current - 1))
-        let index = min(current, 1)
-        let now = state.changes[index]
-        return (now, index > 0 && next - now.frame < now.frames ? state.changes[0] : nil)
+        let least = max(0, current - Self.mostInterrupted)
+        var (first, end) = (current, next)
+        while first > least, case let change = state.changes[first], end - change.frame < change.frames {
+            (first, end) = (first - 1, change.frame)
+        }
+        let (now, before) = (state.changes[current], Array(state.changes[first..<current]))
+        state.changes.removeFirst(first)
+        return (now, before)
     }
 }
 

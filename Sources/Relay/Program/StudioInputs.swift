@@ -17,6 +17,7 @@ final class StudioInputs: ProgramInputs {
     private let names: [String]
     private let audio: SeparateAudio?
     private let stingers: [StingerReel]
+    private let slate: SlateScene
 
     /// How long the program's beginning waits for the file of a run-down's first segment.
     private static let patience = Duration.seconds(10)
@@ -55,6 +56,11 @@ final class StudioInputs: ProgramInputs {
             }
             overlays = try OverlayDesk(configuration.overlays, format: format)
             stingers = try StingerReel.all(configuration.stingers, format: format, logger: logger)
+            let slateStage = Stage()
+            let shown = try Slate(
+                configuration.slate ?? .bars, channel: configuration.name, format: format, stage: slateStage,
+                clock: clock, logger: logger)
+            slate = SlateScene(shown, on: slateStage, in: stage)
         } catch {
             for source in sources { source.stop() }
             audio?.stop()
@@ -76,8 +82,8 @@ final class StudioInputs: ProgramInputs {
         if let audio { heard.append(audio.source(on: stage)) }
         let director = Director(
             stage, sources: heard, audio: configuration.audioChoice,
-            slate: SlatePattern.frame(format, lines: ["NO SIGNAL", configuration.name]), format: format,
-            scenes: configuration.scenes, overlays: overlays, stingers: stingers, recordings: recordings,
+            slate: slate, format: format, scenes: configuration.scenes, overlays: overlays, stingers: stingers,
+            recordings: recordings,
             playing: RunDownPlaying(directory: configuration.runDownDirectory, clock: clock, logger: logger))
         self.director = director
         for (source, inputs) in zip(configuration.sources, sources) {
@@ -123,6 +129,7 @@ final class StudioInputs: ProgramInputs {
     func stop() {
         director?.endRunDown()
         for stinger in stingers { stinger.stop() }
+        slate.stop()
         for source in sources { source.stop() }
         audio?.stop()
     }

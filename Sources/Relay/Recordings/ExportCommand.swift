@@ -22,11 +22,10 @@ struct RecordingsExportCommand: BlockingCommand {
             Where nothing was recorded, the last frame stays and there is no audio, so that all times are right.
 
             Files that do not go with each other (other settings of the encoder, another size, frame rate or audio) and MPEG-TS \
-            are stitched, as relay stitch does: what differs from the first is coded again, and where nothing was recorded \
-            the next frame follows at once. It says so.
+            are stitched, as relay stitch does: what differs from the first is coded again. It says so.
 
             --from and --to may be given several times. Each range becomes a clip of its own, clip-1.mp4, clip-2.mp4 and so on; \
-            with --join one file is made of all.
+            with --join one file is made of all, in which the next frame follows at once where nothing was recorded.
 
             --scene takes what the catalogue says of several sources: from where a scene, or any scene with a source of \
             that name, begins to come on air to where another one does. Several such times are several ranges. With --channel \
@@ -179,7 +178,7 @@ extension RecordingsExportCommand {
         var clips: [StitchClip] = []
         var end: Int64?
         for selection in selections {
-            var pieces = selection.pieces(behind: end)
+            var pieces = join ? selection.joinedPieces(behind: end) : selection.pieces
             if !clips.isEmpty, !pieces.isEmpty { pieces[0].transition = transition }
             clips += pieces
             end = selection.range.upperBound
@@ -195,7 +194,8 @@ extension RecordingsExportCommand {
                 progress: { bar.show("exporting", done: Int64($0), of: Int64($1)) },
                 isCancelled: { signals.first != nil })
             bar.clear()
-            for note in selections.flatMap(\.notes) + job.notes { Terminal.put("note: \(note)\n") }
+            let notes = selections.flatMap { join ? $0.joinedNotes : $0.notes }
+            for note in notes + job.notes { Terminal.put("note: \(note)\n") }
             Terminal.put(options.json ? try RecordingsListing.json(report) : report.text, to: STDOUT_FILENO)
             return .done
         } catch let failure as FileFailure {

@@ -14,6 +14,18 @@ struct ExportSelection {
         let end: Int64?
         /// How long a frame lasts, in nanoseconds.
         let frameDuration: Int64
+        /// The run of its recorder, and where it lies in that run's program, in nanoseconds; nil where nobody says it.
+        let run: String?
+        let programStart: Int64?
+
+        /// How much later than `before` it began: files of one run are as far apart as their program times say, those of two as
+        /// far as the wall clock says.
+        func distance(from before: Span) -> Duration {
+            guard let run, run == before.run, let programStart, let other = before.programStart else {
+                return .milliseconds(start - before.start)
+            }
+            return .nanoseconds(programStart - other)
+        }
     }
 
     /// The files that meet the range, of one channel, in the order of time.
@@ -52,13 +64,10 @@ struct ExportSelection {
         }.map {
             Span(
                 path: "\(directory)/\($0.name)", name: $0.name, start: $0.start, end: $0.end,
-                frameDuration: $0.frameDuration)
+                frameDuration: $0.frameDuration, run: $0.run, programStart: $0.programStart)
         }
         if includesOpen {
-            let last = open.map {
-                Span(path: "\(directory)/\($0.name)", name: $0.name, start: $0.start, end: nil, frameDuration: 0)
-            }
-            spans = closed + (last.map { [$0] } ?? [])
+            spans = closed + (open.map { [$0] } ?? [])
             (beingWritten, self.range) = (nil, range)
             return
         }
@@ -75,11 +84,20 @@ struct ExportSelection {
     var hasStreams: Bool { spans.contains { $0.name.hasSuffix(RecordFormat.ts.fileExtension) } }
 
     /// What of which file is in the range, for stitching, with the frames that were on air at its ends. Files that follow
-    /// each other are taken whole at their joins, so that no frame is lost there or comes twice.
-    var pieces: [StitchClip] { pieces(behind: nil) }
+    /// each other are taken whole at their joins, so that no frame is lost there or comes twice. Behind a hole a file begins
+    /// when it was on air.
+    var pieces: [StitchClip] {
+        let airtimes = zip(spans, spans.dropFirst()).reduce(into: [Duration.zero]) { times, spans in
+            times.append((times.last ?? .zero) + spans.1.distance(from: spans.0))
+        }
+        return pieces(behind: nil, airtimes: airtimes)
+    }
 
-    /// The same behind a range that ended at `end`, milliseconds since 1970: a frame that both ranges share was shown there.
-    func pieces(behind end: Int64?) -> [StitchClip] {
+    /// The same for one file of several ranges, in which each file follows the one before at once, behind a range that ended at
+    /// `end`, milliseconds since 1970: a frame that both ranges share was shown there.
+    func joinedPieces(behind end: Int64?) -> [StitchClip] { pieces(behind: end, airtimes: nil) }
+
+    private func pieces(behind end: Int64?, airtimes: [Duration]?) -> [StitchClip] {
         var begin = range.lowerBound
         var follows = false
         if let end, begin >= end, (begin - end) * 1_000_000 < max(1, spans.first?.frameDuration ?? 0) {
@@ -94,16 +112,22 @@ struct ExportSelection {
             if end != span.end { piece.to = .milliseconds(end - span.start) }
             (piece.coversEnds, piece.takesBegun) = follows && index == 0 ? (false, true) : (true, false)
             piece.mayBeEmpty = spans.count > 1
+            piece.airtime = airtimes?[index]
             return piece
         }
     }
 
-    /// What a reader of the stitched file should know.
-    var notes: [String] {
+    /// What a reader of the file of ``pieces`` should know.
+    var notes: [String] { notes(ofHole: "the frame before it stays, without audio") }
+
+    /// The same of ``joinedPieces(behind:)``.
+    var joinedNotes: [String] { notes(ofHole: "it is left out") }
+
+    private func notes(ofHole fate: String) -> [String] {
         let holes = zip(spans, spans.dropFirst()).compactMap { one, next -> String? in
             guard let end = one.end, (next.start - end) * 1_000_000 > one.frameDuration else { return nil }
             let (from, to) = (UTCTime(milliseconds: end), UTCTime(milliseconds: next.start))
-            return "nothing was recorded from \(from.extended) to \(to.extended); it is left out"
+            return "nothing was recorded from \(from.extended) to \(to.extended); \(fate)"
         }
         return holes + (beingWritten.map { ["what is being written now, \($0), is not in it"] } ?? [])
     }
@@ -119,9 +143,7 @@ struct ExportSelection {
 
     /// The file of `channel` that is being written and begins within `range` or before it; nil if there is none, or
     /// nothing in it yet.
-    private static func open(
-        in directory: String, _ channel: String?, _ range: Range<Int64>
-    ) -> (name: String, start: Int64)? {
+    private static func open(in directory: String, _ channel: String?, _ range: Range<Int64>) -> Span? {
         guard let directory = try? RecordDirectory.existing(directory), let files = try? directory.recordings() else {
             return nil
         }
@@ -129,7 +151,9 @@ struct ExportSelection {
             guard let facts = try? SegmentReader.read("\(directory.path)/\(name)"),
                 facts.start.milliseconds < range.upperBound, channel == nil || facts.channel == channel
             else { continue }
-            return (name, facts.start.milliseconds)
+            return Span(
+                path: "\(directory.path)/\(name)", name: name, start: facts.start.milliseconds, end: nil,
+                frameDuration: 0, run: facts.position?.run, programStart: facts.position?.programStart)
         }
         return nil
     }

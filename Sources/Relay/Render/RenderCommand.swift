@@ -6,6 +6,7 @@ internal import Glibc
 internal import Ingest
 internal import Logging
 internal import Media
+internal import Program
 
 /// `relay render`: makes a file of a run-down, as fast as it goes.
 struct RenderCommand: BlockingCommand {
@@ -72,6 +73,7 @@ struct RenderCommand: BlockingCommand {
         var configuration = try channelConfiguration()
         let bar = ProgressBar()
         do {
+            try RenderOutput.check(output, of: configuration, in: show, replaces: force)
             let length = try RenderLength(configuration)
             // Before there is something to clean up.
             let signals = HeldSignals()
@@ -110,11 +112,25 @@ struct RenderCommand: BlockingCommand {
         }
         for (index, input) in inputs.enumerated() { configuration.sources[index].lead = input.lead }
         guard configuration.runDown != nil else { throw ValidationError("\(show) is a directory: name a run-down.") }
+        configuration.runDown?.letFilesStand()
         for source in configuration.sources {
             if source.input.isLiveByNature == true || !source.backups.isEmpty {
                 throw ValidationError("--input \(source.name): a show is rendered from files, without backups.")
             }
+            guard source.whenOff == .keep, source.selection == SourceSelector.Options() else {
+                throw ValidationError(
+                    "--input \(source.name): when-off=, standby=, timeout= and return= are for what is on air: in a show "
+                        + "each input plays on, and is waited for. Leave them out.")
+            }
         }
         return configuration
+    }
+}
+
+extension RunDown {
+    /// Lets the last frame of a file stand, too, where a segment that lasts for a time of its own begins behind the file's
+    /// end: what was on air is told so of a file that was over.
+    fileprivate mutating func letFilesStand() {
+        for index in segments.indices where segments[index].length != .end { segments[index].clip?.stands = true }
     }
 }

@@ -26,14 +26,12 @@ final class RenderJob {
     private let directory: RenderDirectory
     private let clock = SystemClock()
 
-    /// Opens what `configuration` names, which is recorded as long as `length` says. Blocks. Throws ``RelayFailure``.
+    /// Opens what `configuration` names, which is recorded as long as `length` says. ``RenderOutput`` has nothing against
+    /// `output`. Blocks. Throws ``RelayFailure``.
     init(
         _ configuration: inout ChannelConfiguration, length: RenderLength, output: String, replaces: Bool
     ) throws(RelayFailure) {
         (self.length, self.output, self.replaces) = (length, output, replaces)
-        if !replaces, access(output, F_OK) == 0 {
-            throw RelayFailure(.cannotRecord, "\(output) exists; name another file, or replace it with --force.")
-        }
         let url = URL(fileURLWithPath: output)
         let place = url.deletingLastPathComponent().path
         guard access(place, W_OK) == 0 else {
@@ -69,7 +67,7 @@ final class RenderJob {
             if isCancelled(), !wasCancelled {
                 wasCancelled = true
                 channel.end()
-            } else if fault != nil {
+            } else if fault != nil || channel.status.recorder?.isInterrupted == true {
                 // Nothing that follows would be kept.
                 channel.end()
             }
@@ -87,12 +85,18 @@ final class RenderJob {
     /// Why a segment is not as it should be.
     private var fault: String? { channel.director?.runDownFailure }
 
+    /// Throws unless all of the show is recorded, as it should be.
     private func check(_ status: ExitStatus) throws(RelayFailure) {
         if let failure = fault {
             throw RelayFailure(.inputUnreadable, "A segment could not be shown, and nothing was made: \(failure)")
         }
+        let made = channel.status
+        let recorder = made.recorder ?? RecorderStatus()
+        if let lack = recorder.lack(of: made.program.frames), status == .done || recorder.isInterrupted {
+            throw RelayFailure(.cannotRecord, "\(output) could not be written as a whole, and was not made: \(lack).")
+        }
         guard status == .done else {
-            let reason = channel.status.sources.compactMap(\.lastError).first
+            let reason = made.sources.compactMap(\.lastError).first
             throw RelayFailure(status, "The show could not be rendered\(reason.map { ": \($0)" } ?? ".")")
         }
     }

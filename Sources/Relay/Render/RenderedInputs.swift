@@ -65,12 +65,15 @@ final class RenderedInputs: ProgramInputs {
             source.stage.show(Scene(video: .feed(feed), audio: opened.input.description.hasAudio ? feed : nil))
             return source
         }
-        for source in sources { stage.add(source.stage) }
+        for (source, said) in zip(sources, configuration.sources) {
+            source.stage.fader.begin(with: said.audio)
+            stage.add(source.stage)
+        }
         var heard = sources.map { source in Director.Source(name: source.name, stage: source.stage) { nil } }
         if let audio { heard.append(audio.source(on: stage)) }
         let director = Director(
             stage, sources: heard, audio: configuration.audioChoice,
-            slate: SlatePattern.frame(format, lines: ["NO SIGNAL", configuration.name]), format: format,
+            slate: SlateScene(SlatePattern.frame(format, lines: ["NO SIGNAL", configuration.name])), format: format,
             scenes: configuration.scenes, overlays: overlays,
             stingers: stingers, recordings: recordings,
             playing: RunDownPlaying(isRendered: true, clock: clock, logger: logger))

@@ -102,20 +102,70 @@ final class RunDownClip: Sendable {
     private func open() {
         do {
             let (source, _) = try Self.open(clip, opening: opening, logger: logger)
-            let feed = SourceFeed(pacing: pacing, frameRate: format.frameRate, audio: .program, clock: clock)
-            feed.park()
+            state.withLock { $0.source = source }
+            let feed = try play(source)
             stage.show(Scene(video: .feed(feed), audio: source.description.hasAudio ? feed : nil))
             let isStopped = state.withLock { state in
-                (state.source, state.feed) = (source, feed)
+                state.feed = feed
                 state.frames = source.description.duration.map {
                     format.frameRate.timeBase.ticks(max(.zero, $0 - clip.start))
                 }
                 return state.isStopped
             }
-            if isStopped { return stop() }
-            source.start(into: feed, video: format, audio: .program)
+            if isStopped { stop() }
         } catch {
             state.withLock { $0.failure = "\(error)" }
         }
+    }
+
+    /// Begins to read, and returns what has the frames. Blocks where the last one may have to stand, until it is known whether
+    /// it has to.
+    private func play(_ source: any MediaSource) throws -> SourceFeed {
+        let feed = parkedFeed()
+        source.start(into: feed, video: format, audio: .program)
+        guard clip.stands, clip.start > .zero, isOverAtOnce(feed),
+            var frame = try lastFrame(source.description.duration)
+        else { return feed }
+        feed.close()
+        (frame.pts, frame.captions) = (0, [])
+        let still = parkedFeed()
+        still.deliver(frame)
+        for track in [TrackKind.video, .audio] { still.end(track) }
+        return still
+    }
+
+    private func parkedFeed() -> SourceFeed {
+        let feed = SourceFeed(pacing: pacing, frameRate: format.frameRate, audio: .program, clock: clock)
+        feed.park()
+        return feed
+    }
+
+    /// Waits for its first frame, and returns whether it is over without one.
+    private func isOverAtOnce(_ feed: SourceFeed) -> Bool {
+        while feed.presentFrame == nil, !feed.isBarren { clock.sleep(until: clock.now + 1_000_000) }
+        return feed.isBarren
+    }
+
+    /// The last frame of the file, which is `length` long if it says so; nil where there is none. Blocks.
+    private func lastFrame(_ length: Duration?) throws -> VideoFrame? {
+        // It is near the end, but where audio goes on without frames.
+        var rest = Duration.seconds(1)
+        while true {
+            let start = max(.zero, (length ?? .zero) - rest)
+            let frame = try lastFrame(from: start)
+            if frame != nil || start == .zero { return frame }
+            rest = rest * 10
+        }
+    }
+
+    private func lastFrame(from start: Duration) throws -> VideoFrame? {
+        let another = SourceOpening(logger: logger)
+        opening.whenCancelled { another.cancel() }
+        let (source, _) = try Self.open(RunDown.Clip(clip.path, start: start), opening: another, logger: logger)
+        defer { source.stop() }
+        let last = LastFrame()
+        source.start(into: last, video: format, audio: nil)
+        let frame = last.wait()
+        return source.status.state == .failed ? nil : frame
     }
 }

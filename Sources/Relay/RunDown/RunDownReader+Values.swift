@@ -47,8 +47,9 @@ extension RunDownReader {
         case "follow": return .follow
         case "mix": return .mix
         case let name?:
-            if known.sources.contains(name) || name == RunDown.clipName { return .source(name) }
-            wrong(node, key, name, known: ["follow", "mix"] + known.sources)
+            let heard = known.sources + known.unseen
+            if heard.contains(name) || name == RunDown.clipName { return .source(name) }
+            wrong(node, key, name, known: ["follow", "mix"] + heard)
             return nil
         }
     }
@@ -118,10 +119,18 @@ extension RunDownReader {
     mutating func readSource(_ node: ConfigurationNode, _ key: String) -> String? {
         guard let name = scalar(node, key) else { return nil }
         if known.sources.contains(name) { return name }
+        if noteUnseen(name, node, key) { return nil }
         let near = EditDistance.nearest(to: name, among: known.sources).map { "; is \($0) meant?" } ?? "."
         let text = "There is no source \(name)\(near) There are \(known.sources.joined(separator: ", "))."
         fault(node.mark, key, known.sources.isEmpty ? "The program has no sources but the files." : text)
         return nil
+    }
+
+    /// Notes that `name` is a source that nobody can see, if it is one, and returns whether it is.
+    private mutating func noteUnseen(_ name: String, _ node: ConfigurationNode, _ key: String) -> Bool {
+        guard known.unseen.contains(name) else { return false }
+        fault(node.mark, key, "The source \(name) has no video.")
+        return true
     }
 
     mutating func readFile(_ node: ConfigurationNode, _ key: String) -> String? {
@@ -156,6 +165,7 @@ extension RunDownReader {
         if known.sources.contains(name) || name == RunDown.clipName {
             return RunDown.View(SceneLayout(.single, [name]), name: name)
         }
+        if noteUnseen(name, node, key) { return nil }
         let near = EditDistance.nearest(to: name, among: known.names).map { "; is \($0) meant?" } ?? "."
         fault(node.mark, key, "There is no scene \(name)\(near) There are \(known.names.joined(separator: ", ")).")
         return nil

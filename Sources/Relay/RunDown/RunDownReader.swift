@@ -9,7 +9,10 @@ internal import Program
 struct RunDownReader: NodeReader {
     /// What a run-down may name.
     struct Known {
+        /// Sources that can be seen, and heard.
         let sources: [String]
+        /// Sources that can be heard alone.
+        var unseen: [String] = []
         let scenes: [(name: String, layout: SceneLayout)]
         var overlays: [String] = []
         var stingers: [String] = []
@@ -146,7 +149,7 @@ extension RunDownReader {
             let mark = said.marks["transition"] ?? node.mark
             segment.stingerPlace = "\(path):\(mark.line):\(mark.column): \(key).transition"
         }
-        guard let found = segment.fault(sources: known.sources) else { return segment }
+        guard let found = segment.fault(sources: known.sources, unseen: known.unseen) else { return segment }
         let stands = ["scene": ["switch", "source", "file"], "duration": ["frames"], "every": ["switch"]]
         let others = stands[found.key] ?? []
         let name = ([found.key] + others).first { said.marks[$0] != nil }

@@ -2,7 +2,8 @@
 
 internal import Media
 
-/// Which frames of a file a clip has: what was asked for and has both tracks, in frames that are whole in it, or seen in it.
+/// Which frames of a file a clip has: what was asked for and has both tracks, in frames that are whole in it, or seen in it. Of
+/// one that is to keep its time on air it is all that was asked for.
 struct ClipRange: Equatable {
     /// Frames of the file, by their numbers.
     let frames: Range<Int>
@@ -46,7 +47,7 @@ struct ClipRange: Equatable {
         guard first < end, end <= times.count else { throw Self.nothing(clip, source) }
 
         var notes: [String] = []
-        if let audio = source.audio {
+        if let audio = source.audio, clip.airtime == nil {
             let early = audio.timeBase.rescale(audio.range.lowerBound, to: base) - base.ticks(Self.tolerance)
             let late = audio.timeBase.rescale(audio.range.upperBound, to: base) + base.ticks(Self.tolerance)
             let (asked, until) = (first, end)

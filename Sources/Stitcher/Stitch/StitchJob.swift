@@ -158,10 +158,12 @@ package struct StitchJob {
             switch part {
             case .copied(let clip, let samples):
                 bytes += sources[clip].video.samples[samples].reduce(0) { $0 + $1.size }
-            case .encoded(_, let frames):
-                // A twentieth of a byte for each pixel is more than x264 makes of most videos at such a quality; what is kept
-                // for a later run is there twice.
-                bytes += Int64(frames.count) * Int64(plan.video.width * plan.video.height) / (request.resumes ? 10 : 20)
+            case .encoded(let clip, let frames):
+                // A twentieth of a byte for each pixel is more than x264 makes of most videos at such a quality, and a tenth of
+                // that of a frame that stays; what is kept for a later run is there twice.
+                let moving = frames.clamped(to: 0..<plan.clips[clip].count - plan.clips[clip].held).count
+                let weighed = Int64(moving + (frames.count - moving) / 10)
+                bytes += weighed * Int64(plan.video.width * plan.video.height) / (request.resumes ? 10 : 20)
             }
         }
         let seconds = plan.video.frameRate.timeBase.rescale(Int64(plan.frameCount), to: TimeBase(1, 1), rounding: .up)

@@ -15,6 +15,8 @@ package struct StitchPlan: Sendable {
         /// How many frames of the result it has, and which is the first.
         package var count: Int
         package var place: Int
+        /// How many of them, at its end, are its last frame, which stays.
+        package var held = 0
         /// How many of them are a transition from the clip before.
         package var transition = 0
         /// Why its frames are coded again; empty if they are copied, as far as its ends allow.
@@ -63,7 +65,8 @@ package struct StitchPlan: Sendable {
         self.clips = []
         codec = "h264"
         for (index, clip) in clips.enumerated() {
-            let planned = try clip.placing { () throws(ClipFailure) in try self.planned(clip, index, sources[index]) }
+            var planned = try clip.placing { () throws(ClipFailure) in try self.planned(clip, index, sources[index]) }
+            try hold(until: &planned, clips, sources)
             self.clips.append(planned)
         }
         let codecs = Set(sources.map(\.video.codec))
@@ -98,6 +101,36 @@ package struct StitchPlan: Sendable {
             throw ClipFailure("\(source.name): its transition is longer than the clip.")
         }
         return planned
+    }
+
+    /// The longest time for which a frame may stay: it is coded as often as it is shown.
+    private static let longestHold = Duration.seconds(12 * 3600)
+
+    /// Puts `next` where it was on air, if both it and the first clip say that and it is behind the end of the last one, whose
+    /// last frame stays until then.
+    private mutating func hold(
+        until next: inout Clip, _ clips: [StitchClip], _ sources: [StitchSource]
+    ) throws(ClipFailure) {
+        guard let first = self.clips.first, let last = self.clips.last,
+            let begin = Self.airtime(of: first, clips, sources), let own = Self.airtime(of: next, clips, sources)
+        else { return }
+        let held = Int(video.frameRate.timeBase.ticks(own - begin)) - next.place
+        guard held > 0 else { return }
+        guard held <= video.frameRate.frames(atLeast: Self.longestHold) else {
+            throw ClipFailure(
+                "More than \(Self.longestHold.components.seconds / 3600) hours lie between \(sources[last.source].name) and "
+                    + "\(sources[next.source].name); export them separately.")
+        }
+        self.clips[self.clips.count - 1].held = held
+        self.clips[self.clips.count - 1].count += held
+        next.place += held
+    }
+
+    /// When the first frame of `clip` was on air; nil if nobody said it.
+    private static func airtime(of clip: Clip, _ clips: [StitchClip], _ sources: [StitchSource]) -> Duration? {
+        let (source, first) = (sources[clip.source], clip.frames.lowerBound)
+        let distance = source.video.timeBase.rescale(source.time(first) - source.time(0), to: .nanoseconds)
+        return clips[clip.source].airtime.map { $0 + .nanoseconds(distance) }
     }
 
     /// A pause between two frames that is told of.
@@ -170,28 +203,29 @@ package struct StitchPlan: Sendable {
     /// Copies what can be decoded by itself, and codes the rest at both ends again.
     private func copy(_ index: Int, _ clip: Clip, _ cut: FrameCut) -> [Part] {
         let (begin, end) = (Int64(clip.frames.lowerBound + clip.transition), Int64(clip.frames.upperBound))
-        let first = Int64(clip.frames.lowerBound)
+        // Behind its frames the last one may stay.
+        let (first, stop) = (Int64(clip.frames.lowerBound), Int64(clip.frames.lowerBound + clip.count))
         func encoded(_ numbers: Range<Int64>) -> Part {
             .encoded(clip: index, frames: Int(numbers.lowerBound - first)..<Int(numbers.upperBound - first))
         }
         let entry = cut.entry(after: begin)
         var exit = cut.end(before: end, from: entry)
-        if let last = cut.latest(entry..<exit), last + 1 < end {
+        if let last = cut.latest(entry..<exit), last + 1 < stop {
             // What is encoded behind it begins with a keyframe.
             exit = cut.exit(before: end, from: entry)
         }
         guard exit > entry, let from = cut.earliest(entry..<exit), let last = cut.latest(entry..<exit) else {
-            return [encoded(first..<end)]
+            return [encoded(first..<stop)]
         }
         var parts: [Part] = []
         if from > first { parts.append(encoded(first..<from)) }
         parts.append(.copied(clip: index, samples: entry..<exit))
-        if last + 1 < end { parts.append(encoded(last + 1..<end)) }
+        if last + 1 < stop { parts.append(encoded(last + 1..<stop)) }
         return parts
     }
 
     /// Which of the source's frames is seen as the frame `index` of `clip`; behind its last, as long as there are more, one
-    /// that is not in the clip, for a transition.
+    /// that is not in the clip, for a transition, and then the last.
     func number(of index: Int, in clip: Clip, _ source: StitchSource) -> Int {
         let times = source.video.times
         if source.video.isConstant, source.video.rate == video.frameRate {

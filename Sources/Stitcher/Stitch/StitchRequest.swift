@@ -41,6 +41,10 @@ package struct StitchClip: Sendable, Equatable {
     package var takesBegun = false
     /// Whether it is left out if it has no frame with audio: it is an end of something that lies in several files.
     package var mayBeEmpty = false
+    /// When the file's first frame was on air, on one clock for all clips of the result; nil where clips follow each other at
+    /// once. Behind a hole such a clip begins when it was on air: the last frame of the one before stays until then, and there
+    /// is no audio. Frames without audio belong to it, too.
+    package var airtime: Duration?
     /// How it comes on; a cut for nil. The first has none.
     package var transition: StitchTransition?
     /// By how much its audio is to be later; earlier for less than nothing.

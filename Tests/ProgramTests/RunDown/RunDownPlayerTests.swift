@@ -316,6 +316,27 @@ struct RunDownPlayerTests {
         }
     }
 
+    @Test(
+        "What is cut away from or held while its file is opened again is resumed from where it was",
+        arguments: [true, false])
+    func resumedTwice(cuts: Bool) throws {
+        var deck = try deck([file("intro", .time(.seconds(4)), start: .seconds(10)), seconds("b", 1)])
+        deck.run(to: 25)
+        deck.isPrompt = false
+        deck.player.cut(at: 25, fade: 0)
+        deck.run(to: 50)
+        try deck.player.resume(at: 50)
+        deck.run(to: 60)
+        if cuts { deck.player.cut(at: 60, fade: 0) } else { try deck.player.hold(at: 60) }
+        deck.run(to: 70)
+        #expect(deck.player.status(at: 70).isCutAway == true && deck.player.currentSegment == 0)
+        for clip in deck.clips { deck.player.ready(clip) }
+        deck.run(to: 100)
+        try deck.player.resume(at: 100)
+        deck.run(to: 300)
+        #expect(deck.shown == ["0 intro", "100 intro", "175 b"])
+    }
+
     @Test("Hold keeps on air what is there; resume and follow go on without a cut within the segment")
     func hold() throws {
         var deck = try deck([seconds("a", 2), seconds("b", 2), seconds("c", 1)])

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// Finds the track that a sender goes on with in a stream which was not there when the input was opened, as one does whose
+/// transport stream gets other PIDs. Nobody reads that stream, so the input has to be opened again.
+///
+/// A value without a clock or I/O of its own.
+struct MovedTracks: Sendable {
+    /// For how long a track must come in such a stream and in no other: as long as an SRT sender is silent before another
+    /// may take its place.
+    private static let patience = Duration.seconds(3)
+
+    /// The kinds of the streams that are read, by their numbers.
+    private let streams: [Int: TrackKind]
+    private let wanted: Set<TrackKind>
+    /// Since when each track came in another stream alone.
+    private var since: [TrackKind: Timestamp] = [:]
+
+    /// A look at the packets of an input of which these `streams` are read. Tracks that are not `wanted` may go anywhere; of
+    /// those that are some may have no stream yet.
+    init(reading streams: [Int: TrackKind], wanted: Set<TrackKind>) { (self.streams, self.wanted) = (streams, wanted) }
+
+    /// Takes in a packet of the stream `index` that was read at `arrival`. `late` is what kind that stream is of, if it was
+    /// announced after the input was opened. Returns the track that moved, once that is sure.
+    mutating func note(_ index: Int, late: TrackKind?, at arrival: Timestamp) -> TrackKind? {
+        if let track = streams[index] { since[track] = nil }
+        guard let late, wanted.contains(late) else { return nil }
+        let first = since[late] ?? arrival
+        since[late] = first
+        return arrival - first >= Self.patience ? late : nil
+    }
+
+    /// Why `input` cannot be read on when `track` moved.
+    static func failure(_ track: TrackKind, input: String) -> IngestError {
+        .unreadable(
+            input: input, reason: "its \(track.rawValue) comes in a stream that was not there when it was opened")
+    }
+}
+
+extension TrackOptions {
+    /// The ones of `tracks` for which an input is opened again when they moved: all but audio that is left out, and audio that
+    /// was chosen by number or language: where it is not there any more, video goes on without it.
+    func followed(_ tracks: Set<TrackKind>) -> Set<TrackKind> {
+        hasAudio && audio == nil ? tracks : tracks.subtracting([.audio])
+    }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+internal import Synchronization
+
+/// A source's frames, as the program takes them.
+extension SourceFeed {
+    /// The frame for program frame `index`; nil when the source is over and its last frame was shown.
+    /// Waits for a source that waits for the program.
+    func frame(for index: FrameIndex) -> LiveFrames.Choice? {
+        if isLive { return liveFrame(for: index) }
+        if pacing != .waits { return pacedFrame(for: index) }
+        waitForNews { state in
+            state.frames.canChoose(for: index) || state.ended.contains(.video) || state.starved.contains(.video)
+                || state.isClosed
+        }
+        return state.withLock { state in
+            let isOver = state.ended.contains(.video) || state.isClosed
+            if isOver, !state.frames.hasVideo(from: index) { return nil }
+            defer { wakeProducer(&state) }
+            return state.frames.choose(for: index).map { LiveFrames.Choice(frame: $0, newlyDue: nil) }
+        }
+    }
+
+    private func liveFrame(for index: FrameIndex) -> LiveFrames.Choice? {
+        guard let line = programTime.line else { return nil }
+        return state.withLock { state in
+            let choice = state.live.choose(for: index, on: line, at: now)
+            let isOver = state.isClosed || (state.ended.contains(.video) && !state.live.isWaiting)
+            return isOver && choice?.newlyDue == nil ? nil : choice
+        }
+    }
+
+    /// Plays along unseen, up to the end of program frame `index`. Waits for a source that is rendered.
+    func skipVideo(_ index: FrameIndex) {
+        guard isLive else { return _ = pacedFrame(for: index) }
+        guard let line = programTime.line else { return }
+        state.withLock { $0.live.skip(index, on: line, at: now) }
+    }
+
+    /// When the source last had video: a paced one that has a frame ready has it now, and so has one whose frame rightly
+    /// stands while its audio goes on. Nil before its first frame.
+    package func newestVideo(at now: Timestamp) -> Timestamp? {
+        state.withLock { state in
+            if isLive { return state.live.newestVideo(at: now) }
+            // Kept, or one whose frame stood for long would be lost as soon as it stalls.
+            if state.frames.count > 0 || stands(state) { state.newest = now }
+            return state.newest
+        }
+    }
+
+    /// The frame that the program came to last, seen or not; nil before the first.
+    package var newestFrame: VideoFrame? {
+        state.withLock { state in isLive ? state.live.shown : state.frames.shown ?? state.frames.upcoming }
+    }
+
+    /// The last frame once more, after the source's frames are over.
+    func lastFrame(for index: FrameIndex) -> VideoFrame? {
+        guard isLive else {
+            return state.withLock { state in
+                // Before its own first frame there is none, and nothing is to be used up.
+                if let origin = state.origin, index < origin { return nil }
+                return state.frames.choose(for: index)
+            }
+        }
+        guard let line = programTime.line else { return nil }
+        return state.withLock { $0.live.current(for: index, on: line)?.frame }
+    }
+}

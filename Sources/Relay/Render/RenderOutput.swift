@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Ingest
+internal import Program
+
+/// Where a rendered show may go: not in the place of what it is made of, and where no export may go, either.
+enum RenderOutput {
+    /// Looks at `output` before anything is opened for the show of `configuration`, whose run-down is the file `show`.
+    /// Blocks on the disk. Throws ``RelayFailure`` where the show cannot be put there, or must not be.
+    static func check(
+        _ output: String, of configuration: ChannelConfiguration, in show: String, replaces: Bool
+    ) throws(RelayFailure) {
+        var info = stat()
+        if stat(output, &info) == 0, info.st_mode & S_IFMT != S_IFREG {
+            let kind = info.st_mode & S_IFMT == S_IFDIR ? "a directory" : "no regular file"
+            throw RelayFailure(.cannotRecord, "\(output) is \(kind); name the file to make.")
+        }
+        if let original = ExportOutput.original(of: output, in: [show] + configuration.ownFiles) {
+            throw RelayFailure(.cannotRecord, "\(output) is \(original), of which the show is made; name another file.")
+        }
+        let recordings = ExportOutput.recordings(around: output)
+        if let objection = ExportOutput.objection(to: output, recordings: recordings, replaces: replaces) {
+            throw RelayFailure(.cannotRecord, objection)
+        }
+    }
+}
+
+extension ChannelConfiguration {
+    /// The paths of the files that its program is made of.
+    fileprivate var ownFiles: [String] {
+        // An address is shown with its references, and not with what they refer to.
+        let inputs = allInputs.filter(\.isFile).map { input in
+            (try? SecretReferences.process.expand(input.description)) ?? input.description
+        }
+        let clips = (runDown?.segments ?? []).compactMap { $0.clip?.path }
+        return inputs + clips + stingers.map(\.path) + overlays.flatMap(\.files)
+    }
+}
+
+extension OverlaySpecification {
+    /// The paths of its image and its font.
+    fileprivate var files: [String] {
+        let image: String? = if case .image(let path) = content { path } else { nil }
+        return [image, font].compactMap(\.self)
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Testing
+
+@testable import Ingest
+
+@Suite("Tracks that a sender goes on with in other streams")
+struct MovedTracksTests {
+    private func at(_ milliseconds: Int64) -> Timestamp { Timestamp(milliseconds, in: .milliseconds) }
+
+    @Test("A track has moved when it came for three seconds in a new stream and not in its own")
+    func moved() {
+        var tracks = MovedTracks(reading: [0: .video, 1: .audio], wanted: [.video, .audio])
+        for time in stride(from: Int64(0), to: 3000, by: 40) {
+            #expect(tracks.note(2, late: .video, at: at(time)) == nil)
+            #expect(tracks.note(1, late: nil, at: at(time)) == nil)
+        }
+        #expect(tracks.note(2, late: .video, at: at(3000)) == .video)
+    }
+
+    @Test("A track that goes on in its own stream stays, whatever else comes, and in whatever bursts")
+    func stays() {
+        var tracks = MovedTracks(reading: [0: .video, 1: .audio], wanted: [.video, .audio])
+        for segment in Int64(0)..<5 {
+            for time in stride(from: segment * 6000, to: segment * 6000 + 1000, by: 40) {
+                #expect(tracks.note(2, late: .video, at: at(time)) == nil)
+                #expect(tracks.note(0, late: nil, at: at(time)) == nil)
+            }
+        }
+    }
+
+    @Test("Audio of an input that had none counts where it is wanted, and streams of other kinds never do")
+    func added() {
+        var wanted = MovedTracks(reading: [0: .video], wanted: [.video, .audio])
+        var unwanted = MovedTracks(reading: [0: .video], wanted: [.video])
+        for time in stride(from: Int64(0), through: 6000, by: 500) {
+            #expect(wanted.note(1, late: .audio, at: at(time)) == (time < 3000 ? nil : .audio))
+            #expect(unwanted.note(1, late: .audio, at: at(time)) == nil)
+            #expect(unwanted.note(2, late: nil, at: at(time)) == nil)
+        }
+    }
+
+    @Test("Audio that was left out, or chosen by number or language, is not followed")
+    func options() {
+        var options = TrackOptions()
+        #expect(options.followed([.video, .audio]) == [.video, .audio])
+        options.audio = .language("eng")
+        #expect(options.followed([.video, .audio]) == [.video])
+        (options.audio, options.hasAudio) = (nil, false)
+        #expect(options.followed([.video, .audio]) == [.video] && options.followed([.audio]).isEmpty)
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Ingest
+import Logging
+import Media
+import Program
+import Synchronization
+import Testing
+
+/// Keeps when each frame of the program is shown by its source's time, in nanoseconds, and what is heard.
+private final class Screen: ProgramSink {
+    let frames = Mutex<[Int64]>([])
+    let samples = Mutex<[Float]>([])
+
+    func encode(_ frame: VideoFrame, at index: Int64) throws {
+        frames.withLock { $0.append(frame.timeBase.rescale(frame.pts, to: .nanoseconds)) }
+    }
+    func encode(_ audio: AudioBuffer) throws { samples.withLock { $0 += audio.channels[0] } }
+    func finish() throws {}
+}
+
+/// Files whose audio goes on for long before the next frame comes, or for longer than it is read ahead.
+@Suite("Sparse video")
+struct SparseVideoTests {
+    /// The first `frames` frames, 25 a second, of a program that plays `clip` as fast as it goes.
+    private func play(_ clip: Clip, frames: Int64) throws -> (frames: [Int64], samples: [Float]) {
+        let source = try SourceOpener.open(
+            InputLocation(clip.path), options: IngestOptions(), logger: Logger(label: "test"))
+        defer { source.stop() }
+        let feed = SourceFeed(pacing: .rendered, frameRate: FrameRate(25), audio: .program)
+        source.start(into: feed, video: source.description.video, audio: .program)
+        let (stage, screen) = (Stage(), Screen())
+        stage.add(feed)
+        stage.show(Scene(video: .feed(feed), audio: feed))
+        let program = Program(
+            frameRate: FrameRate(25), audio: .program, pacing: .unpaced, frameLimit: frames, stage: stage,
+            sink: screen, logger: Logger(label: "test"))
+        DispatchQueue.global().asyncAfter(deadline: .now() + 60) { program.stop() }
+        _ = try program.run()
+        feed.close()
+        return (screen.frames.withLock { $0 }, screen.samples.withLock { $0 })
+    }
+
+    /// Whether each hundredth of a second of a tone is there.
+    private func isWhole(_ samples: [Float]) -> Bool {
+        stride(from: 0, to: samples.count - 479, by: 480).allSatisfy { start in
+            samples[start..<start + 480].contains { abs($0) > 0.03 }
+        }
+    }
+
+    @Test("A picture with audio never came to its end: it stands while its audio plays")
+    func picture() throws {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=0.04", "-f", "lavfi", "-i", "sine=1000:d=80:r=48000",
+            "-c:v", "mjpeg", "-pix_fmt", "yuvj420p", "-c:a", "pcm_s16le", suffix: ".mov")
+        let (frames, samples) = try play(clip, frames: 475)
+        #expect(frames == [Int64](repeating: 0, count: 475))
+        #expect(samples.count == 475 * 1920 && isWhole(samples))
+    }
+
+    @Test("A frame every eight seconds, of which the decoder wants more before it shows one, comes at its time")
+    func slides() throws {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=1/8:d=64", "-f", "lavfi", "-i", "sine=1000:d=64:r=48000",
+            "-c:v", "libx264", "-bf", "2", "-b_strategy", "0", "-pix_fmt", "yuv420p", "-c:a", "pcm_s16le",
+            suffix: ".mov")
+        let (frames, samples) = try play(clip, frames: 1400)
+        #expect(frames == (0..<1400).map { Int64($0 / 200) * 8_000_000_000 })
+        #expect(samples.count == 1400 * 1920 && isWhole(samples))
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Testing
+
+@testable import Relay
+
+@Suite("A channel that begins anew by its configuration file")
+struct ChannelRunTests {
+    /// A channel of these cameras that records each of them.
+    private func channel(_ cameras: [String], recording: String = "directory: /tmp/rec") throws -> ConfiguredChannel {
+        let inputs = cameras.map { "{address: \"test:\", name: \($0)}" }.joined(separator: ", ")
+        let text = """
+            channels:
+              - name: main
+                inputs: [\(inputs)]
+                recording: {\(recording), sources: true}
+            """
+        return try #require(try HostConfiguration(parsing: text, path: "relay.yaml").channels.first)
+    }
+
+    /// What the API sees when `next` takes the place of `first`.
+    private func control(_ first: ConfiguredChannel, _ next: ConfiguredChannel) -> ChannelControl {
+        let run = ChannelRun(
+            first, isFirst: true, resources: HostResources(),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        return run.control(for: next)
+    }
+
+    @Test("The recordings of a source that was added were found only after relay was started again")
+    func added() throws {
+        let control = control(try channel(["cam1", "cam2"]), try channel(["cam1", "cam2", "cam3"]))
+        for source in ["cam1", "cam2", "cam3"] { #expect(control.recordings(ofSource: source) != nil, "\(source)") }
+        #expect(control.recordings(ofSource: "cam4") == nil && control.configuredRecording?.sources.count == 3)
+    }
+
+    @Test("What was recorded of a source that was taken away is found, but where another directory is recorded to")
+    func removed() throws {
+        let first = try channel(["cam1", "cam2", "cam3"])
+        let control = control(first, try channel(["cam1", "cam2"]))
+        #expect(control.recordings(ofSource: "cam3")?.path == "/tmp/rec")
+        let moved = self.control(first, try channel(["cam1", "cam2"], recording: "directory: /tmp/other"))
+        #expect(moved.recordings(ofSource: "cam3") == nil)
+        #expect(moved.recordings(ofSource: "cam1")?.path == "/tmp/other" && moved.recordings?.path == "/tmp/other")
+    }
+
+    @Test("What the API keeps of recordings stays as long as they lie in the same place")
+    func kept() throws {
+        let (first, next) = (try channel(["cam1", "cam2"]), try channel(["cam1", "cam3"]))
+        let control = ChannelControl(name: "main", recording: first.configuration.recording)
+        let (program, source) = (control.recordings, control.recordings(ofSource: "cam1"))
+        control.configure(recording: next.configuration.recording, isChanged: false)
+        #expect(program != nil && control.recordings === program && control.recordings(ofSource: "cam1") === source)
+        control.configure(recording: nil, isChanged: true)
+        #expect(control.recordings == nil && control.recordings(ofSource: "cam1") == nil)
+    }
+}
