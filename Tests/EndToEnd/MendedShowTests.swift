@@ -58,8 +58,9 @@ extension SerialRecordings {
                 let before = opened(relay)
                 let sender = try camera.send()
                 try await eventually("the camera is there, and recorded", within: .seconds(30)) {
+                    guard opened(relay) > before else { return false }
                     let sources = try await api.ask("GET", program).json()["sources"] as? [[String: Any]]
-                    return opened(relay) > before && sources?.last?["input"] as? String == "cam"
+                    return sources?.last?["input"] as? String == "cam"
                 }
                 let first = try await put("cam", api)
                 for (scene, distance) in [("low", 20), ("cam", 35), ("low", 70)] {
