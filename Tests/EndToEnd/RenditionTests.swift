@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialRecordings {
+extension Serial {
     /// A program that is encoded twice.
     @Suite("Renditions")
     struct RenditionTests {

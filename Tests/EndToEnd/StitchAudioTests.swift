@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialRecordings {
+extension Serial {
     /// `relay stitch`: audio that is copied packet by packet, and where it meets new packets.
     @Suite("StitchAudio")
     struct StitchAudioTests {

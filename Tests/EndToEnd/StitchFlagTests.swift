@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialRecordings {
+extension Serial {
     /// `relay stitch`: what flags and projects ask for is what is seen and heard.
     @Suite("StitchFlags")
     struct StitchFlagTests {

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialRecordings {
+extension Serial {
     /// `relay stitch`: files that are not as simple as they look.
     @Suite("StitchInputs")
     struct StitchInputTests {
