@@ -4,7 +4,7 @@ internal import Media
 
 /// What is added to a source's times to get the moment they are due, moved so slowly that nobody sees or hears it.
 ///
-/// It moves at most 1000 ppm, and that rate changes by at most 20 ppm in a second, or 60 as long as it is new, so the map
+/// It moves at most 1000 ppm, and that rate changes by at most 20 ppm in a second, or 40 as long as it is new, so the map
 /// stays a straight line for as far as a buffer reaches, and audio, which is resampled to follow it, stays with it.
 struct SlewedOffset: Sendable, Hashable {
     /// How it follows its target.
@@ -17,9 +17,9 @@ struct SlewedOffset: Sendable, Hashable {
         var acceleration = 20e-6
 
         /// While the sender's rate is a guess.
-        static let guessing = Pull(time: 10e9, limit: 700e-6, acceleration: 60e-6)
+        static let guessing = Pull(time: 10e9, limit: 700e-6, acceleration: 40e-6)
         /// While the error may be what the guess left.
-        static let new = Pull(time: 15e9, limit: 300e-6, acceleration: 60e-6)
+        static let new = Pull(time: 15e9, limit: 300e-6, acceleration: 40e-6)
         /// From then on.
         static let usual = Pull(time: 60e9, limit: 150e-6)
         /// Towards a target that may be far.
