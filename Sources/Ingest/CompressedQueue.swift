@@ -8,8 +8,10 @@ internal import Media
 struct CompressedQueue {
     /// How much media time a track may be read ahead (10 s).
     static let usualTimeLimit = Duration.seconds(10)
-    /// How much of a file's audio may be read ahead of its video (60 s).
-    static let audioTimeLimit = Duration.seconds(60)
+    /// How much of a file's audio may be read ahead of its video (180 s): a decoder holds up to five frames of a slide show.
+    /// What there is of it is read before a program goes on without another frame, so it is not hours of it: of a slow disk
+    /// even the bytes that are allowed take long.
+    static let audioTimeLimit = Duration.seconds(180)
     /// How many bytes each track may be read ahead (64 MiB).
     static let byteLimit = 64 << 20
 

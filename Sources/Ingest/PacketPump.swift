@@ -94,7 +94,8 @@ final class PacketPump: Sendable {
         var errors = ReadErrors()
         var ends: [Int: Int64] = [:]
         let streams = tracks.map { ($0.index, $0.kind) }
-        var moved = MovedTracks(reading: Dictionary(uniqueKeysWithValues: streams), wanted: wanted)
+        var moved = MovedTracks(
+            reading: Dictionary(uniqueKeysWithValues: streams), wanted: wanted, patience: timing.patience)
         while !isStopped.load(ordering: .relaxed), !monitor.isStopped {
             if state.withLock({ $0.bytes > Self.byteLimit }) {
                 monitor.pause(.milliseconds(5))
@@ -104,7 +105,7 @@ final class PacketPump: Sendable {
             case .packet(let packet):
                 let (index, arrival) = (packet.streamIndex, Timestamp(nanoseconds: clock.now))
                 take(packet, arrival, &ends)
-                let late = demuxer.kindOfLateStream(index)
+                let late = demuxer.kindOfLateStream(index, beside: moved.read)
                 if let track = moved.note(index, late: late, at: arrival) { return end(.moved(track)) }
             case .nothing: continue
             case .over: return end(.over)

@@ -86,6 +86,9 @@ final class SourceTiming: SourceTimes {
         state.withLock { $0.clock.declare(track, timeBase, bits: bits) }
     }
 
+    /// How long a track may be silent.
+    var patience: Duration { state.withLock { $0.clock.settings.patience } }
+
     /// How often the source was placed; nil while it is not.
     var placement: Int? { state.withLock { $0.clock.isPlaced ? $0.placements : nil } }
 

@@ -21,15 +21,26 @@ extension Demuxer {
         return streams.first { $0.index == Int(index) }
     }
 
-    /// The kind of the stream `index`, if a program got it after the input was opened: libavformat makes one for each PID that
-    /// is new in a transport stream's map. Nil for all others.
+    /// The kind of the stream `index`, if a program of the streams `read` got it after the input was opened: libavformat makes
+    /// one for each PID that is new in a transport stream's map. Nil for all others. Where nothing is left of those programs,
+    /// one that is new as a whole takes their place.
     ///
     /// Its option `merge_pmt_versions` would make them those of before, by their places in the map and whatever their kinds:
     /// audio that is added in front of the video becomes video.
-    package func kindOfLateStream(_ index: Int) -> TrackKind? {
+    package func kindOfLateStream(_ index: Int, beside read: Set<Int>) -> TrackKind? {
         guard index >= openedStreams, index < Int(context.pointee.nb_streams),
-            let parameters = context.pointee.streams?[index]?.pointee.codecpar,
-            Self.programs(of: context).contains(where: { $0.streams.contains(index) })
+            let parameters = context.pointee.streams?[index]?.pointee.codecpar
+        else { return nil }
+        // By their numbers: a new map takes the streams of the one before from its program.
+        let own = Set(programs.filter { !$0.streams.isDisjoint(with: read) }.map(\.number))
+        let opened = Set(programs.map(\.number))
+        let current = Self.programs(of: context)
+        let isGone = current.allSatisfy { !own.contains($0.number) || $0.streams.isEmpty }
+        guard
+            current.contains(where: {
+                $0.streams.contains(index)
+                    && (own.contains($0.number) || (isGone && !opened.contains($0.number)))
+            })
         else { return nil }
         switch parameters.pointee.codec_type {
         case AVMEDIA_TYPE_VIDEO: return .video

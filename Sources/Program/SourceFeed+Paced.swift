@@ -6,7 +6,7 @@ internal import Synchronization
 /// A source whose first frame has a place in the program, and that plays from there by its own time.
 extension SourceFeed {
     /// Audio that outlasts the video by less than this is the container's padding.
-    private static let padding = Duration.milliseconds(100)
+    static let padding = Duration.milliseconds(100)
 
     /// The frame for program frame `index`; nil before its first one and when it is over.
     func pacedFrame(for index: FrameIndex) -> LiveFrames.Choice? {
@@ -43,7 +43,7 @@ extension SourceFeed {
     }
 
     /// How many samples the longest frame has.
-    private var frameSamples: Int64 { frameRate.timeBase.rescale(1, to: audioFormat.timeBase, rounding: .up) }
+    var frameSamples: Int64 { frameRate.timeBase.rescale(1, to: audioFormat.timeBase, rounding: .up) }
 
     /// Whether the frame that was shown last stands while the audio goes on, because no other is to come.
     func stands(_ state: borrowing State) -> Bool {

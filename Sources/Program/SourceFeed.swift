@@ -100,8 +100,11 @@ public final class SourceFeed: SourceSink {
     /// Whether the program waits for it.
     var isAwaited: Bool { pacing == .waits || pacing == .rendered }
 
-    /// How much audio a source that can wait delivers ahead, in samples: a second.
-    var audioRoom: Int64 { Int64(audioFormat.sampleRate) }
+    /// How much audio a source that can wait delivers ahead, in samples: a second, or what a rendered program waits for where
+    /// a frame is longer than that.
+    var audioRoom: Int64 {
+        max(Int64(audioFormat.sampleRate), 2 * frameSamples + audioFormat.timeBase.ticks(Self.padding))
+    }
 
     public func hasRoom(for track: TrackKind) -> Bool {
         if isLive { return true }

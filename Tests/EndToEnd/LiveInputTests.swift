@@ -173,14 +173,14 @@ extension SerialPeers {
             }
         }
 
-        @Test("Audio that the first publisher lacked was left out for ever: that of the next one is heard")
+        @Test("Of several sources, audio that a first publisher lacked was left out for ever: the next one's is heard")
         func audioComesLater() async throws {
             let clip = try await signal()
             let port = try Ports.free()
             let target = "rtmp://127.0.0.1:\(port)/live/key"
             let relay = try RelayProcess([
-                "--input", "rtmp-listen://127.0.0.1:\(port)/live/key", "--preset", "ultrafast", "--duration", "12s",
-                "--record", set.directory,
+                "--input", "rtmp-listen://127.0.0.1:\(port)/live/key#name=published", "--input", "test:#name=pattern",
+                "--preset", "ultrafast", "--duration", "15s", "--record", set.directory,
             ])
             try await relay.says("waiting for a publisher", within: .seconds(10))
             let first = try send(clip, ["-an", "-f", "flv"], to: target)

@@ -104,7 +104,36 @@ struct PacketPumpTests {
             Issue.record("\(String(describing: ending))")
             return
         }
-        #expect(demuxer.kindOfLateStream(1) == nil && demuxer.kindOfLateStream(2) == .video)
-        #expect(demuxer.kindOfLateStream(3) == .audio && demuxer.kindOfLateStream(4) == nil)
+        let kinds = (1...4).map { demuxer.kindOfLateStream($0, beside: [0, 1]) }
+        #expect(kinds == [nil, .video, .audio, nil])
+    }
+
+    /// Four seconds of a multiplex of two programs with video.
+    private func multiplex() throws -> [UInt8] {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc=s=160x90:r=25:d=4", "-map", "0:v", "-map", "0:v", "-program",
+            "program_num=1:st=0", "-program", "program_num=2:st=1", "-c:v", "libx264", "-preset", "ultrafast",
+            "-pix_fmt", "yuv420p", suffix: ".ts")
+        return [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
+    }
+
+    /// The same, whose second program has audio, too.
+    private func multiplexWithAudio() throws -> [UInt8] {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc=s=160x90:r=25:d=4", "-f", "lavfi", "-i", "sine=d=4:r=48000", "-map", "0:v",
+            "-map", "0:v", "-map", "1:a", "-program", "program_num=1:st=0", "-program", "program_num=2:st=1:st=2",
+            "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-c:a", "aac", suffix: ".ts")
+        return [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
+    }
+
+    @Test("Audio that another program of the multiplex got was taken for that of the one that is read, which has none")
+    func neighbour() throws {
+        let demuxer = try Demuxer(
+            reading: Bytes(try multiplex() + multiplexWithAudio()),
+            options: .init(format: "mpegts", values: ["probesize": "60000"]), interrupter: Interrupter(), subject: "in")
+        try #require(demuxer.streams.map(\.kind) == [.video, .video] && demuxer.programs.map(\.number) == [1, 2])
+        while try demuxer.readPacket() != nil {}
+        #expect(demuxer.kindOfLateStream(2, beside: [0]) == nil)
+        #expect(demuxer.kindOfLateStream(2, beside: [1]) == .audio)
     }
 }

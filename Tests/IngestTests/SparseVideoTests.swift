@@ -23,18 +23,20 @@ private final class Screen: ProgramSink {
 /// Files whose audio goes on for long before the next frame comes, or for longer than it is read ahead.
 @Suite("Sparse video")
 struct SparseVideoTests {
-    /// The first `frames` frames, 25 a second, of a program that plays `clip` as fast as it goes.
-    private func play(_ clip: Clip, frames: Int64) throws -> (frames: [Int64], samples: [Float]) {
+    /// The first `frames` frames of a program that plays `clip` as fast as it goes.
+    private func play(
+        _ clip: Clip, frames: Int64, rate: FrameRate = FrameRate(25)
+    ) throws -> (frames: [Int64], samples: [Float]) {
         let source = try SourceOpener.open(
             InputLocation(clip.path), options: IngestOptions(), logger: Logger(label: "test"))
         defer { source.stop() }
-        let feed = SourceFeed(pacing: .rendered, frameRate: FrameRate(25), audio: .program)
+        let feed = SourceFeed(pacing: .rendered, frameRate: rate, audio: .program)
         source.start(into: feed, video: source.description.video, audio: .program)
         let (stage, screen) = (Stage(), Screen())
         stage.add(feed)
         stage.show(Scene(video: .feed(feed), audio: feed))
         let program = Program(
-            frameRate: FrameRate(25), audio: .program, pacing: .unpaced, frameLimit: frames, stage: stage,
+            frameRate: rate, audio: .program, pacing: .unpaced, frameLimit: frames, stage: stage,
             sink: screen, logger: Logger(label: "test"))
         DispatchQueue.global().asyncAfter(deadline: .now() + 60) { program.stop() }
         _ = try program.run()
@@ -52,7 +54,7 @@ struct SparseVideoTests {
     @Test("A picture with audio never came to its end: it stands while its audio plays")
     func picture() throws {
         let clip = try Clip(
-            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=0.04", "-f", "lavfi", "-i", "sine=1000:d=80:r=48000",
+            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=0.04", "-f", "lavfi", "-i", "sine=1000:d=240:r=48000",
             "-c:v", "mjpeg", "-pix_fmt", "yuvj420p", "-c:a", "pcm_s16le", suffix: ".mov")
         let (frames, samples) = try play(clip, frames: 475)
         #expect(frames == [Int64](repeating: 0, count: 475))
@@ -68,5 +70,26 @@ struct SparseVideoTests {
         let (frames, samples) = try play(clip, frames: 1400)
         #expect(frames == (0..<1400).map { Int64($0 / 200) * 8_000_000_000 })
         #expect(samples.count == 1400 * 1920 && isWhole(samples))
+    }
+
+    @Test("A frame every half a minute came late, because only a minute of audio was read ahead of it")
+    func rareSlides() throws {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=1/30:d=300", "-f", "lavfi", "-i", "sine=1000:d=300:r=48000",
+            "-c:v", "libx264", "-bf", "2", "-b_strategy", "0", "-pix_fmt", "yuv420p", "-c:a", "pcm_s16le",
+            suffix: ".mov")
+        let (frames, samples) = try play(clip, frames: 1600)
+        #expect(frames == (0..<1600).map { Int64($0 / 750) * 30_000_000_000 })
+        #expect(samples.count == 1600 * 1920 && isWhole(samples))
+    }
+
+    @Test("Frames of half a second and of a second come to their end, with all their audio", arguments: [1, 2])
+    func slow(rate: Int) throws {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=\(rate):d=8", "-f", "lavfi", "-i", "sine=1000:d=8:r=48000",
+            "-c:v", "libx264", "-pix_fmt", "yuv420p", "-c:a", "aac", suffix: ".mp4")
+        let (frames, samples) = try play(clip, frames: Int64(8 * rate), rate: FrameRate(Int32(rate)))
+        #expect(frames == (0..<Int64(8 * rate)).map { $0 * 1_000_000_000 / Int64(rate) })
+        #expect(samples.count == 8 * 48_000 && isWhole(samples))
     }
 }

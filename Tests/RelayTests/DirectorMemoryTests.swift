@@ -137,6 +137,16 @@ struct DirectorMemoryTests {
         #expect(state(after)?.current?.index == 1 && after.report.scene.sources == ["cam2"])
     }
 
+    @Test("What cannot be shown any more is no reason to show what the configuration's run-down begins with")
+    func gone() throws {
+        let first = runDown("first", ["cam2"])
+        let before = try director(first, sources: ["cam1", "cam2", "cam3"])
+        _ = try before.perform(.stop)
+        _ = before.show(by: .cut, at: nil) { _ in Director.single("cam3") }
+        let after = try reopened(before, first)
+        #expect(state(after)?.state == .idle && after.report.scene.sources == ["cam1"])
+    }
+
     @Test("Without a source that can be seen a program begins with the slate, and ends with its run-down")
     func onlyAudio() throws {
         let slate = RunDown.View(SceneLayout(.slate, []), name: "slate")

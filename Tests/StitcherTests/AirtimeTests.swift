@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LibAV
+import MP4
 import Media
 import Testing
 
@@ -59,9 +61,60 @@ import Testing
 
     @Test func `A hole of half a day and more is no part of a clip`() throws {
         let sources = [SampleInput.source(), SampleInput.source("b.mp4")]
-        let failure = ClipFailure("More than 12 hours lie between a.mp4 and b.mp4; export them separately.")
+        let failure = ClipFailure(
+            "More than 12 hours lie between a.mp4 and b.mp4: export them separately, or with relay recordings export --join, "
+                + "which leaves out what lies between.")
         #expect(throws: failure) {
             try plan([clip("a.mp4", at: .zero), clip("b.mp4", at: .seconds(13 * 3600))], sources)
         }
+    }
+
+    @Test func `A frame that stays is none that speaks for its parameter sets`() throws {
+        let sources = [
+            SampleInput.source(count: 30), SampleInput.source("b.mp4") { $0.video.configuration = [1, 66, 0, 30] },
+        ]
+        let plan = try plan([clip("a.mp4", at: .zero), clip("b.mp4", at: .seconds(10))], sources)
+        #expect(plan.clips[0].held == 270 && plan.clips.map(\.reasons.count) == [1, 0])
+        #expect(plan.configuration == [1, 66, 0, 30])
+        #expect(plan.parts == [.encoded(clip: 0, frames: 0..<300), .copied(clip: 1, samples: 0..<90)])
+    }
+
+    @Test func `What nobody here codes so stays copied over a hole: the last frame before it lasts longer`() throws {
+        let hlg = ColorDescription(primaries: 9, transfer: 18, matrix: 9, isFullRange: false)
+        let changes: [(inout StitchSource) -> Void] = [
+            { $0.video.codec = "hevc" }, { $0.video.frames.color = hlg }, { $0.video.is8Bit420 = false },
+            { $0.video.isInterlaced = true }, { $0.video.orientation = .clockwise },
+        ]
+        let clips = [clip("a.mp4", at: .zero), clip("b.mp4", at: .seconds(10))]
+        for change in changes {
+            let sources = [SampleInput.source(change: change), SampleInput.source("b.mp4", change: change)]
+            let plan = try plan(clips, sources)
+            #expect(plan.parts == [.copied(clip: 0, samples: 0..<90), .copied(clip: 1, samples: 0..<90)])
+            #expect(plan.lengthens && plan.clips.map(\.held) == [210, 0] && plan.clips.map(\.place) == [0, 300])
+            #expect(plan.codec == sources[0].video.codec && plan.orientation == sources[0].video.orientation)
+            #expect(plan.video.color.isHDR == sources[0].color.isHDR && plan.mappedClips(sources).isEmpty)
+            #expect(plan.frameCount == 390 && plan.copiedFrames == 390)
+            // As soon as anything is to be coded again, these frames are, too.
+            let cut = try self.plan([clip("a.mp4", at: .zero, from: .milliseconds(510)), clips[1]], sources)
+            #expect(!cut.lengthens && cut.codec == "h264" && cut.copiedFrames == 0 && cut.frameCount == 375)
+        }
+    }
+
+    @Test func `A frame that lasts longer is decoded and shown on time, as is what is behind it`() throws {
+        let sources = ["a.mp4", "b.mp4"].map { SampleInput.source($0) { $0.video.codec = "hevc" } }
+        let plan = try plan([clip("a.mp4", at: .zero), clip("b.mp4", at: .seconds(10))], sources)
+        let frames = zip(plan.clips, sources).flatMap { clip, source in
+            source.video.samples.map { sample in
+                var sample = sample
+                sample.pts += Int64(clip.place)
+                return sample
+            }
+        }
+        let samples = try plan.track(of: frames, timescale: 30_000, moves: [0, 300]).samples
+        let shown = (0..<90).map { Int64($0) * 1000 } + (300..<390).map { Int64($0) * 1000 + 300 }
+        #expect(samples.map(\.pts).sorted() == shown)
+        #expect(samples.allSatisfy { $0.dts <= $0.pts && $0.pts - $0.dts <= 3000 && $0.duration == 1000 })
+        #expect(samples[0].dts == -1000 && samples[90].dts == 299_300 && samples[90].dts - samples[89].dts == 211_300)
+        #expect(throws: ClipFailure.self) { try plan.track(of: Array(frames.dropLast()), timescale: 30_000, moves: []) }
     }
 }

@@ -67,7 +67,8 @@ package struct SourceClock: Sendable {
     /// Whether ``due(_:of:)`` has an answer. While a source is collected anew after ``restart()`` it has none.
     package internal(set) var isPlaced = false
 
-    let expected: Set<TrackKind>
+    /// The tracks that are waited for when the source is placed.
+    private(set) var expected: Set<TrackKind>
     var timeline: SenderTimeline
     var maps: [Map]
     var delays = PerTrack<TrackDelays>()
@@ -110,8 +111,10 @@ package struct SourceClock: Sendable {
         for (track, description) in tracks { declare(track, description.timeBase, bits: description.bits) }
     }
 
-    /// Adds a track that was found later, or describes one anew.
-    package mutating func declare(_ track: TrackKind, _ timeBase: TimeBase, bits: Int?) {
+    /// Adds a track that was found later, or describes one anew. Unless it is not `isExpected`, it is waited for when the
+    /// source is placed from now on.
+    package mutating func declare(_ track: TrackKind, _ timeBase: TimeBase, bits: Int?, isExpected: Bool = true) {
+        if isExpected { expected.insert(track) }
         timeline.declare(track, StampTrack(timeBase: timeBase, bits: bits))
     }
 

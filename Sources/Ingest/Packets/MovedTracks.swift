@@ -7,10 +7,13 @@ internal import Media
 ///
 /// A value without a clock or I/O of its own.
 struct MovedTracks: Sendable {
-    /// For how long a track must come in such a stream and in no other: as long as an SRT sender is silent before another
-    /// may take its place.
-    private static let patience = Duration.seconds(3)
+    /// For how long a track must come in such a stream and in no other at least: as long as an SRT sender is silent before
+    /// another may take its place.
+    private static let leastPatience = Duration.seconds(3)
 
+    /// The numbers of the streams that are read.
+    let read: Set<Int>
+    private let patience: Duration
     /// The kinds of the streams that are read, by their numbers.
     private let streams: [Int: TrackKind]
     private let wanted: Set<TrackKind>
@@ -18,8 +21,12 @@ struct MovedTracks: Sendable {
     private var since: [TrackKind: Timestamp] = [:]
 
     /// A look at the packets of an input of which these `streams` are read. Tracks that are not `wanted` may go anywhere; of
-    /// those that are some may have no stream yet.
-    init(reading streams: [Int: TrackKind], wanted: Set<TrackKind>) { (self.streams, self.wanted) = (streams, wanted) }
+    /// those that are some may have no stream yet. The source's tracks may be silent for `patience`: where segments come at
+    /// once, one track may be the last of one of them and the first of the next.
+    init(reading streams: [Int: TrackKind], wanted: Set<TrackKind>, patience: Duration) {
+        (self.streams, self.wanted, read) = (streams, wanted, Set(streams.keys))
+        self.patience = max(Self.leastPatience, patience)
+    }
 
     /// Takes in a packet of the stream `index` that was read at `arrival`. `late` is what kind that stream is of, if it was
     /// announced after the input was opened. Returns the track that moved, once that is sure.
@@ -28,7 +35,7 @@ struct MovedTracks: Sendable {
         guard let late, wanted.contains(late) else { return nil }
         let first = since[late] ?? arrival
         since[late] = first
-        return arrival - first >= Self.patience ? late : nil
+        return arrival - first >= patience ? late : nil
     }
 
     /// Why `input` cannot be read on when `track` moved.

@@ -53,7 +53,8 @@ final class PacketInput {
         let kinds = streams.map { ($0.index, $0.kind) }
         moved = MovedTracks(
             reading: Dictionary(uniqueKeysWithValues: kinds),
-            wanted: location.tracks.followed(Set(streams.map(\.kind))))
+            wanted: location.tracks.followed(Set(streams.map(\.kind))),
+            patience: SourceClockSettings.of(formatName: demuxer.formatName).patience)
         splices = demuxer.spliceStream.map { ($0.index, TrackDescription(data: .scte35, timeBase: $0.timeBase)) }
         demuxer.select(Set(streams.map(\.index) + [splices?.index].compactMap(\.self)))
         try peek()
@@ -121,7 +122,8 @@ final class PacketInput {
     /// Throws if a track comes in a stream that was not there when the input was opened.
     private func lookForMoved(_ box: PacketBox, _ arrival: Timestamp) throws(IngestError) {
         guard isLive else { return }
-        let (index, late) = (box.streamIndex, demuxer.kindOfLateStream(box.streamIndex))
+        let index = box.streamIndex
+        let late = demuxer.kindOfLateStream(index, beside: moved.read)
         if let track = moved.note(index, late: late, at: arrival) { throw MovedTracks.failure(track, input: name) }
     }
 

@@ -130,7 +130,8 @@ package struct PacketTimeline: Sendable {
         if packet.track == .data { return splice(packet).map { [$0] } ?? [] }
         if timeBases[packet.track] != packet.timeBase {
             timeBases[packet.track] = packet.timeBase
-            clock.declare(packet.track, packet.timeBase, bits: bits)
+            // Packets are not held, so no track is waited for.
+            clock.declare(packet.track, packet.timeBase, bits: bits, isExpected: false)
         }
         let stamp = SourceClock.Stamp(packet.track, dts: packet.dts, pts: packet.pts, duration: packet.duration)
         guard let noted = clock.note(stamp, arrival: arrival) else {

@@ -43,9 +43,7 @@ struct ChannelInputs: ProgramInputs {
                 pacing: Self.pacing(audio.description), frameRate: format.frameRate, audio: .program,
                 leads: configuration.audioInput?.isReference == true, clock: clock)
         } else {
-            // Whoever publishes later may have audio that the first one lacks.
-            let mayHaveAudio = video.source.description.hasAudio || configuration.input.rtmpListenAddress != nil
-            audioFeed = mayHaveAudio ? videoFeed : nil
+            audioFeed = video.source.description.hasAudio ? videoFeed : nil
         }
         stage = Stage(Scene(video: .feed(videoFeed), audio: audioFeed))
         sources = [video.source] + (audio.map { [$0] } ?? [])

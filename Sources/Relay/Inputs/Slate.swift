@@ -28,7 +28,8 @@ final class Slate: Sendable {
         }
     }
 
-    private let still: VideoFrame
+    /// What is seen while nothing plays.
+    let still: VideoFrame
     private let player: Player
     private let source: StandbySource?
 
@@ -66,6 +67,9 @@ final class Slate: Sendable {
             return StandbySource.Running(source)
         }
     }
+
+    /// Whether it is a file that is played.
+    var plays: Bool { source != nil }
 
     /// What is seen: the file once it plays, and its first frame before.
     func video(at now: Timestamp) -> Scene.Video {

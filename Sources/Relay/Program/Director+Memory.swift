@@ -44,6 +44,8 @@ extension Director {
             if (try? transition(memory.transition)) != nil { state.transition = memory.transition }
         }
         if restoreRunDown(memory.runDown) { return }
-        if isRight(memory.scene) { _ = show(by: .cut, at: nil) { _ in memory.scene } }
+        // In place of what cannot be shown, as a run-down's own file, that with which a program begins.
+        let scene = isRight(memory.scene) ? memory.scene : Self.single(sources.first(where: \.hasVideo)?.name)
+        _ = show(by: .cut, at: nil) { _ in scene }
     }
 }

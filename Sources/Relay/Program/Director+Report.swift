@@ -101,11 +101,11 @@ extension Director {
         }
     }
 
-    /// Whether the slate is on air, about to be, or in the preview.
-    var isSlateWanted: Bool {
+    /// Whether the slate is on air: before that it does not play, so that it begins with its first frame.
+    var isSlateOnAir: Bool {
         state.withLock { state in
-            let layouts = wanted(&state).map(\.scene.layout) + [state.preview.layout]
-            return layouts.contains { $0.sources.isEmpty }
+            let (now, before) = onAir(&state)
+            return now.scene.layout.sources.isEmpty || before.contains { $0.scene.layout.sources.isEmpty }
         }
     }
 

@@ -204,10 +204,18 @@ extension Director {
         }
     }
 
+    /// How long the program's beginning waits for the file of a run-down's segment.
+    static let patience = Duration.seconds(10)
+
     /// Starts the run-down before the program begins, so that its first segment is the program's first frame; waits for its
     /// file, `patience` at most. Blocks.
     func beginRunDown(patience: Duration) throws(ControlFailure) {
         _ = try perform(.start(segment: 0))
+        waitForStart(patience)
+    }
+
+    /// Waits until the segment that was started is the program's first frame, `patience` at most.
+    private func waitForStart(_ patience: Duration) {
         let deadline = playing.clock.now + patience.inNanoseconds
         repeat {
             play(0)
@@ -233,12 +241,17 @@ extension Director {
             _ = try? perform(.stop)
             return false
         }
-        guard memory.isHeld else { return (try? perform(.start(segment: segment))) != nil }
-        return state.withLock { state in
-            let frame = max(state.desk?.next ?? 0, stage.nextFrame)
-            try? state.desk?.player.start(held: segment, isCutAway: memory.isCutAway, at: frame)
-            return !memory.isCutAway
+        if memory.isHeld {
+            state.withLock { state in
+                let frame = max(state.desk?.next ?? 0, stage.nextFrame)
+                try? state.desk?.player.start(held: segment, isCutAway: memory.isCutAway, at: frame)
+            }
+        } else if (try? perform(.start(segment: segment))) == nil {
+            return false
         }
+        // What the configuration names has begun with its first segment, which is not to be seen.
+        if !memory.isCutAway { waitForStart(Self.patience) }
+        return !memory.isCutAway
     }
 
     /// Whether all that a run-down names is there.

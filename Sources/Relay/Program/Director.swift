@@ -111,11 +111,9 @@ final class Director: Sendable {
         (self.overlays, self.stingers) = (overlays, stingers)
         (self.stage, self.sources, self.audio, self.slate) = (stage, sources, audio, slate)
         (self.format, self.scenes, self.recordings, self.playing) = (format, scenes, recordings, playing)
-        let seen = sources.filter(\.hasVideo)
-        let single = { (index: Int) in
-            Named(layout: seen.isEmpty ? SceneLayout(.slate, []) : SceneLayout(.single, [seen[index].name]))
-        }
-        let (first, second) = (single(0), single(max(0, min(1, seen.count - 1))))
+        let seen = sources.filter(\.hasVideo).map(\.name)
+        let first = Self.single(seen.first)
+        let second = Self.single(seen.dropFirst().first ?? seen.first)
         state = Mutex(
             State(
                 changes: [Change(frame: 0, frames: 0, scene: first, kind: "cut")], preview: second))
@@ -124,12 +122,17 @@ final class Director: Sendable {
         stage.beforeEachFrame { [weak self] frame in
             guard let self else { return }
             play(frame)
-            slate.refresh(isWanted: isSlateWanted, at: Timestamp(nanoseconds: playing.clock.now))
+            slate.refresh(isWanted: isSlateOnAir, at: Timestamp(nanoseconds: playing.clock.now))
             tellRecording(frame)
         }
     }
 
     // MARK: What a scene is made of
+
+    /// The source of this name, or the slate without one.
+    static func single(_ name: String?) -> Named {
+        Named(layout: name.map { SceneLayout(.single, [$0]) } ?? SceneLayout(.slate, []))
+    }
 
     /// A scene, in which `clip` has the name of a run-down's own file.
     func scene(of layout: SceneLayout, clip: Stage? = nil, audio: RunDown.Audio = .standard) -> Scene {

@@ -19,6 +19,10 @@ final class SlateScene: Sendable {
 
     /// A slate that plays on `stage`, which is for nothing else, in `program`.
     init(_ slate: Slate, on stage: Stage, in program: Stage) {
+        guard slate.plays else {
+            (video, played) = (.still(slate.still), nil)
+            return
+        }
         stage.show(Scene(video: slate.video(at: Timestamp(nanoseconds: 0)), audio: nil))
         program.add(stage)
         video = .source(stage)
@@ -26,8 +30,9 @@ final class SlateScene: Sendable {
     }
 
     /// Plays, or stops, and brings what is seen up to date: a file begins to play by and by.
-    func refresh(isWanted: Bool, at now: Timestamp) {
+    func refresh(isWanted: @autoclosure () -> Bool, at now: Timestamp) {
         guard let (slate, stage) = played else { return }
+        let isWanted = isWanted()
         let wasPlaying = isPlaying.withLock { isPlaying in
             defer { isPlaying = isWanted }
             return isPlaying

@@ -19,9 +19,6 @@ final class StudioInputs: ProgramInputs {
     private let stingers: [StingerReel]
     private let slate: SlateScene
 
-    /// How long the program's beginning waits for the file of a run-down's first segment.
-    private static let patience = Duration.seconds(10)
-
     /// Opens the sources that `configuration` names, all at once, and waits until one says what the program looks like: see
     /// ``SwitchedInputs/decide(among:_:clock:)``. Without sources the run-down's first file says it. Throws
     /// ``RelayFailure``.
@@ -98,7 +95,7 @@ final class StudioInputs: ProgramInputs {
         }
         director.load(runDown, isConfigured: true)
         do throws(ControlFailure) {
-            try director.beginRunDown(patience: Self.patience)
+            try director.beginRunDown(patience: Director.patience)
         } catch {
             stop()
             throw RelayFailure(.usage, "\(error)")

@@ -22,7 +22,8 @@ struct RecordingsExportCommand: BlockingCommand {
             Where nothing was recorded, the last frame stays and there is no audio, so that all times are right.
 
             Files that do not go with each other (other settings of the encoder, another size, frame rate or audio) and MPEG-TS \
-            are stitched, as relay stitch does: what differs from the first is coded again. It says so.
+            are stitched, as relay stitch does: what differs from the first is coded again. It says so. A hole of more than \
+            12 hours is refused then; --join leaves holes out.
 
             --from and --to may be given several times. Each range becomes a clip of its own, clip-1.mp4, clip-2.mp4 and so on; \
             with --join one file is made of all, in which the next frame follows at once where nothing was recorded.

@@ -16,8 +16,9 @@ enum RenderOutput {
             let kind = info.st_mode & S_IFMT == S_IFDIR ? "a directory" : "no regular file"
             throw RelayFailure(.cannotRecord, "\(output) is \(kind); name the file to make.")
         }
-        if let original = ExportOutput.original(of: output, in: [show] + configuration.ownFiles) {
-            throw RelayFailure(.cannotRecord, "\(output) is \(original), of which the show is made; name another file.")
+        // Not which: the path may have what a reference refers to.
+        if ExportOutput.original(of: output, in: [show] + configuration.ownFiles) != nil {
+            throw RelayFailure(.cannotRecord, "\(output) is a file of which the show is made; name another file.")
         }
         let recordings = ExportOutput.recordings(around: output)
         if let objection = ExportOutput.objection(to: output, recordings: recordings, replaces: replaces) {

@@ -179,9 +179,9 @@ package struct StitchJob {
     /// duration; for each packet of audio its size; for each of either a chunk of its own, and that it is another than before;
     /// and for each chapter its size and duration.
     private var tableBytes: Int64 {
-        let frames = Int64(plan.frameCount)
+        let frames = plan.clips.indices.reduce(Int64(0)) { $0 + Int64(plan.written(of: $1).count) }
         let packets = (plan.audio?.timeBase).map { base in
-            plan.video.frameRate.timeBase.rescale(frames, to: base) / 1024 + 4
+            plan.video.frameRate.timeBase.rescale(Int64(plan.frameCount), to: base) / 1024 + 4
         }
         return (64 << 10) + frames * 36 + Int64(plan.clips.count) * 28 + (packets ?? 0) * 24
     }

@@ -15,7 +15,7 @@ package struct StitchPlan: Sendable {
         /// How many frames of the result it has, and which is the first.
         package var count: Int
         package var place: Int
-        /// How many of them, at its end, are its last frame, which stays.
+        /// How many of them, at its end, are its last frame, which stays. They are coded, unless the plan ``lengthens``.
         package var held = 0
         /// How many of them are a transition from the clip before.
         package var transition = 0
@@ -43,17 +43,26 @@ package struct StitchPlan: Sendable {
     package private(set) var orientation = Orientation.upright
     /// The parameter sets of what is copied; empty if nothing is.
     package private(set) var configuration: [UInt8] = []
+    /// Whether frames that stay are not coded, but one that lasts as long: only where all is copied, and nobody here would code
+    /// any of it so.
+    package private(set) var lengthens = false
 
     /// Frames of the result.
     package var frameCount: Int { clips.last.map { $0.place + $0.count } ?? 0 }
-    /// Frames that are copied.
+    /// Frames that are copied; one that is lengthened as often as it would be shown.
     package var copiedFrames: Int { clips.indices.reduce(0) { $0 + copiedFrames(of: $1) } }
 
     /// Frames of the clip `index` that are copied.
     package func copiedFrames(of index: Int) -> Int {
-        parts.reduce(0) {
+        parts.reduce(lengthens ? clips[index].held : 0) {
             if case .copied(index, let samples) = $1 { $0 + samples.count } else { $0 }
         }
+    }
+
+    /// Frames of the result that are in the file of the clip `index`: without those for which its last one is lengthened.
+    func written(of index: Int) -> Range<Int> {
+        let clip = clips[index]
+        return clip.place..<clip.place + clip.count - (lengthens ? clip.held : 0)
     }
 
     /// A plan for `clips`, each of a source of its own: the one of the same number among `sources`.
@@ -73,7 +82,7 @@ package struct StitchPlan: Sendable {
         if let codec = codecs.first, codecs.count == 1, ["h264", "hevc"].contains(codec),
             let whole = target.whole(like: sources[0])
         {
-            planParts(sources, whole, codec: codec)
+            planParts(sources, whole, codec: codec, lengthens: canLengthen && !target.takes(sources))
             if isCopied {
                 (video, orientation) = (whole.video, whole.orientation)
                 return
@@ -103,7 +112,7 @@ package struct StitchPlan: Sendable {
         return planned
     }
 
-    /// The longest time for which a frame may stay: it is coded as often as it is shown.
+    /// The longest time for which a frame may stay: mostly it is coded as often as it is shown.
     private static let longestHold = Duration.seconds(12 * 3600)
 
     /// Puts `next` where it was on air, if both it and the first clip say that and it is behind the end of the last one, whose
@@ -119,11 +128,18 @@ package struct StitchPlan: Sendable {
         guard held <= video.frameRate.frames(atLeast: Self.longestHold) else {
             throw ClipFailure(
                 "More than \(Self.longestHold.components.seconds / 3600) hours lie between \(sources[last.source].name) and "
-                    + "\(sources[next.source].name); export them separately.")
+                    + "\(sources[next.source].name): export them separately, or with relay recordings export --join, "
+                    + "which leaves out what lies between.")
         }
         self.clips[self.clips.count - 1].held = held
         self.clips[self.clips.count - 1].count += held
         next.place += held
+    }
+
+    /// Whether a file can say how long frames that stay last: in 32 bits (ISO/IEC 14496-12, 8.6.1.2).
+    private var canLengthen: Bool {
+        let frame = Int64(video.frameRate.timeBase.numerator)
+        return clips.allSatisfy { Int64($0.held + 2) * frame <= Int64(UInt32.max) }
     }
 
     /// When the first frame of `clip` was on air; nil if nobody said it.
@@ -168,8 +184,10 @@ package struct StitchPlan: Sendable {
         clips.indices.filter { sources[clips[$0].source].color.isHDR && copiedFrames(of: $0) < clips[$0].count }
     }
 
-    private mutating func planParts(_ sources: [StitchSource], _ target: StitchTarget, codec: String) {
-        (self.codec, parts, configuration) = (codec, [], [])
+    private mutating func planParts(
+        _ sources: [StitchSource], _ target: StitchTarget, codec: String, lengthens: Bool = false
+    ) {
+        (self.codec, parts, configuration, self.lengthens) = (codec, [], [], lengthens)
         for index in clips.indices { clips[index].reasons = target.differences(of: sources[index], codec: codec) }
         chooseConfiguration(sources)
         for (index, clip) in clips.enumerated() {
@@ -188,7 +206,8 @@ package struct StitchPlan: Sendable {
         let sets = clips.map { sources[$0.source].video.parameterSets }
         var frames: [[[UInt8]]: Int] = [:]
         for index in clips.indices where clips[index].reasons.isEmpty {
-            frames[sets[index], default: 0] += clips[index].count
+            // Those that stay are coded in any case.
+            frames[sets[index], default: 0] += clips[index].count - clips[index].held
         }
         let most = frames.values.max()
         let chosen = clips.indices.first { clips[$0].reasons.isEmpty && frames[sets[$0]] == most }
@@ -204,7 +223,8 @@ package struct StitchPlan: Sendable {
     private func copy(_ index: Int, _ clip: Clip, _ cut: FrameCut) -> [Part] {
         let (begin, end) = (Int64(clip.frames.lowerBound + clip.transition), Int64(clip.frames.upperBound))
         // Behind its frames the last one may stay.
-        let (first, stop) = (Int64(clip.frames.lowerBound), Int64(clip.frames.lowerBound + clip.count))
+        let first = Int64(clip.frames.lowerBound)
+        let stop = first + Int64(written(of: index).count)
         func encoded(_ numbers: Range<Int64>) -> Part {
             .encoded(clip: index, frames: Int(numbers.lowerBound - first)..<Int(numbers.upperBound - first))
         }

@@ -56,6 +56,11 @@ struct StitchTarget: Equatable {
         return target
     }
 
+    /// Whether frames of H.264 that are coded here can lie beside copied ones of all `sources`.
+    func takes(_ sources: [StitchSource]) -> Bool {
+        !video.color.isHDR && sources.allSatisfy { differences(of: $0, codec: "h264").isEmpty }
+    }
+
     /// What of `source` is not so, one piece of a sentence each: why its frames cannot be copied. `codec` is the one of the
     /// result.
     func differences(of source: StitchSource, codec: String) -> [String] {

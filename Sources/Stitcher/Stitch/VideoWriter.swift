@@ -21,6 +21,8 @@ final class VideoWriter {
 
     /// The frames in the order of decoding; their times are frames of the result.
     private var frames: [IndexedSample] = []
+    /// Frames of the result for which those that are in the file were lengthened.
+    private var lengthened = 0
     private var encoder: RenderEncoder?
     /// The frame of the result that the encoder counts from.
     private var encoderStart = 0
@@ -50,20 +52,24 @@ final class VideoWriter {
     /// Frames that are coded at the most between two looks at the audio.
     private var second: Int { max(1, Int(plan.video.frameRate.value.rounded(.up))) }
 
+    /// Frames of the result up to the last that is in the file.
+    private var done: Int { frames.count + lengthened }
+
     /// Writes all parts.
     func writeAll() throws {
         for part in plan.parts {
             switch part {
             case .copied(let clip, let samples):
                 try endEncoder()
-                try wrote(frames.count)
+                if plan.lengthens { lengthened = plan.clips[clip].place - frames.count }
+                try wrote(done)
                 try audio?.complete(before: clip)
                 try copy(samples, of: clip)
             case .encoded(let clip, let range): try encode(range, of: clip)
             }
         }
         try endEncoder()
-        try wrote(frames.count)
+        try wrote(done)
     }
 
     /// Copies frames, and the packets of audio that lie beside them, in runs of bytes.
@@ -95,7 +101,7 @@ final class VideoWriter {
             audio?.placed(run.audio, of: clip, by: place - run.bytes.lowerBound)
             guard frames.count - told >= second else { continue }
             told = frames.count
-            try wrote(told)
+            try wrote(done)
         }
     }
 
@@ -168,7 +174,7 @@ final class VideoWriter {
     private func append(_ bytes: SharedBytes, pts: Int64, isSync: Bool) throws {
         let offset = try file.append(bytes)
         append(pts: pts, offset: offset, size: Int64(bytes.count), isSync: isSync)
-        if frames.count.isMultiple(of: second) { try wrote(frames.count) }
+        if frames.count.isMultiple(of: second) { try wrote(done) }
     }
 
     private func append(pts: Int64, offset: Int64, size: Int64, isSync: Bool) {
@@ -191,24 +197,8 @@ extension VideoWriter {
             decoderConfiguration: SharedBytes(record))
     }
 
-    /// The track in ticks of `timescale`. Each frame is shown as long as any other, but that the frames of each clip come later
-    /// by what `moves` says, in ticks; it is decoded as late as the order allows, at one distance throughout, so that decoding
-    /// times grow at joins, too.
+    /// The track in ticks of `timescale`; see ``StitchPlan/track(of:timescale:moves:)``. For after ``writeAll()``.
     func track(timescale: UInt32, moves: [Int64]) throws(ClipFailure) -> ClipTrack {
-        guard frames.map(\.pts).sorted().elementsEqual(0..<Int64(plan.frameCount)) else {
-            throw ClipFailure("A frame is missing in the result, or there twice; nothing was written.")
-        }
-        let frame = plan.video.frameRate.timeBase.rescale(1, to: TimeBase(1, Int32(clamping: timescale)))
-        let delay = frames.enumerated().map { Int64($0) - $1.pts }.max() ?? 0
-        var samples = frames
-        var clip = 0
-        for index in samples.indices {
-            while clip + 1 < plan.clips.count, samples[index].pts >= Int64(plan.clips[clip + 1].place) { clip += 1 }
-            let move = clip < moves.count ? moves[clip] : 0
-            samples[index].dts = (Int64(index) - delay) * frame + move
-            samples[index].pts = samples[index].pts * frame + move
-            samples[index].duration = frame
-        }
-        return ClipTrack(samples: samples, start: 0)
+        try plan.track(of: frames, timescale: timescale, moves: moves)
     }
 }

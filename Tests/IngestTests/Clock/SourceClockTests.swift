@@ -100,6 +100,20 @@ struct SourceClockTests {
         #expect(due(clock, 15_000, .audio) == after)
     }
 
+    @Test("Audio that the first sender lacked was not waited for of any later one either, and moved what was shown")
+    func declaredLater() {
+        var clock = SourceClock(.rtmp, tracks: [.video: (.milliseconds, 32)])
+        feed(&clock, from: 0, until: 2000, audio: nil)
+        #expect(clock.isPlaced)
+        clock.declare(.audio, .milliseconds, bits: 32)
+        feed(&clock, from: 2000, until: 4000)
+        clock.restart()
+        feed(&clock, from: 4000, until: 5200, audio: nil)
+        #expect(!clock.isPlaced)
+        feed(&clock, from: 5200, until: 6600, audio: 600)
+        #expect(clock.isPlaced && clock.status.steps == 0)
+    }
+
     @Test("The burst of a start does not become delay")
     func startBurst() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)

@@ -11,7 +11,7 @@ struct MovedTracksTests {
 
     @Test("A track has moved when it came for three seconds in a new stream and not in its own")
     func moved() {
-        var tracks = MovedTracks(reading: [0: .video, 1: .audio], wanted: [.video, .audio])
+        var tracks = MovedTracks(reading: [0: .video, 1: .audio], wanted: [.video, .audio], patience: .seconds(1))
         for time in stride(from: Int64(0), to: 3000, by: 40) {
             #expect(tracks.note(2, late: .video, at: at(time)) == nil)
             #expect(tracks.note(1, late: nil, at: at(time)) == nil)
@@ -21,7 +21,7 @@ struct MovedTracksTests {
 
     @Test("A track that goes on in its own stream stays, whatever else comes, and in whatever bursts")
     func stays() {
-        var tracks = MovedTracks(reading: [0: .video, 1: .audio], wanted: [.video, .audio])
+        var tracks = MovedTracks(reading: [0: .video, 1: .audio], wanted: [.video, .audio], patience: .seconds(1))
         for segment in Int64(0)..<5 {
             for time in stride(from: segment * 6000, to: segment * 6000 + 1000, by: 40) {
                 #expect(tracks.note(2, late: .video, at: at(time)) == nil)
@@ -30,10 +30,23 @@ struct MovedTracksTests {
         }
     }
 
+    @Test("A second audio track, last in one burst and first in the next, was taken for the one that is read")
+    func bursts() {
+        let patience = SourceClockSettings.playlist(target: .seconds(6)).patience
+        var tracks = MovedTracks(reading: [0: .video, 1: .audio], wanted: [.video, .audio], patience: patience)
+        for segment in Int64(0)..<5 {
+            let order = segment.isMultiple(of: 2) ? [0, 1, 2] : [2, 1, 0]
+            for (place, index) in order.enumerated() {
+                let time = at(segment * 6000 + Int64(place))
+                #expect(tracks.note(index, late: index == 2 ? .audio : nil, at: time) == nil)
+            }
+        }
+    }
+
     @Test("Audio of an input that had none counts where it is wanted, and streams of other kinds never do")
     func added() {
-        var wanted = MovedTracks(reading: [0: .video], wanted: [.video, .audio])
-        var unwanted = MovedTracks(reading: [0: .video], wanted: [.video])
+        var wanted = MovedTracks(reading: [0: .video], wanted: [.video, .audio], patience: .seconds(1))
+        var unwanted = MovedTracks(reading: [0: .video], wanted: [.video], patience: .seconds(1))
         for time in stride(from: Int64(0), through: 6000, by: 500) {
             #expect(wanted.note(1, late: .audio, at: at(time)) == (time < 3000 ? nil : .audio))
             #expect(unwanted.note(1, late: .audio, at: at(time)) == nil)
