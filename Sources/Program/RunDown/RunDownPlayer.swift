@@ -162,6 +162,9 @@ package struct RunDownPlayer: Sendable {
         }
     }
 
+    /// Whether nothing can be opened, and is tried again later.
+    package var isResting: Bool { rest != nil }
+
     // MARK: What it is told
 
     /// Whether it is held, and whether something else is on air then.

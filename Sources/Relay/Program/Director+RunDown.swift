@@ -219,7 +219,7 @@ extension Director {
         let deadline = playing.clock.now + patience.inNanoseconds
         repeat {
             play(0)
-            guard state.withLock({ $0.desk?.player.isStarting == true }) else { return }
+            guard !stage.isOver, state.withLock({ $0.desk?.player.isStarting == true }) else { return }
             playing.clock.sleep(until: playing.clock.now + 5_000_000)
         } while playing.clock.now < deadline
     }
@@ -290,8 +290,10 @@ extension Director.State {
 }
 
 extension RunDownPlayer {
-    /// Whether its first segment is still to begin.
-    fileprivate var isStarting: Bool { state == .running && status(at: 0, withSegments: false).current == nil }
+    /// Whether its first segment is still to begin, and may at once.
+    fileprivate var isStarting: Bool {
+        state == .running && !isResting && status(at: 0, withSegments: false).current == nil
+    }
 
     fileprivate mutating func perform(_ command: RunDownCommand, at frame: FrameIndex) throws(Refusal) {
         switch command {

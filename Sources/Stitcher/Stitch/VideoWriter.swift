@@ -61,7 +61,7 @@ final class VideoWriter {
             switch part {
             case .copied(let clip, let samples):
                 try endEncoder()
-                if plan.lengthens { lengthened = plan.clips[clip].place - frames.count }
+                if plan.lengthens { try lengthen(to: plan.clips[clip].place - frames.count) }
                 try wrote(done)
                 try audio?.complete(before: clip)
                 try copy(samples, of: clip)
@@ -70,6 +70,14 @@ final class VideoWriter {
         }
         try endEncoder()
         try wrote(done)
+    }
+
+    /// Goes on to where the next clip begins, a minute at a time: the silence of a long hole is coded meanwhile.
+    private func lengthen(to count: Int) throws {
+        while lengthened < count {
+            lengthened = min(count, lengthened + 60 * second)
+            try wrote(done)
+        }
     }
 
     /// Copies frames, and the packets of audio that lie beside them, in runs of bytes.
