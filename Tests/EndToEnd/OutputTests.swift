@@ -43,7 +43,8 @@ extension Serial {
         @Test("An output whose server starts late gets the program from its first frame")
         func lateServer() async throws {
             let server = try RTMPServer()
-            let relay = try RelayProcess(Shape.small + ["--duration", "6s", "--rtmp", server.url()])
+            // A server takes seconds to start on a busy machine, and all of it is to wait for it.
+            let relay = try RelayProcess(Shape.small + ["--duration", "6s", "--rtmp", server.url() + "#queue=10s"])
             try await relay.says("Connection refused", within: .seconds(5))
             try await server.start()
             let result = try await relay.finished(within: .seconds(20))
