@@ -61,26 +61,18 @@ struct SparseVideoTests {
         #expect(samples.count == 475 * 1920 && isWhole(samples))
     }
 
-    @Test("A frame every eight seconds, of which the decoder wants more before it shows one, comes at its time")
-    func slides() throws {
+    @Test(
+        "Slides far apart, of which the decoder wants more before it shows one, come at their times",
+        arguments: [(8, 64, 1400), (30, 300, 1600)])
+    func slides(distance: Int64, seconds: Int, count: Int64) throws {
         let clip = try Clip(
-            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=1/8:d=64", "-f", "lavfi", "-i", "sine=1000:d=64:r=48000",
+            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=1/\(distance):d=\(seconds)",
+            "-f", "lavfi", "-i", "sine=1000:d=\(seconds):r=48000",
             "-c:v", "libx264", "-bf", "2", "-b_strategy", "0", "-pix_fmt", "yuv420p", "-c:a", "pcm_s16le",
             suffix: ".mov")
-        let (frames, samples) = try play(clip, frames: 1400)
-        #expect(frames == (0..<1400).map { Int64($0 / 200) * 8_000_000_000 })
-        #expect(samples.count == 1400 * 1920 && isWhole(samples))
-    }
-
-    @Test("A frame every half a minute came late, because only a minute of audio was read ahead of it")
-    func rareSlides() throws {
-        let clip = try Clip(
-            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=1/30:d=300", "-f", "lavfi", "-i", "sine=1000:d=300:r=48000",
-            "-c:v", "libx264", "-bf", "2", "-b_strategy", "0", "-pix_fmt", "yuv420p", "-c:a", "pcm_s16le",
-            suffix: ".mov")
-        let (frames, samples) = try play(clip, frames: 1600)
-        #expect(frames == (0..<1600).map { Int64($0 / 750) * 30_000_000_000 })
-        #expect(samples.count == 1600 * 1920 && isWhole(samples))
+        let (frames, samples) = try play(clip, frames: count)
+        #expect(frames == (0..<count).map { $0 / (25 * distance) * distance * 1_000_000_000 })
+        #expect(samples.count == Int(count) * 1920 && isWhole(samples))
     }
 
     @Test("Frames of half a second and of a second come to their end, with all their audio", arguments: [1, 2])

@@ -45,7 +45,7 @@ extension Director {
         }
         if restoreRunDown(memory.runDown) { return }
         // In place of what cannot be shown, as a run-down's own file, that with which a program begins.
-        let scene = isRight(memory.scene) ? memory.scene : Self.single(sources.first(where: \.hasVideo)?.name)
+        let scene = isRight(memory.scene) ? memory.scene : Self.single(names.seen.first)
         _ = show(by: .cut, at: nil) { _ in scene }
     }
 }

@@ -132,8 +132,9 @@ extension Director {
     var runDownFailure: String? { state.withLock { $0.desk?.player.failure ?? $0.runDownFailure } }
 
     func loadRunDown(_ text: String) throws(ControlFailure) {
+        let names = names
         let known = RunDownReader.Known(
-            sources: sources.filter(\.hasVideo).map(\.name), unseen: sources.filter { !$0.hasVideo }.map(\.name),
+            sources: names.seen, unseen: names.unseen,
             scenes: scenes, overlays: overlays.all.map(\.name), stingers: stingers.map(\.name))
         let files = RunDownFiles(directory: playing.directory ?? "/var/empty", isConfined: true)
         let runDown: RunDown
@@ -256,7 +257,7 @@ extension Director {
 
     /// Whether all that a run-down names is there.
     private func canShow(_ runDown: RunDown) -> Bool {
-        let (seen, unseen) = (sources.filter(\.hasVideo).map(\.name), sources.filter { !$0.hasVideo }.map(\.name))
+        let (seen, unseen) = names
         let overlays = overlays.all.map(\.name)
         return runDown.segments.allSatisfy { segment in
             let shown = segment.views.flatMap { $0.layout.overlays ?? [] }

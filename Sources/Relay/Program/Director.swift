@@ -129,6 +129,11 @@ final class Director: Sendable {
 
     // MARK: What a scene is made of
 
+    /// The names of the sources that can be seen, and of those that are heard alone.
+    var names: (seen: [String], unseen: [String]) {
+        (sources.filter(\.hasVideo).map(\.name), sources.filter { !$0.hasVideo }.map(\.name))
+    }
+
     /// The source of this name, or the slate without one.
     static func single(_ name: String?) -> Named {
         Named(layout: name.map { SceneLayout(.single, [$0]) } ?? SceneLayout(.slate, []))
