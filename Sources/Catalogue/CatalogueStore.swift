@@ -64,7 +64,7 @@ final class CatalogueStore: Sendable {
         configuration.busyMode = .timeout(5)
         do {
             database = try DatabaseQueue(path: path, configuration: configuration)
-            guard try !database.read(CatalogueSchema.migrator.hasBeenSuperseded) else {
+            if try Self.isNewer(database) {
                 throw CatalogueFailure.newer("\(path) was made by a newer version of relay")
             }
         } catch {
@@ -87,18 +87,31 @@ final class CatalogueStore: Sendable {
     }
 
     private static func prepare(_ database: DatabaseQueue, _ path: String) throws {
-        let migrator = CatalogueSchema.migrator
-        if try database.read(migrator.hasBeenSuperseded) {
+        if try isNewer(database) {
             throw CatalogueFailure.newer("\(path) was made by a newer version of relay; it is left alone")
         }
         let verdict = try database.read { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
         guard verdict == "ok" else { throw CatalogueFailure.damaged("\(path) is damaged: \(verdict ?? "no answer")") }
-        do {
-            try migrator.migrate(database)
-        } catch {
-            // Who made the tables at the same time is done now.
-            try migrator.migrate(database)
+        try besideOthers { try CatalogueSchema.migrator.migrate(database) }
+    }
+
+    private static func isNewer(_ database: DatabaseQueue) throws -> Bool {
+        try besideOthers { try database.read(CatalogueSchema.migrator.hasBeenSuperseded) }
+    }
+
+    /// Does `body` again where another process made some of the tables in the middle of it: what was half made then is
+    /// made now, one step at least each time.
+    private static func besideOthers<T>(_ body: () throws -> T) throws -> T {
+        for _ in CatalogueSchema.migrator.migrations {
+            do {
+                return try body()
+            } catch let error as DatabaseError
+                where [.SQLITE_ERROR, .SQLITE_CONSTRAINT].contains(error.resultCode)
+            {
+                continue
+            }
         }
+        return try body()
     }
 
     private static func identity(_ path: String) -> [UInt64] {

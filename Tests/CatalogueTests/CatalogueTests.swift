@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Foundation
 import GRDB
 import Media
+import Synchronization
 import TestSupport
 import Testing
 
@@ -32,6 +34,22 @@ import Testing
         #expect(segments.first { $0.programStart == gap.to } != nil)
         #expect(segments.first { $0.programEnd == gap.from }?.ending == .disk)
         #expect(segments.last?.ending == .stop && segments.first?.ending == .rotate)
+    }
+
+    // A recorder and `relay recordings rebuild` may both find that there is no database, and make one.
+    @Test func `Whoever makes the tables at the same time as others finds them made`() throws {
+        for _ in 0..<100 {
+            let directory = try TemporaryDirectory()
+            let failures = Mutex<[String]>([])
+            DispatchQueue.concurrentPerform(iterations: 8) { _ in
+                do throws(CatalogueFailure) {
+                    _ = try CatalogueStore(directory: directory.path).segments()
+                } catch {
+                    failures.withLock { $0.append("\(error)") }
+                }
+            }
+            #expect(failures.withLock { $0 } == [])
+        }
     }
 
     @Test func `A catalogue made anew from the files equals the live one`() throws {

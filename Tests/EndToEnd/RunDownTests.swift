@@ -62,6 +62,19 @@ extension SerialShows {
             #expect(try await recorded() == (Array(0..<30) + Array(15..<30)).map { "\($0)" })
         }
 
+        @Test("On air, too, a file's last frame stands where a segment of its own length begins behind the file's end")
+        func behindTheEnd() async throws {
+            try await files.ramp()
+            let path = try files.show(
+                "segments: [{file: ramp.mp4, frames: 10}, {file: ramp.mp4, in: 10s, frames: 20}, {file: ramp.mp4, frames: 30}]"
+            )
+            let result = try await RelayProcess.run(
+                Shape.small + ["--record", directory.file("rec"), "--rundown", path])
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let expected = Array(0..<10) + Array(repeating: 29, count: 20) + Array(0..<30)
+            #expect(try await recorded() == expected.map { "\($0)" })
+        }
+
         @Test("What an operator cuts away from is resumed with what was left, and the status says where it is")
         func operated() async throws {
             let path = try files.show(

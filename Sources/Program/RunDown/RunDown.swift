@@ -36,7 +36,8 @@ package struct RunDown: Sendable, Equatable {
         package var path: String
         /// The time of the first frame, from the file's own first one on.
         package var start: Duration
-        /// Whether its last frame stands where ``start`` lies behind its end; otherwise it cannot be shown then.
+        /// Whether its last frame stands where ``start`` lies behind its end, as it does behind the end of a file that lasts
+        /// for less than its segment; otherwise it cannot be shown then.
         package var stands = false
 
         /// The file at `path`, from `start` on.

@@ -72,11 +72,12 @@ extension RunDownPlayer {
         guard state == .held, let kept = held, !kept.isCutAway else { return }
         held?.isCutAway = true
         if let clip = kept.place.clip.flatMap({ clips[$0] }), let started = clip.started,
-            let path = runDown.segments[kept.place.segment].clip?.path
+            var file = runDown.segments[kept.place.segment].clip
         {
             // From the frame that was seen last: a file that was held played on, and of one that was over the last one stood.
             let seen = max(0, min(frame, clip.end.map { FrameIndex($0.number - 1) } ?? frame) - started)
-            let again = prepare(RunDown.Clip(path, start: clip.start + rate.timeBase.duration(seen)))
+            file.start = clip.start + rate.timeBase.duration(seen)
+            let again = prepare(file)
             held?.again = again
         }
     }
@@ -85,10 +86,10 @@ extension RunDownPlayer {
     /// another waits for being resumed.
     private mutating func heldAgain() -> Held? {
         guard let upcoming, let (place, frame) = upcoming.resumed else { return nil }
-        let path = runDown.segments[place.segment].clip?.path
         var again: ClipID?
-        if let path, let start = upcoming.clip.flatMap({ clips[$0]?.start }) {
-            again = prepare(RunDown.Clip(path, start: start))
+        if var file = runDown.segments[place.segment].clip, let start = upcoming.clip.flatMap({ clips[$0]?.start }) {
+            file.start = start
+            again = prepare(file)
         }
         return Held(place: place, frame: frame, isCutAway: true, again: again)
     }

@@ -112,7 +112,6 @@ struct RenderCommand: BlockingCommand {
         }
         for (index, input) in inputs.enumerated() { configuration.sources[index].lead = input.lead }
         guard configuration.runDown != nil else { throw ValidationError("\(show) is a directory: name a run-down.") }
-        configuration.runDown?.letFilesStand()
         for source in configuration.sources {
             if source.input.isLiveByNature == true || !source.backups.isEmpty {
                 throw ValidationError("--input \(source.name): a show is rendered from files, without backups.")
@@ -124,13 +123,5 @@ struct RenderCommand: BlockingCommand {
             }
         }
         return configuration
-    }
-}
-
-extension RunDown {
-    /// Lets the last frame of a file stand, too, where a segment that lasts for a time of its own begins behind the file's
-    /// end: what was on air is told so of a file that was over.
-    fileprivate mutating func letFilesStand() {
-        for index in segments.indices where segments[index].length != .end { segments[index].clip?.stands = true }
     }
 }

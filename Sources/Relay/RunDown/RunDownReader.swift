@@ -139,10 +139,12 @@ extension RunDownReader {
                     SceneLayout(.single, [said.source ?? RunDown.clipName]),
                     name: said.source ?? said.file?.split(separator: "/").last.map(String.init) ?? "")
             ]
+        let length = said.length ?? (said.file == nil ? .take : .end)
+        var clip = said.file.map { RunDown.Clip($0, start: said.start ?? .zero) }
+        clip?.stands = length != .end
         var segment = RunDown.Segment(
-            name: said.name ?? (views.count == 1 ? views[0].name : "segment \(number)"), views: views,
-            clip: said.file.map { RunDown.Clip($0, start: said.start ?? .zero) },
-            length: said.length ?? (said.file == nil ? .take : .end))
+            name: said.name ?? (views.count == 1 ? views[0].name : "segment \(number)"), views: views, clip: clip,
+            length: length)
         (segment.every, segment.order) = (said.every, said.order ?? .listed)
         (segment.change, segment.audio) = (said.change ?? change, said.audio ?? audio)
         if segment.change.stinger != nil {
