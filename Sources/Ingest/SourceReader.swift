@@ -179,7 +179,9 @@ final class SourceReader {
 
     private func beginRound() throws(IngestError) {
         var next = timeline
-        guard next.beginRound() else { throw IngestError.empty(input: input.name) }
+        // Where it was to begin may lie behind its last frame: it begins at its beginning then.
+        guard next.beginRound() || firstWanted != nil else { throw IngestError.empty(input: input.name) }
+        firstWanted = nil
         do throws(AVFailure) {
             try input.rewind()
         } catch {

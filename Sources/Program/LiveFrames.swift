@@ -42,6 +42,11 @@ struct LiveFrames {
         set { slots.isReference = newValue }
     }
 
+    /// How far the frames of the source that the program's clock follows lie behind the middle of their ticks: after another
+    /// one was followed up to half a frame, for as long as the clock takes to come there. What is shown with them is placed
+    /// from there, too, so that it is of the same moment.
+    var referencePhase = Duration.zero
+
     /// How much media time may wait, at whatever rate: what a source decodes ahead at most, a second, and half of that. Some
     /// frames wait in any case: those of a low rate lie far apart.
     private static let (room, least) = (Duration.milliseconds(1500), 16)
@@ -88,7 +93,7 @@ struct LiveFrames {
         var newlyDue: Timestamp?
         while let next = waiting.first, let moment = due(next) {
             var trial = slots
-            let slot = trial.take(line.image(of: moment))
+            let slot = trial.take(position(of: moment, on: line))
             if let slot, slot > index { break }
             slots = trial
             waiting.removeFirst()
@@ -116,7 +121,12 @@ struct LiveFrames {
     private func isOverdue(at index: FrameIndex, on line: ClockLine) -> Bool {
         guard waiting.isEmpty, let rhythm, rhythm.interval > .zero else { return false }
         var trial = slots
-        return trial.take(line.image(of: rhythm.last + rhythm.interval)).map { $0 <= index } ?? false
+        return trial.take(position(of: rhythm.last + rhythm.interval, on: line)).map { $0 <= index } ?? false
+    }
+
+    /// Where what is due at `moment` lies in the program, against the reference's frames.
+    private func position(of moment: Timestamp, on line: ClockLine) -> Timestamp {
+        line.image(of: moment) - (isReference ? .zero : referencePhase)
     }
 
     /// Makes `next` the frame to show, with the captions of those that were not shown before it.

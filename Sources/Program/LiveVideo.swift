@@ -56,6 +56,12 @@ struct LiveVideo {
         set { frames.isReference = newValue }
     }
 
+    /// How far the frames of the source that the program's clock follows lie behind the middle of their ticks.
+    var referencePhase: Duration {
+        get { frames.referencePhase }
+        set { frames.referencePhase = newValue }
+    }
+
     /// Adds a frame that comes at `now`, and pushes out the oldest where more than `limit` wait. Before the program has
     /// begun every frame shows that the source has video.
     mutating func add(_ frame: VideoFrame, limit: Int, at now: Timestamp, hasBegun: Bool) {

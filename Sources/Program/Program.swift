@@ -222,8 +222,8 @@ public final class Program: Sendable {
 
     /// Tells the feeds of live sources how the program's clock runs.
     private func tell(_ reference: ReferenceClock) {
-        let line = reference.line
-        for feed in stage.feeds { feed.follow(line) }
+        let (line, phase) = (reference.line, Duration.nanoseconds(Int64(reference.steadyPhase)))
+        for feed in stage.feeds { feed.follow(line, referencePhase: phase) }
     }
 
     /// The first sample of frame `index`. Rounded down, so that audio never runs ahead of the video.

@@ -36,6 +36,8 @@ package struct ReferenceClock: Sendable {
     private static let patience: Int64 = 1_000_000_000
     /// Frame rates with a ratio of more steps than this share no phase.
     private static let mostSteps: Int64 = 8
+    /// How many frames ``steadyPhase`` is the mean of.
+    private static let memory = 16.0
 
     /// The program's rate.
     package let frameRate: FrameRate
@@ -43,6 +45,8 @@ package struct ReferenceClock: Sendable {
     package private(set) var reference: Int?
     /// How far the reference's last frame lay behind the middle of its tick, in nanoseconds.
     package private(set) var phase: Double = 0
+    /// The same without the jitter of stamps: where frames of other sources lie that are shown with the reference's.
+    package private(set) var steadyPhase: Double = 0
     /// By how much the program runs faster than the machine's clock: 0.0001 is 100 ppm.
     package private(set) var rate = 0.0
 
@@ -90,7 +94,7 @@ package struct ReferenceClock: Sendable {
         guard reference != self.reference || steps != self.steps else { return }
         self.reference = reference
         self.steps = steps
-        (hasPhase, phase, cadence, noted) = (false, 0, 0, nil)
+        (hasPhase, phase, steadyPhase, cadence, noted) = (false, 0, 0, 0, nil)
         if reference == nil { senderRate = 0 }
     }
 
@@ -108,6 +112,7 @@ package struct ReferenceClock: Sendable {
         // The same way around as before: an error near half a step must not be pulled to and fro.
         if hasPhase { measured += ((phase - measured) / grid).rounded() * grid }
         if abs(measured) > 0.75 * grid { measured -= (measured / grid).rounded() * grid }
+        steadyPhase = hasPhase ? steadyPhase + (measured - steadyPhase) / Self.memory : measured
         (phase, hasPhase) = (measured, true)
         guard abs(phase) < Self.cadencePhase else { return }
         let step = Self.integral * phase * Double(elapsed)

@@ -45,6 +45,34 @@ struct ClosedRequestTests {
         #expect(refusal(text) == nil)
     }
 
+    @Test(
+        "A word that is none of those that there are is refused with it, and with all of them",
+        arguments: [
+            (
+                #"{"scene":{"layout":"pop","sources":["a"]}}"#,
+                "There is no layout pop. There are single, pip, split-horizontal, split-vertical, grid, slate."
+            ),
+            (
+                #"{"scene":{"layout":"split-vertical","sources":["a","b"],"fit":"fill"}}"#,
+                "There is no fit fill. There are crop, contain."
+            ),
+            (
+                #"{"scene":{"layout":"pip","sources":["a","b"],"inset":{"corner":"top"}}}"#,
+                "There is no corner top. There are top-left, top-right, bottom-left, bottom-right."
+            ),
+            (
+                #"{"transition":{"type":"fade","easing":"in"}}"#,
+                "There is no easing in. There are linear, in-out, out."
+            ),
+        ])
+    func words(_ text: String, _ sentence: String) {
+        #expect(refusal(text) == sentence)
+        let type = refusal(#"{"transition":{"type":"fadee"}}"#)
+        #expect(
+            type?.hasPrefix("There is no type of transition fadee. There are ") == true
+                && type?.contains(" fade,") == true)
+    }
+
     @Test("What is no JSON, or no object, is told as before")
     func malformed() {
         #expect(refusal("{") == "The body is no JSON.")

@@ -191,11 +191,14 @@ struct MetricsTests {
             PartStatus(name: "one", isOnAir: true, selection: nil, feed: FeedStatus(), levels: [-20, -30]),
             PartStatus(name: "two", isOnAir: false, selection: nil, feed: FeedStatus(), levels: []),
         ]
-        let lines = lines([report("news", status)])
+        var report = report("news", status)
+        report.heardLevels = ["audio": [-40, -35]]
+        let lines = lines([report])
         #expect(lines.contains("relay_program_level_decibels{channel=\"news\"} -6"))
+        #expect(lines.contains("relay_source_level_decibels{channel=\"news\",source=\"audio\"} -35"))
         #expect(lines.contains("relay_source_level_decibels{channel=\"news\",source=\"one\"} -20"))
         #expect(!lines.contains { $0.hasPrefix("relay_source_level_decibels") && $0.contains("two") })
-        #expect(!self.lines([report()]).contains { $0.hasPrefix("relay_program_level_decibels") })
+        #expect(!self.lines([self.report()]).contains { $0.hasPrefix("relay_program_level_decibels") })
     }
 
     @Test("Of what is not known there is no sample, and no header")

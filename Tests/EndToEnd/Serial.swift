@@ -6,7 +6,8 @@ import Testing
 // real time; what shares something of the machine beyond its own files and ports is in one lane. The lanes last about
 // as long as each other. A test's limit is there for a hang, and beyond what any busy machine needs.
 
-/// The lane of outputs, of what is passed through to them, of renditions, of what is stitched, and of the command itself.
+/// The lane of outputs, of what is passed through to them, of renditions, of copies of sources, of what is stitched, and
+/// of the command itself.
 @Suite("End to end: outputs", .serialized, .timeLimit(.minutes(10)))
 enum Serial {}
 

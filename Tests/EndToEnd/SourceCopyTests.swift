@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialRecordings {
+extension Serial {
     /// Live sources of a program, what each sends recorded beside it as it comes.
     @Suite("Copies of sources")
     struct SourceCopyTests {

@@ -52,6 +52,19 @@ struct LoopTests {
         #expect(sink.taken.frames[25].nanoseconds == 1_000_000_000)
     }
 
+    // Each round looked for its first frame behind the last one, and failed, for ever. Audio of 2 s is longer than the frames,
+    // of which the last one begins at 0.96 s.
+    @Test("One that is to begin behind its last frame begins at its beginning", arguments: [985, 1500])
+    func behindTheEnd(milliseconds: Int) throws {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", "-f", "lavfi", "-i", burst, "-c:v", "libx264",
+            "-preset", "ultrafast", "-c:a", "pcm_s16le", suffix: ".mov")
+        let sink = CollectingSink(frames: 60, audio: 100_000)
+        try clip.play(into: sink, loop: true, from: .milliseconds(milliseconds))
+        #expect(sink.taken.frames.prefix(60).map(\.nanoseconds) == (0..<60).map { $0 * 40_000_000 })
+        #expect(onset(Array(sink.taken.audio[48_000...]), threshold: 0.01) == 24_001)
+    }
+
     @Test("A single frame is repeated at its nominal rate")
     func still() throws {
         let clip = try Clip("-f", "lavfi", "-i", "testsrc2=s=320x180", "-frames:v", "1", suffix: ".png")

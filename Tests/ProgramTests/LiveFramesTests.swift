@@ -90,4 +90,37 @@ import Testing
         #expect(beginning(1) == .zero)
         #expect(beginning(0) == nil)
     }
+
+    // A reference's frames come to the middle of their ticks by 1000 ppm at most; meanwhile what was shown with them was up to
+    // a whole frame older or newer.
+    @Test(
+        "Frames that are shown with those of a new reference are of the same moment, wherever that lies at first",
+        arguments: [-9, -4, 0, 6, 9], [-8, -3, 2, 8])
+    func pairing(phase: Int64, distance: Int64) throws {
+        var clock = ReferenceClock(frameRate: rate, start: .zero)
+        clock.follow(1, sourceRate: rate)
+        var (reference, other) = (LiveFrames(frameRate: rate), LiveFrames(frameRate: rate))
+        reference.isReference = true
+        var pairs: [Int64] = []
+        for number in 0..<3000 {
+            let index = FrameIndex(Int64(number))
+            let now = clock.moment(of: index)
+            clock.advance(to: now)
+            let frame = VideoFrame(
+                pts: index.number, timeBase: TimeBase(1, 50), width: 2, height: 2, storage: Self.storage)
+            reference.add(frame, limit: 100)
+            other.add(frame, limit: 100)
+            // Both were captured at the same rate, and come at the same way.
+            let shown = reference.choose(for: index, on: clock.line) { due($0).map { $0 + .milliseconds(phase) } }
+            if let due = shown?.newlyDue { clock.note(1, due: due, stretch: 0, now: now) }
+            other.referencePhase = .nanoseconds(Int64(clock.steadyPhase))
+            let beside = other.choose(for: index, on: clock.line) {
+                due($0).map { $0 + .milliseconds(phase + distance) }
+            }
+            guard let one = shown?.frame.pts, let two = beside?.frame.pts, number > 1 else { continue }
+            pairs.append(two - one)
+        }
+        #expect(Set(pairs) == [0] && pairs.count > 2990)
+        #expect(abs(clock.phase) < 1_000_000, "the clock came to the reference")
+    }
 }

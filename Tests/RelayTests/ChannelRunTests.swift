@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Control
 import Logging
 import Testing
 
@@ -53,5 +54,20 @@ struct ChannelRunTests {
         #expect(program != nil && control.recordings === program && control.recordings(ofSource: "cam1") === source)
         control.configure(recording: nil, isChanged: true)
         #expect(control.recordings == nil && control.recordings(ofSource: "cam1") == nil)
+    }
+
+    // One that a disk kept from ending took the channel that had begun anew from the API when the disk answered.
+    @Test("What a run before says of the channel does not count any more")
+    func former() throws {
+        let control = ChannelControl(name: "main", recording: nil)
+        let first = control.begin()
+        control.closed(.waiting, by: first)
+        #expect(control.report.state == .waiting)
+        let second = control.begin()
+        control.closed(.opening, by: second)
+        control.closed(.over, by: first)
+        #expect(control.report.state == .opening)
+        control.closed(.over, by: second)
+        #expect(control.report.state == .over)
     }
 }

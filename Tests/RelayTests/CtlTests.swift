@@ -32,6 +32,9 @@ struct CtlTests {
         let json = """
             {"name":"one","state":"on_air","problems":2,"programSeconds":3723.4,"isRecordingWanted":false,"extra":1,
              "sources":[{"name":"cam1","state":"waiting","lastError":"no answer"}],
+             "parts":[{"name":"cam1","isOnAir":true},{"name":"cam2","isOnAir":true}],
+             "runDown":{"name":"show","state":"held","loops":false,"rounds":0,"lateFrames":0,
+              "current":{"index":0,"name":"talk","view":"cam1","frame":0,"elapsedSeconds":1}},
              "outputs":[
               {"name":"a","state":"live","address":"rtmp://host/***","liveSeconds":61,"endpoint":"backup",
                "queue":{"milliseconds":12,"droppedFrames":3},"roundTripSeconds":0.0123},
@@ -44,12 +47,14 @@ struct CtlTests {
         #expect(
             channel.text == """
                 one  on air  01:02:03  2 problems
-                   input   cam1    waiting                  no answer
-                   output  a       live                     00:01:01  rtmp://host/***  at backup  queue 12 ms  rtt 12.3 ms  \
+                   input     cam1    waiting                  no answer
+                                     on air                   cam1+cam2
+                   run-down  show    held                     talk (1)
+                   output    a       live                     00:01:01  rtmp://host/***  at backup  queue 12 ms  rtt 12.3 ms  \
                 dropped 3
-                   output  second  backing_off              srt://host:1  connect: refused  again in 1.3 s
-                   record          stopped by the operator  1.5 MB
-                   disk            ok                       2.5 kB free  full in 00:01:00
+                   output    second  backing_off              srt://host:1  connect: refused  again in 1.3 s
+                   record            stopped by the operator  1.5 MB
+                   disk              ok                       2.5 kB free  full in 00:01:00
 
                 """)
     }

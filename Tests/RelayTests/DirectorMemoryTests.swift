@@ -172,4 +172,32 @@ struct DirectorMemoryTests {
         _ = director.stage.takeCue(for: third + 30)
         #expect(director.seen == ["cam3"] && !director.isWanted("cam1", orHeard: false))
     }
+
+    @Test("What an operator set of audio holds, but where the configuration says something else by now")
+    func faders() throws {
+        let before = try director(nil)
+        let (faders, settings) = (before.sources.map(\.stage.fader), { (gain: Double) in
+            var settings = Fader.Settings()
+            settings.gain = gain
+            return settings
+        })
+        faders[0].begin(with: settings(-3))
+        faders[0].change { ($0.isMuted, $0.gain) = (true, -9) }
+        faders[1].begin(with: settings(-3))
+        faders[1].change { $0.isMuted = true }
+        let after = try director(nil)
+        // The file says another gain of both.
+        for source in after.sources { source.stage.fader.begin(with: settings(-6)) }
+        after.restore(before.memory)
+        for source in after.sources {
+            #expect(source.stage.fader.settings.gain == -6 && source.stage.fader.settings.isMuted, "\(source.name)")
+        }
+        // It still says so, and an operator changed it again.
+        after.sources[0].stage.fader.change { $0.gain = 2 }
+        let last = try director(nil)
+        for source in last.sources { source.stage.fader.begin(with: settings(-6)) }
+        last.restore(after.memory)
+        #expect(last.sources.map(\.stage.fader.settings.gain) == [2, -6])
+        #expect(last.sources.map(\.stage.fader.settings.isMuted) == [true, true])
+    }
 }

@@ -5,10 +5,10 @@ import Encoder
 import Foundation
 import Ingest
 import Media
-import Program
 import Testing
 
 @testable import FanOut
+@testable import Program
 @testable import Relay
 @testable import SRT
 @testable import Segmenter
@@ -44,6 +44,23 @@ struct StatusBlockTests {
         #expect(lines(now).last == "clips     suspended    the disk is full")
         now.clipsRecorder?.state = .stopped
         #expect(lines(now).count == 1)
+    }
+
+    @Test("A run-down has a line that says where it is, for how long still, and what comes then")
+    func runDown() {
+        var now = status(frames: 1)
+        var runDown = RunDownStatus(name: "show", state: .running, loops: false, rounds: 0, lateFrames: 0)
+        runDown.current = .init(index: 1, name: "talk", view: "cam1", frame: 30, elapsedSeconds: 1, remainingSeconds: 61)
+        runDown.next = .init(index: 2, name: "outro", isReady: false)
+        runDown.remainingSeconds = 65
+        now.runDown = runDown
+        #expect(
+            lines(now).last
+                == "run-down  running      talk (2)  00:01:01 left  then outro, which is being opened  00:01:05 in all")
+        (runDown.state, runDown.failure) = (.over, "gone.mp4")
+        (runDown.current, runDown.next, runDown.remainingSeconds) = (nil, nil, nil)
+        now.runDown = runDown
+        #expect(lines(now).last == "run-down  over         gone.mp4")
     }
 
     @Test("The program's line has its time, and the rates since the last look")

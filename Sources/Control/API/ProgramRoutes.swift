@@ -85,7 +85,7 @@ struct ProgramRoutes {
                 let change = try await JSON.body(SourceRequest.self, of: request)
                 guard !change.isEmpty else {
                     throw ControlFailure(
-                        .unusable, "There is nothing to change: give gain, muted, delay, seek or restart.")
+                        .unusable, "There is nothing to change: give one of \(SourceRequest.keys.joined(separator: ", ")).")
                 }
                 try program.change(name, change)
                 return JSON.response(program.report)

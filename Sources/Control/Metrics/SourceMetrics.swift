@@ -38,7 +38,7 @@ enum SourceMetrics {
             }
         }
         return sources.enumerated().map { index, source in
-            let known = names.indices.contains(index) ? names[index] : ("audio-input", true)
+            let known = names.indices.contains(index) ? names[index] : ("audio", true)
             return Named(name: known.0, status: source, isOpen: known.1)
         }
     }
@@ -72,6 +72,7 @@ enum SourceMetrics {
             labels: ["source"]
         ) { report, samples in
             for part in report.status?.parts ?? [] { samples.add(part.levels.max(), part.name) }
+            for (name, levels) in report.heardLevels { samples.add(levels.max(), name) }
         },
         .each(
             "relay_source_state", .gauge, "What the source does: 1 of its state, 0 of the others.",

@@ -64,8 +64,8 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
         } else if let kind = Transition.Kind(word: word) {
             type = kind
         } else {
-            let known = (Transition.Kind.allCases.map(\.rawValue) + [Self.stinger]).joined(separator: ", ")
-            throw ControlFailure(.unusable, "There is no such type of transition. There are \(known).")
+            throw UnknownWord(
+                word, of: "type of transition", known: Transition.Kind.allCases.map(\.rawValue) + [Self.stinger])
         }
         seconds = try container.decodeIfPresent(Double.self, forKey: .seconds)
         easing = try container.decodeIfPresent(Easing.self, forKey: .easing)

@@ -57,6 +57,8 @@ enum JSON {
             throw ControlFailure(.malformed, sentence(error))
         } catch let fault as SceneLayout.Fault {
             throw ControlFailure(.unusable, fault.description)
+        } catch let fault as UnknownWord {
+            throw ControlFailure(.unusable, fault.description)
         }
     }
 

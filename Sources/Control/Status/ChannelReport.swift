@@ -5,7 +5,7 @@ internal import FanOut
 internal import Ingest
 package import Media
 internal import Monitor
-package import Program
+internal import Program
 internal import Segmenter
 
 /// A channel as the API shows it: its status, what became of it, and what goes on air.
@@ -42,8 +42,6 @@ package struct ChannelReport: Sendable, Encodable {
     package var canClip = false
     /// Whether it is a program of scenes, which can be asked about and changed.
     package var hasScenes = false
-    /// Where its run-down is, without its segments; nil without one.
-    package var runDown: RunDownStatus?
     /// Until when the certificate that the channel's listeners show is valid, in seconds since 1970; nil without one. For
     /// metrics alone.
     package var certificateExpiry: Int?
@@ -82,7 +80,7 @@ package struct ChannelReport: Sendable, Encodable {
 
     private enum Key: String, CodingKey {
         case name, state, time, startedAt, programSeconds, isOnAir, isRecording, problems, video, audio
-        case isRecordingWanted, canRecord, canClip, hasScenes, runDown
+        case isRecordingWanted, canRecord, canClip, hasScenes
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -100,7 +98,6 @@ package struct ChannelReport: Sendable, Encodable {
         try container.encode(canRecord, forKey: .canRecord)
         try container.encode(canClip, forKey: .canClip)
         try container.encode(hasScenes, forKey: .hasScenes)
-        try container.encodeIfPresent(runDown, forKey: .runDown)
         try container.encodeIfPresent(tracks?.video.map(VideoReport.init), forKey: .video)
         try container.encodeIfPresent(tracks?.audio.map(AudioReport.init), forKey: .audio)
     }

@@ -16,6 +16,8 @@ package struct ChannelStatus: Sendable, Codable {
     package var selection: SelectionStatus?
     /// The sources of a program that has several; their inputs are ``sources``, one source's after the other's.
     package var parts: [PartStatus]?
+    /// Where its run-down is, without the segments; nil without one.
+    package var runDown: RunDownStatus?
     package var feed: FeedStatus
     /// The same of the audio, from the same feed or another; nil for a program without audio.
     package var audioFeed: FeedStatus?

@@ -40,8 +40,27 @@ package final class Fader: Sendable {
     /// The settings.
     package var settings: Settings { state.withLock { $0.now } }
 
+    /// What it began with, and what was made of that.
+    package struct Memory: Sendable {
+        fileprivate let now: Settings
+        fileprivate let start: Settings
+    }
+
     /// What was changed since the beginning; nil for nothing.
-    package var changed: Settings? { state.withLock { $0.now == $0.start ? nil : $0.now } }
+    package var memory: Memory? { state.withLock { $0.now == $0.start ? nil : Memory(now: $0.now, start: $0.start) } }
+
+    /// Changes again what was changed in `memory`, but for what begins otherwise than it did then.
+    package func restore(_ memory: Memory) {
+        func restore<Value: Equatable>(_ setting: WritableKeyPath<Settings, Value>, _ now: inout Settings, _ start: Settings) {
+            let (kept, before) = (memory.now[keyPath: setting], memory.start[keyPath: setting])
+            if kept != before, start[keyPath: setting] == before { now[keyPath: setting] = kept }
+        }
+        state.withLock { state in
+            restore(\.gain, &state.now, state.start)
+            restore(\.isMuted, &state.now, state.start)
+            restore(\.offset, &state.now, state.start)
+        }
+    }
 
     /// Changes them. It is heard from the program's next frame on, without a click.
     package func change(_ body: (inout Settings) -> Void) { state.withLock { body(&$0.now) } }

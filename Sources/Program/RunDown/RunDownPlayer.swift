@@ -52,10 +52,20 @@ package struct RunDownPlayer: Sendable {
     }
 
     /// Why something cannot be done now.
-    package enum Refusal: String, Error {
-        case notRunning = "The run-down is not running."
-        case notHeld = "The run-down is not held."
-        case noSegment = "The run-down has no such segment."
+    package enum Refusal: Error, Equatable, CustomStringConvertible {
+        case notRunning
+        case notHeld
+        /// There is none of this number, of so many.
+        case noSegment(Int, of: Int)
+
+        package var description: String {
+            switch self {
+            case .notRunning: "The run-down is not running."
+            case .notHeld: "The run-down is not held."
+            case .noSegment(let number, let count):
+                "The run-down has no segment \(number). There are \(count), from 0 to \(count - 1)."
+            }
+        }
     }
 
     struct ClipState: Sendable {
@@ -119,6 +129,8 @@ package struct RunDownPlayer: Sendable {
     /// The file in what is on air, and those that give way to it.
     var aired: ClipID?
     var fading: [(clip: ClipID, until: FrameIndex)] = []
+    /// Where segments are shorter than their transitions, each interrupts the one before for as long as the show lasts.
+    private static let mostFading = 8
     /// What came on air last, and the path of the file in it.
     var shown: (layout: SceneLayout, path: String?)?
     /// How many views of the segment came before the one on air.
@@ -248,10 +260,16 @@ extension RunDownPlayer {
         return RunDownOrder(count: count, seed: seed, seen: place.seen).view(view)
     }
 
-    /// Keeps a file until the transition from it is over.
+    /// Keeps a file until the transition from it is over; and those that are still seen in one that it interrupts, which go
+    /// on from what is on the screen.
     mutating func leave(_ clip: ClipID?, at frame: FrameIndex, fade: Int64) {
+        let until = frame + fade + 1
+        for index in fading.indices where fading[index].until > frame {
+            fading[index].until = max(fading[index].until, until)
+        }
         guard let clip else { return }
-        fading.append((clip, frame + fade + 1))
+        fading.append((clip, until))
+        if fading.count > Self.mostFading { fading.removeFirst() }
     }
 }
 

@@ -30,7 +30,10 @@ struct ConfigurationNode {
     init(parsing text: String, path: String) throws(ConfigurationFailure) {
         let root: Node?
         do {
+            try Self.refuseAliasesAsKeys(in: text, path)
             root = try Yams.compose(yaml: text)
+        } catch let failure as ConfigurationFailure {
+            throw failure
         } catch {
             throw ConfigurationFailure(path: path, faults: [Self.fault(error)])
         }
@@ -43,6 +46,37 @@ struct ConfigurationNode {
         } catch {
             let fault = ConfigurationFailure.Fault(mark: error.mark, key: "", text: error.text)
             throw ConfigurationFailure(path: path, faults: [fault])
+        }
+    }
+
+    /// The library looks for keys that stand twice by a hash of each, for which a key that is an alias of lists of aliases
+    /// takes longer with each of them, and with forty for ever. So the text is read first with nothing that is an alias, where
+    /// each asterisk is a letter that nobody uses.
+    private static func refuseAliasesAsKeys(in text: String, _ path: String) throws {
+        guard text.contains("*"), let root = try Yams.compose(yaml: text.replacing("*", with: letter)) else { return }
+        do throws(Refusal) {
+            try refuseAliases(asKeysOf: root, depth: 0)
+        } catch {
+            throw ConfigurationFailure(
+                path: path, faults: [ConfigurationFailure.Fault(mark: error.mark, key: "", text: error.text)])
+        }
+    }
+
+    private static let letter = "\u{E000}"
+
+    private static func refuseAliases(asKeysOf node: Node, depth: Int) throws(Refusal) {
+        // What is nested deeper is refused when it is read.
+        guard depth <= deepest else { return }
+        switch node {
+        case .sequence(let nodes): for node in nodes { try refuseAliases(asKeysOf: node, depth: depth + 1) }
+        case .mapping(let mapping):
+            for (key, value) in mapping {
+                guard case .scalar(let word) = key, word.style != .plain || !word.string.hasPrefix(letter) else {
+                    throw Refusal(mark: mark(key.mark), text: "A key is a word.")
+                }
+                try refuseAliases(asKeysOf: value, depth: depth + 1)
+            }
+        case .scalar, .alias: break
         }
     }
 

@@ -39,6 +39,8 @@ final class ChannelControl: ControlledChannel {
         /// The clips of what was recorded; made when they are first asked for.
         var clips: ClipBook?
         var marks = MarkLimit()
+        /// The run that says whether the channel is on air.
+        var run = 0
 
         /// The configuration says this of the recording of the channel `name`.
         mutating func configure(_ recording: ChannelConfiguration.Recording?, of name: String) {
@@ -80,12 +82,23 @@ final class ChannelControl: ControlledChannel {
         return configuration
     }
 
+    /// Another run of the channel begins, whose number this is: what one before it says does not count any more. One that a
+    /// disk keeps from ending is not waited for.
+    func begin() -> Int {
+        state.withLock { state in
+            state.run += 1
+            return state.run
+        }
+    }
+
     /// The channel is open, and not on air yet: what an operator changed before is done again.
-    func opened(_ channel: Channel) {
-        let (changes, recording) = state.withLock { state in
+    func opened(_ channel: Channel, by run: Int) {
+        let before = state.withLock { state -> (changes: Changes, recording: ChannelConfiguration.Recording?)? in
+            guard state.run == run else { return nil }
             (state.channel, state.stage, state.startedAt) = (channel, .onAir, .now)
             return (state.changes, state.recording)
         }
+        guard let (changes, recording) = before else { return }
         channel.keepReplay(of: recording)
         channel.keepPackets(of: recording)
         // What does not fit any more is left as the configuration has it.
@@ -97,9 +110,10 @@ final class ChannelControl: ControlledChannel {
     }
 
     /// The channel is off air, and what comes is `stage`.
-    func closed(_ stage: ChannelReport.State) {
-        let memory = state.withLock { $0.channel }?.director?.memory
-        let clips = state.withLock { state in
+    func closed(_ stage: ChannelReport.State, by run: Int) {
+        let memory = state.withLock { $0.run == run ? $0.channel : nil }?.director?.memory
+        let clips = state.withLock { state -> ClipBook? in
+            guard state.run == run else { return nil }
             (state.channel, state.stage, state.startedAt) = (nil, stage, nil)
             if let memory { state.changes.program = memory }
             return state.clips
@@ -140,7 +154,6 @@ final class ChannelControl: ControlledChannel {
         let status = channel.status
         report.hasScenes = channel.director != nil
         report.heardLevels = channel.director?.heardLevels ?? [:]
-        report.runDown = channel.director?.runDownStatus(withSegments: false)
         report.startedAt = startedAt
         report.tracks = channel.stream.description
         report.programSeconds = Double(status.programNanoseconds) / 1e9

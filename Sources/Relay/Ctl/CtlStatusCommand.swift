@@ -2,6 +2,7 @@
 
 internal import ArgumentParser
 internal import Media
+internal import Program
 
 /// `relay ctl status`.
 struct CtlStatusCommand: CtlSubcommand {
@@ -35,6 +36,10 @@ struct CtlChannel: Decodable {
         let lastError: String?
     }
     struct Selection: Decodable { let onAir: String? }
+    struct Part: Decodable {
+        let name: String
+        let isOnAir: Bool
+    }
     struct Output: Decodable {
         struct Queue: Decodable {
             let milliseconds: Double?
@@ -73,6 +78,8 @@ struct CtlChannel: Decodable {
     let programSeconds: Double?
     let sources: [Source]?
     let selection: Selection?
+    let parts: [Part]?
+    let runDown: RunDownStatus?
     let outputs: [Output]?
     let recorder: Recorder?
     let isRecordingWanted: Bool?
@@ -86,7 +93,9 @@ struct CtlChannel: Decodable {
         var rows = (sources ?? []).enumerated().map { index, source in
             ["input", source.name ?? "\(index + 1)", source.state, source.lastError ?? ""]
         }
-        if let onAir = selection?.onAir { rows.append(["", "", "on air", onAir]) }
+        let seen = parts?.filter(\.isOnAir).map(\.name).joined(separator: "+")
+        if let onAir = selection?.onAir ?? seen { rows.append(["", "", "on air", onAir.isEmpty ? "slate" : onAir]) }
+        if let runDown { rows.append(["run-down", runDown.name, runDown.state.rawValue, runDown.words]) }
         rows += (outputs ?? []).map { ["output", $0.name, $0.state, Self.words($0)] }
         if let recorder {
             let state =

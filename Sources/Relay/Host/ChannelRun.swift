@@ -69,9 +69,10 @@ final class ChannelRun: Sendable {
     /// was on air. Returns at once; both are called on a thread of the channel's own.
     func start(report: @escaping @Sendable (ChannelStatus) -> Void, completion: @escaping @Sendable () -> Void) {
         over.enter()
+        let number = control.begin()
         MediaThread.start("relay.\(name)") { [self] in
-            let status = run(report)
-            control.closed(.over)
+            let status = run(number, report)
+            control.closed(.over, by: number)
             state.withLock { $0.status = status }
             over.leave()
             completion()
@@ -107,11 +108,11 @@ final class ChannelRun: Sendable {
             heartbeats: channel?.heartbeats ?? [])
     }
 
-    private func run(_ report: (ChannelStatus) -> Void) -> ExitStatus {
+    private func run(_ number: Int, _ report: (ChannelStatus) -> Void) -> ExitStatus {
         var failures = 0
         var wasOnAir = false
         var status = ExitStatus.done
-        while let (plan, opening) = begin() {
+        while let (plan, opening) = begin(number) {
             let began = resources.clock.now
             do throws(RelayFailure) {
                 // Only what is wrong at the start of the process is told by not being on air; later the stream comes first.
@@ -123,7 +124,7 @@ final class ChannelRun: Sendable {
                     break
                 }
                 opening.finish()
-                control.opened(channel)
+                control.opened(channel, by: number)
                 status = channel.run()
                 wasOnAir = true
                 report(channel.status)
@@ -136,7 +137,7 @@ final class ChannelRun: Sendable {
                 (state.channel, state.opening, state.wasTried) = (nil, nil, true)
                 return state.isEnding
             }
-            control.closed(.waiting)
+            control.closed(.waiting, by: number)
             if isEnding || status == .done || (status == .usage && isFirst && failures == 0) { return status }
             if resources.clock.now - began > Self.stableTime.inNanoseconds { failures = 0 }
             failures += 1
@@ -149,9 +150,9 @@ final class ChannelRun: Sendable {
     }
 
     /// What is to be opened next; nil if nothing is.
-    private func begin() -> (ConfiguredChannel, ChannelOpening)? {
+    private func begin(_ number: Int) -> (ConfiguredChannel, ChannelOpening)? {
         let opening = ChannelOpening()
-        control.closed(.opening)
+        control.closed(.opening, by: number)
         return state.withLock { state in
             if state.isEnding { return nil }
             state.opening = opening

@@ -138,6 +138,7 @@ final class EncodedProgram: ChannelProgram {
             sources: inputs.statuses, selection: inputs.selection, feed: feeds.video, audioFeed: feeds.audio,
             program: program.status, encoder: encoder.status, frameRate: inputs.format.frameRate, outputs: [])
         (status.monitor, status.parts) = (monitor.status, inputs.parts)
+        status.runDown = inputs.director?.runDownStatus(withSegments: false)
         status.renditions = encodings.all.isEmpty ? nil : encodings.all.map(\.status)
         return status
     }

@@ -61,6 +61,7 @@ final class Host: Sendable {
         let signals = watchSignals(ending: ProcessSignals.endRequests)
         defer { signals.cancel() }
         let control = ChannelControl(name: configuration.name, recording: configuration.recording)
+        let run = control.begin()
         state.withLock { $0.control = control }
         control.recordings.map(exportJobs.restore)
         serve()
@@ -70,9 +71,9 @@ final class Host: Sendable {
         do throws(RelayFailure) {
             let channel = try Channel(configuration, resources: resources, logger: logger)
             state.withLock { $0.channels.append(channel) }
-            control.opened(channel)
+            control.opened(channel, by: run)
             defer {
-                control.closed(.over)
+                control.closed(.over, by: run)
                 // First, because a signal to a process without channels is taken for one during its start.
                 signals.cancel()
                 queue.sync {}

@@ -15,7 +15,7 @@ final class OverlayDesk: Sendable {
 
     /// What an operator said of one.
     struct Memory: Sendable {
-        fileprivate let name: String
+        fileprivate let specification: OverlaySpecification
         fileprivate let choice: Bool?
         fileprivate let text: String?
     }
@@ -26,7 +26,8 @@ final class OverlayDesk: Sendable {
     private let entries: [Entry]
     private let format: VideoFormat
     private let painter: OverlayPainter
-    /// What texts say, by name, where that was changed.
+    /// What texts say, by name, where that was changed. Locked while an overlay is changed: of two that change one at once
+    /// both see what the later one left.
     private let texts = Mutex<[String: OverlayText]>([:])
 
     /// The overlays of `specifications` in a program of this format. Blocks on files and fonts. Throws ``RelayFailure``.
@@ -82,30 +83,41 @@ final class OverlayDesk: Sendable {
         if let frame = request.at, !(0...latest.number).contains(frame) {
             throw ControlFailure(.unusable, "at is the number of a frame, from 0 to an hour ahead: \(latest.number).")
         }
-        if let text = request.text { try write(text, on: entry) }
-        let next = stage.nextFrame
-        guard let choice = request.visible else { return next.number }
-        let frame = max(next, FrameIndex(request.at ?? 0))
+        let drawn = try request.text.map { text throws(ControlFailure) in try draw(text, as: entry) }
         let frames = Int64((seconds * format.frameRate.value).rounded())
-        guard entry.overlay.show(choice.isVisible, frames: frames, at: frame) else {
-            throw ControlFailure(
-                .tooMany, "\(Overlay.mostChoices) changes of the overlay wait for their frames already.")
+        return try texts.withLock { texts throws(ControlFailure) in
+            let next = stage.nextFrame
+            let frame = max(next, FrameIndex(request.at ?? 0))
+            guard request.visible == nil || entry.overlay.mayChange(at: frame) else {
+                throw ControlFailure(
+                    .tooMany, "\(Overlay.mostChoices) changes of the overlay wait for their frames already.")
+            }
+            put(drawn, on: entry, &texts)
+            guard let choice = request.visible else { return next.number }
+            _ = entry.overlay.show(choice.isVisible, frames: frames, at: frame)
+            return frame.number
         }
-        return frame.number
     }
 
-    private func write(_ text: String, on entry: Entry) throws(ControlFailure) {
+    private typealias Drawn = (line: OverlayText, art: OverlayArt)
+
+    private func put(_ drawn: Drawn?, on entry: Entry, _ texts: inout [String: OverlayText]) {
+        guard let drawn else { return }
+        entry.overlay.draw(as: drawn.art)
+        texts[entry.overlay.name] = drawn.line
+    }
+
+    private func draw(_ text: String, as entry: Entry) throws(ControlFailure) -> Drawn {
         guard entry.specification.content.text != nil else {
             throw ControlFailure(.unusable, "The overlay \(entry.overlay.name) is an image: it has no text.")
         }
         let line: OverlayText
         do { line = try OverlayText(text) } catch { throw ControlFailure(.unusable, "\(error)") }
         do throws(OverlayPainter.Fault) {
-            entry.overlay.draw(as: try painter.art(of: entry.specification, text: line))
+            return (line, try painter.art(of: entry.specification, text: line))
         } catch {
             throw ControlFailure(.conflict, "\(error)")
         }
-        texts.withLock { $0[entry.overlay.name] = line }
     }
 }
 
@@ -114,15 +126,25 @@ final class OverlayDesk: Sendable {
 extension OverlayDesk {
     var memory: [Memory] {
         let texts = texts.withLock { $0 }
-        return all.map { Memory(name: $0.name, choice: $0.choice, text: texts[$0.name]?.text) }
+        return entries.map {
+            Memory(
+                specification: $0.specification, choice: $0.overlay.choice, text: texts[$0.overlay.name]?.text)
+        }
     }
 
-    /// Does again what was chosen before; what does not fit any more is left out.
+    /// Does again what was chosen before. What does not fit any more is left out, and what the configuration says otherwise
+    /// now.
     func restore(_ memory: [Memory]) {
         for kept in memory {
-            guard let entry = try? entry(kept.name) else { continue }
-            if let text = kept.text { try? write(text, on: entry) }
-            if kept.choice != entry.overlay.choice { _ = entry.overlay.show(kept.choice, frames: 0, at: 0) }
+            guard let entry = try? entry(kept.specification.name) else { continue }
+            let (now, before) = (entry.specification, kept.specification)
+            if let text = kept.text, now.content.text == before.content.text {
+                let drawn = try? draw(text, as: entry)
+                texts.withLock { put(drawn, on: entry, &$0) }
+            }
+            if kept.choice != before.isVisible, now.isVisible == before.isVisible {
+                _ = entry.overlay.show(kept.choice, frames: 0, at: 0)
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ extension Director {
         fileprivate var scene: Named
         fileprivate var preview: Named
         fileprivate var transition: TransitionRequest
-        fileprivate var faders: [String: Fader.Settings]
+        fileprivate var faders: [String: Fader.Memory]
         fileprivate var overlays: [OverlayDesk.Memory]
         fileprivate var runDown: RunDownMemory?
     }
@@ -24,7 +24,7 @@ extension Director {
             Memory(
                 scene: onAir(&state).now.scene, preview: state.preview, transition: state.transition,
                 faders: Dictionary(
-                    sources.compactMap { source in source.stage.fader.changed.map { (source.name, $0) } }
+                    sources.compactMap { source in source.stage.fader.memory.map { (source.name, $0) } }
                 ) {
                     $1
                 },
@@ -32,10 +32,11 @@ extension Director {
         }
     }
 
-    /// Does again what was chosen before; what does not fit any more is left out.
+    /// Does again what was chosen before. What does not fit any more is left out, and of audio and overlays what the
+    /// configuration says otherwise now.
     func restore(_ memory: Memory) {
         for source in sources {
-            if let settings = memory.faders[source.name] { source.stage.fader.change { $0 = settings } }
+            if let kept = memory.faders[source.name] { source.stage.fader.restore(kept) }
         }
         overlays.restore(memory.overlays)
         let isRight = { (scene: Named) in (try? self.check(scene.layout)) != nil }

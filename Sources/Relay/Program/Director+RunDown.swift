@@ -200,7 +200,8 @@ extension Director {
         switch result {
         case nil: throw Self.noRunDown
         case .failure(let refusal):
-            throw ControlFailure(refusal == .noSegment ? .unusable : .conflict, refusal.rawValue)
+            if case .noSegment = refusal { throw ControlFailure(.unusable, "\(refusal)") }
+            throw ControlFailure(.conflict, "\(refusal)")
         case .success(let frame): return frame.number
         }
     }

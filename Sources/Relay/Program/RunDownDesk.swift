@@ -47,7 +47,10 @@ struct RunDownDesk {
 extension RunDownDesk {
     /// Something came on air at `frame`, by a transition of so many frames.
     mutating func noteChange(at frame: FrameIndex, frames: Int64) {
-        if !former.isEmpty, formerEnd == nil { (formerEnd, formerChange) = (frame + frames + 1, frame) }
+        guard !former.isEmpty else { return }
+        guard let end = formerEnd else { return (formerEnd, formerChange) = (frame + frames + 1, frame) }
+        // A transition that interrupts the one from them goes on from what is on the screen.
+        if end > frame { formerEnd = max(end, frame + frames + 1) }
     }
 
     /// The files of the run-down before that are not seen any more.

@@ -20,10 +20,10 @@ struct StatusBlock {
     /// Seconds between the two.
     let interval: Double
 
-    /// One line for the program, one for each rendition and output, one for the recording, for what is recorded for clips
+    /// One line for the program, one for its run-down, one for each rendition and output, one for the recording, for what is recorded for clips
     /// alone and for that of each source, and one for uploads.
     var lines: [String] {
-        [program] + (now.renditions ?? []).map(rendition) + now.outputs.map(output) + (recording.map { [$0] } ?? [])
+        [program] + (runDown.map { [$0] } ?? []) + (now.renditions ?? []).map(rendition) + now.outputs.map(output) + (recording.map { [$0] } ?? [])
             + (clips.map { [$0] } ?? []) + (now.sourceRecordings ?? []).map(sourceRecording)
             + (upload.map { [$0] } ?? [])
     }
@@ -121,6 +121,10 @@ struct StatusBlock {
             if let alarm, alarm.isActive { parts.append("\(word) \(Int(alarm.seconds)) s") }
         }
         return parts
+    }
+
+    private var runDown: String? {
+        now.runDown.map { [Self.padded("run-down", 8), Self.padded($0.state.rawValue, 11), $0.words].joined(separator: "  ") }
     }
 
     private func rendition(_ rendition: RenditionStatus) -> String {

@@ -273,6 +273,31 @@ struct RunDownPlayerTests {
         #expect(showing.frames == 25 && showing.change.kind == .fade)
     }
 
+    @Test("Files that are seen in a transition that is interrupted are kept until the one that interrupts it is over")
+    func interrupted() throws {
+        var (second, third) = (segment("b", .frames(30)), segment("c", .take))
+        (second.change, third.change) = (RunDown.Change(.fade, .seconds(2)), RunDown.Change(.fade, .seconds(2)))
+        var deck = try deck([file("intro", .frames(10)), second, third])
+        deck.run(to: 90)
+        let clip = try #require(deck.clips.first)
+        #expect(!deck.actions.contains(.release(clip)))
+        deck.run(to: 92)
+        #expect(deck.actions.contains(.release(clip)))
+    }
+
+    @Test("Where each segment is shorter than its transition files are let go of nevertheless")
+    func alwaysInterrupted() throws {
+        let segments = (0..<3).map { index in
+            var segment = file("\(index)", .frames(10))
+            segment.change = RunDown.Change(.fade, .seconds(1))
+            return segment
+        }
+        var deck = try deck(segments, loops: true)
+        deck.run(to: 1000)
+        let released = deck.clips.count { deck.actions.contains(.release($0)) }
+        #expect(deck.clips.count > 99 && deck.clips.count - released <= 11, "\(released) of \(deck.clips.count)")
+    }
+
     // MARK: The operator
 
     @Test("After a manual cut resume goes on with what was left, from where it was")
