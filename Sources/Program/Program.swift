@@ -222,8 +222,14 @@ public final class Program: Sendable {
 
     /// Tells the feeds of live sources how the program's clock runs.
     private func tell(_ reference: ReferenceClock) {
-        let (line, phase) = (reference.line, Duration.nanoseconds(Int64(reference.steadyPhase)))
-        for feed in stage.feeds { feed.follow(line, referencePhase: phase) }
+        let line = reference.line
+        for feed in stage.feeds { feed.follow(line) }
+    }
+
+    /// Tells the feeds where the frames of the reference lie that theirs are shown with, before they say what they show.
+    private func pair(with reference: ReferenceClock) {
+        let phase = Duration.nanoseconds(Int64(reference.steadyPhase))
+        for feed in stage.feeds where feed.isLive { feed.referencePhase = phase }
     }
 
     /// The first sample of frame `index`. Rounded down, so that audio never runs ahead of the video.
@@ -265,8 +271,10 @@ public final class Program: Sendable {
         for index: FrameIndex, _ air: inout Air, isHolding: inout Bool, _ reference: inout ReferenceClock
     ) -> VideoFrame? {
         let shown = air.frame(for: index) { feed, choice in
-            guard let due = choice.newlyDue else { return }
-            reference.note(Self.number(of: feed), due: due, stretch: feed.stretch, now: now)
+            if let due = choice.newlyDue {
+                reference.note(Self.number(of: feed), due: due, stretch: feed.stretch, now: now)
+            }
+            pair(with: reference)
         }
         guard shown == nil, stage.isFixed, let feed = air.scene.mainFeed, air.scene.audio == [.feed(feed)],
             !isStopped.load(ordering: .relaxed)

@@ -204,16 +204,17 @@ public final class SourceFeed: SourceSink {
         return state.withLock { $0.live.times }?.stretch(of: track) ?? 0
     }
 
-    /// Says how the program's clock runs, and how far behind their ticks the frames of the source lie that it follows, at its
-    /// beginning and at each tick, and lets a live source's map move on.
-    func follow(_ line: ClockLine, referencePhase: Duration = .zero) {
+    /// How far behind their ticks the frames of the source lie that the program's clock follows.
+    var referencePhase: Duration {
+        get { state.withLock { $0.live.referencePhase } }
+        set { state.withLock { $0.live.referencePhase = newValue } }
+    }
+
+    /// Says how the program's clock runs, at its beginning and at each tick, and lets a live source's map move on.
+    func follow(_ line: ClockLine) {
         programTime.line = line
         guard isLive else { return }
-        let times = state.withLock { state in
-            state.live.referencePhase = referencePhase
-            return state.live.times
-        }
-        times?.advance(to: now)
+        state.withLock { $0.live.times }?.advance(to: now)
     }
 
     /// Ends all waiting, on both sides, for good.

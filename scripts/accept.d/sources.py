@@ -433,15 +433,19 @@ def judge_offsets(path, seen, source, low, high):
 def pairing_part(options):
     """Two cameras with the same numbers, one of which has a faster clock, one in the other."""
     seconds = options.minutes * 60
-    cameras = [Camera(options.home, source, str(RATE), seconds + 60, 440, pulses=True) for source in (1, 2)]
+    cameras = [Camera(options.home, source, str(RATE), seconds + 120, 440, pulses=True) for source in (1, 2)]
     show = Show(options, "pairing", cameras, "--segment", "12h", size=(2 * WIDTH, 2 * HEIGHT), paces=[1.0, 1 + FAST])
     inset = {"x": 0.7, "y": 0.05, "width": 0.25}
     try:
         show.wait_for_cameras()
-        begin = show.put({"layout": "pip", "sources": ["cam1", "cam2"], "inset": inset}) + 5 * RATE
+        both = {"layout": "pip", "sources": ["cam1", "cam2"], "inset": inset}
+        begin = show.put(both) + 5 * RATE
         show.wait_for_frame(begin + seconds * RATE * 3 // 4)
         other = show.put("cam2")
         show.wait_for_frame(other + seconds * RATE // 4)
+        # The program's clock has come to the other camera by now, and goes back.
+        again = show.put(both)
+        show.wait_for_frame(again + 45 * RATE)
         last = show.report()["frame"] - RATE
     finally:
         status = show.end()
@@ -451,8 +455,8 @@ def pairing_part(options):
     rows = height * ROWS * CELL // HEIGHT
     main = codes_of(show.file, f"{2 * WIDTH}:{2 * ROWS * CELL}:0:{2 * (HEIGHT - ROWS * CELL)}")
     small = codes_of(show.file, f"{width}:{rows}:{left}:{top + height - rows}")
-    pairs = [(at, one[1], two[1]) for at, (one, two) in enumerate(zip(main, small)) if begin <= at < other]
-    pairs = [(at, one, two) for at, one, two in pairs if main[at][0] == 1 and small[at][0] == 2]
+    known = [(at, one[1], two[1]) for at, (one, two) in enumerate(zip(main, small)) if (one[0], two[0]) == (1, 2)]
+    pairs = [pair for pair in known if begin <= pair[0] < other]
     check(len(pairs) > 0.999 * (other - begin), f"{len(pairs)} of {other - begin} frames show both")
     steps = collections.Counter(two[1] - one[1] for one, two in zip(pairs, pairs[1:]))
     check(set(steps) == {1}, f"the reference's frames follow each other: {dict(steps)}")
@@ -468,13 +472,19 @@ def pairing_part(options):
         max(ahead) - middle <= 0.5 + 0.5 / RATE,
         f"of {len(pairs)} pairs none is further apart than {min(ahead) - middle:+.3f} to {max(ahead) - middle:+.3f} of a frame",
     )
+    # In the frame of the change a late frame may be shown once more.
+    back = [two - one - FAST * at - middle for at, one, two in known if again < at <= last]
+    check(
+        len(back) > 0.99 * (last - again) and max(map(abs, back)) <= 0.5 + 0.5 / RATE,
+        f"side by side again, of {len(back)} pairs none is further apart than {min(back):+.3f} to {max(back):+.3f} of a frame",
+    )
     offsets = judge_offsets(show.file, main, 1, begin, other)
     check(
         len(offsets) > 0.9 * (other - begin) / RATE and max(map(abs, offsets)) <= MOST_OFFSET,
         f"audio of the reference is {min(offsets):+.2f} to {max(offsets):+.2f} ms from its frames, {len(offsets)} pulses "
         f"(bound {MOST_OFFSET})",
     )
-    offsets = judge_offsets(show.file, main, 2, other + RATE, last)
+    offsets = judge_offsets(show.file, main, 2, other + RATE, again)
     tell(
         f"that of the other, alone on air, {min(offsets):+.2f} to {max(offsets):+.2f} ms, in the middle "
         f"{statistics.median(offsets):+.2f}, {len(offsets)} pulses"
