@@ -4,14 +4,46 @@
 /// delay, so the earliest packets come when the sender's clock says (Fober, Orlarey, Letz: Real Time Clock Skew
 /// Estimation over Network Delays, 2005).
 ///
-/// The least delay of each bucket of time is kept, up to 600 of them. The rate is a line through the least delays of
-/// ten parts of that window. Until there are enough of them it is guessed: what follows a rate that it takes for 0 lags
-/// 2.5 ms behind one of 200 ppm. All times and delays are nanoseconds.
+/// The least delay of each bucket of time is kept, and the mean, up to 600 of them. The rate is a line through the least
+/// delays of ten parts of that window, or through the means, whichever lie on theirs more closely: where queues come and go
+/// it is the least ones; where a sender is uneven all the time it is the means, as of ffmpeg's `-re`, which looks each 10 ms
+/// whether something is due: of one second the least delay is off by 1.5 ms there, and the mean by 0.5. Until there are enough
+/// buckets the rate is guessed: what follows a rate that it takes for 0 lags 2.5 ms behind one of 200 ppm. All times and
+/// delays are nanoseconds.
 struct ArrivalFloor: Sendable {
     private struct Bucket {
         let index: Int64
-        var delay: Int64
-        var arrival: Int64
+        /// The least delay, and when that packet came.
+        private(set) var delay: Int64
+        private(set) var arrival: Int64
+        /// What the sums count from.
+        private var first: (delay: Int64, arrival: Int64)
+        private var count = 1.0
+        private var sums = (delay: 0.0, arrival: 0.0)
+
+        init(index: Int64, delay: Int64, arrival: Int64) {
+            (self.index, self.delay, self.arrival, first) = (index, delay, arrival, (delay, arrival))
+        }
+
+        mutating func note(delay: Int64, arrival: Int64) {
+            count += 1
+            sums.delay += Double(delay &- first.delay)
+            sums.arrival += Double(arrival &- first.arrival)
+            if delay < self.delay { (self.delay, self.arrival) = (delay, arrival) }
+        }
+
+        mutating func move(by step: Int64) {
+            delay &+= step
+            first.delay &+= step
+        }
+
+        /// The sums over its packets against the least one of `origin`, and how many there are.
+        func sums(from origin: Bucket) -> (time: Double, delay: Double, count: Double) {
+            (
+                Double(first.arrival &- origin.arrival) * count + sums.arrival,
+                Double(first.delay &- origin.delay) * count + sums.delay, count
+            )
+        }
     }
 
     private struct Point {
@@ -25,17 +57,23 @@ struct ArrivalFloor: Sendable {
         let time: Double
         let delay: Double
         let slope: Double
-        /// The sum of the squared distances of their times from the mean.
-        let spread: Double
+        /// The square of how far off the slope probably is.
+        let variance: Double
 
-        /// Nil for points of one time.
+        /// Nil for less than three points, and for those of one time.
         init?(through points: [Point]) {
+            guard points.count > 2 else { return nil }
             let count = Double(points.count)
             let (time, delay) = (points.reduce(0) { $0 + $1.time } / count, points.reduce(0) { $0 + $1.delay } / count)
             let spread = points.reduce(0) { $0 + ($1.time - time) * ($1.time - time) }
             guard spread > 0 else { return nil }
-            slope = points.reduce(0) { $0 + ($1.time - time) * ($1.delay - delay) } / spread
-            (self.time, self.delay, self.spread) = (time, delay, spread)
+            let slope = points.reduce(0) { $0 + ($1.time - time) * ($1.delay - delay) } / spread
+            let rest = points.reduce(0) {
+                let height = $1.delay - delay - slope * ($1.time - time)
+                return $0 + height * height
+            }
+            (self.time, self.delay, self.slope) = (time, delay, slope)
+            variance = rest / (count - 2) / spread
         }
 
         /// By how much `point` lies above the line, if that has the slope `slope`.
@@ -51,12 +89,12 @@ struct ArrivalFloor: Sendable {
 
     private static let window = 600
     /// Buckets before the rate is known of which the least delay is the floor. Five lag 2.5 ms at 500 ppm; 30 would lag
-    /// 15.
+    /// 15. With a guess of the rate it is the least of all.
     private static let shortWindow = 5
-    /// The same with a guess of the rate.
-    private static let guessedWindow = 10
     /// Buckets with which the rate is guessed.
-    private static let leastForGuess = 8
+    private static let leastForGuess = 6
+    /// Buckets of which the lowest lies on the line, and three points at least: over so many no clock wanders.
+    private static let lowWindow = 60
     /// How far senders' clocks usually are from ours.
     private static let usualRate = 200e-6
     private static let highestRate = 1000e-6
@@ -97,7 +135,7 @@ struct ArrivalFloor: Sendable {
         self.start = start
         let index = (arrival &- start) / bucketLength
         if let last = buckets.last, last.index == index {
-            if delay < last.delay { buckets[buckets.count - 1] = Bucket(index: index, delay: delay, arrival: arrival) }
+            buckets[buckets.count - 1].note(delay: delay, arrival: arrival)
             return false
         }
         buckets.append(Bucket(index: index, delay: delay, arrival: arrival))
@@ -114,7 +152,7 @@ struct ArrivalFloor: Sendable {
 
     /// Adds to all delays: the track's stamps were moved.
     mutating func move(by step: Int64) {
-        for index in buckets.indices { buckets[index].delay &+= step }
+        for index in buckets.indices { buckets[index].move(by: step) }
         if let old = fitted { fitted = (old.arrival, old.delay &+ step) }
     }
 
@@ -126,10 +164,11 @@ struct ArrivalFloor: Sendable {
             return false
         }
         let origin = buckets[0]
-        let points = parts(of: complete, origin)
+        let parts = parts(of: complete)
+        let points = parts.map { leastPoint(of: $0, origin) }
         switch pathChange(in: points) {
         case .none:
-            fitLine(through: points, origin)
+            fitLine(through: points, means: parts.map { meanPoint(of: $0, origin) }, complete, origin)
             return false
         case .suspected:
             return false
@@ -145,8 +184,10 @@ struct ArrivalFloor: Sendable {
     private mutating func fitGuess(to complete: ArraySlice<Bucket>) {
         var window = Self.shortWindow
         if !isRateKnown, complete.count >= Self.leastForGuess {
-            guess = Self.guessedRate(from: complete.indices.map { point($0, buckets[0]) })
-            window = Self.guessedWindow
+            guess = Self.guessedRate(
+                from: complete.indices.map { leastPoint(of: $0..<$0 + 1, buckets[0]) },
+                complete.indices.map { meanPoint(of: $0..<$0 + 1, buckets[0]) })
+            window = complete.count
         }
         let (origin, rate) = (complete[complete.startIndex], rate)
         let least =
@@ -156,23 +197,36 @@ struct ArrivalFloor: Sendable {
 
     /// Least squares, drawn to 0 as far as the delays do not lie on a line: the mean of what they say and of what is usual,
     /// by the certainty of each.
-    private static func guessedRate(from points: [Point]) -> Double {
-        guard let line = Line(through: points) else { return 0 }
-        let rest = points.reduce(0) {
-            let height = line.height(of: $1, slope: line.slope)
-            return $0 + height * height
-        }
-        let (usual, variance) = (usualRate * usualRate, rest / Double(points.count - 2) / line.spread)
-        return limited(line.slope * usual / (usual + variance))
+    private static func guessedRate(from points: [Point], _ means: [Point]) -> Double {
+        guard let line = closer(points, means) else { return 0 }
+        let usual = usualRate * usualRate
+        return limited(line.slope * usual / (usual + line.variance))
+    }
+
+    /// The line through `points` or `means`, whose slope is the more certain one.
+    private static func closer(_ points: [Point], _ means: [Point]) -> Line? {
+        [Line(through: points), Line(through: means)].compactMap(\.self).min { $0.variance < $1.variance }
     }
 
     private static func limited(_ rate: Double) -> Double { min(highestRate, max(-highestRate, rate)) }
 
-    /// The least delay of the bucket at `index`, seen from `origin`.
-    private func point(_ index: Int, _ origin: Bucket) -> Point {
-        Point(
-            time: Double(buckets[index].arrival &- origin.arrival),
-            delay: Double(buckets[index].delay &- origin.delay), index: index)
+    /// The least delay of the buckets in `range`, but for the rate that was found, seen from `origin`.
+    private func leastPoint(of range: Range<Int>, _ origin: Bucket) -> Point {
+        var least = range.lowerBound
+        for index in range where level(of: buckets[index], origin, found) < level(of: buckets[least], origin, found) {
+            least = index
+        }
+        return Point(
+            time: Double(buckets[least].arrival &- origin.arrival),
+            delay: Double(buckets[least].delay &- origin.delay), index: least)
+    }
+
+    /// The mean of all packets in the buckets in `range`, seen from `origin`.
+    private func meanPoint(of range: Range<Int>, _ origin: Bucket) -> Point {
+        let sums = buckets[range].map { $0.sums(from: origin) }.reduce((time: 0.0, delay: 0.0, count: 0.0)) {
+            ($0.time + $1.time, $0.delay + $1.delay, $0.count + $1.count)
+        }
+        return Point(time: sums.time / sums.count, delay: sums.delay / sums.count, index: range.lowerBound)
     }
 
     /// The delay of `bucket` without `rate`, against `origin`.
@@ -180,20 +234,10 @@ struct ArrivalFloor: Sendable {
         Double(bucket.delay &- origin.delay) - rate * Double(bucket.arrival &- origin.arrival)
     }
 
-    /// The least delays of about ten parts of the first `complete` buckets.
-    private func parts(of complete: Int, _ origin: Bucket) -> [Point] {
+    /// About ten parts of the first `complete` buckets.
+    private func parts(of complete: Int) -> [Range<Int>] {
         let length = max(1, complete / 10)
-        var points: [Point] = []
-        points.reserveCapacity(11)
-        for first in stride(from: complete % length, to: complete, by: length) {
-            var least = first
-            for index in first..<min(first + length, complete)
-            where level(of: buckets[index], origin, found) < level(of: buckets[least], origin, found) {
-                least = index
-            }
-            points.append(point(least, origin))
-        }
-        return points
+        return stride(from: complete % length, to: complete, by: length).map { $0..<min($0 + length, complete) }
     }
 
     /// Whether the floor lies elsewhere from some point on: it steps by more than the settings allow and by more than
@@ -214,12 +258,13 @@ struct ArrivalFloor: Sendable {
         return .none
     }
 
-    /// Least squares for the rate; the line lies on the lowest of the last three points.
-    private mutating func fitLine(through points: [Point], _ origin: Bucket) {
-        guard let line = Line(through: points) else { return }
+    /// Least squares for the rate; the line lies on the lowest of the latest points.
+    private mutating func fitLine(through points: [Point], means: [Point], _ complete: Int, _ origin: Bucket) {
+        guard let line = Self.closer(points, means) else { return }
         found = Self.limited(line.slope)
         isRateKnown = true
-        let lowest = points.suffix(3).map { line.height(of: $0, slope: found) }.min() ?? 0
+        let latest = points.count { complete - $0.index <= Self.lowWindow }
+        let lowest = points.suffix(max(3, latest)).map { line.height(of: $0, slope: found) }.min() ?? 0
         fitted = (origin.arrival &+ Int64(line.time), origin.delay &+ Int64(line.delay + lowest))
     }
 }

@@ -49,6 +49,28 @@ struct ArrivalFloorTests {
         #expect(!clear.isRateKnown && !noisy.isRateKnown)
     }
 
+    // As ffmpeg sends with -re: from second to second the earliest packet is anything from 0 to 5 ms late, and the mean steady.
+    @Test("The rate of a sender that is uneven all the time is found by its means", arguments: [-200, 0, 200], 1...5)
+    func uneven(ppm: Int64, seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        var floor = ArrivalFloor(bucketLength: 1_000_000_000, bucketsForRate: 30, pathStep: 15_000_000)
+        for index in 0..<Int64(61 * 30) {
+            let arrival = index * 33_333_333
+            let phase = Double(index) * 0.618
+            let uneven = 5_000_000 + Int64((phase - phase.rounded(.down)) * 24e6)
+            let early = index % 23 == 7 ? Int64.random(in: 0...5_000_000, using: &random) : 0
+            let delay = arrival / 1_000_000 * ppm + max(0, (index % 23 == 7 ? 5_000_000 : uneven) - early)
+            _ = floor.note(delay: delay, arrival: arrival)
+            let off = abs(floor.rate * 1e6 - Double(ppm))
+            if index == 15 * 30 { #expect(off < 60) }
+            if index == 31 * 30 { #expect(off < 25) }
+            guard index == 60 * 30 else { continue }
+            #expect(off < 8)
+            let low = arrival / 1_000_000 * ppm
+            #expect(floor.delay(at: arrival).map { abs($0 - low) < 900_000 } == true)
+        }
+    }
+
     @Test("A longer or shorter path is no rate", arguments: [80, -80])
     func path(milliseconds: Int64) {
         var random = SeededRandom()
