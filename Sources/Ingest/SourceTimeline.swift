@@ -66,9 +66,9 @@ struct SourceTimeline: Hashable {
 
     /// Begins the next round where this one ended. False if this one was empty.
     mutating func beginRound() -> Bool {
+        origin = nil
         guard let end, end > offset else { return false }
         offset = end
-        origin = nil
         return true
     }
 

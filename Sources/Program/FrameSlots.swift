@@ -10,9 +10,11 @@ package import Media
 /// the program's, or a whole part of it, times are smoothed. Of another rate each frame has a phase of its own: smoothed times
 /// would lag behind it. A reference's frames follow for longer, because the program's clock comes to them.
 package struct FrameSlots: Sendable {
-    /// How far a frame may be from the slot behind the last one, in thousandths of a frame; and one of the reference.
+    /// How far a frame may be from the slot behind the last one, in thousandths of a frame; one of the reference; and the first
+    /// of a new one, whose phase the program's clock measures to the nearest slot.
     private static let reach: Int64 = 530
     private static let reachOfReference: Int64 = 900
+    private static let reachOfFirst: Int64 = 500
     /// How many frames' times are smoothed, and by how much the smoothed time may differ from a frame's own, in thousandths of
     /// a frame.
     private static let (memory, slack): (Int64, Int64) = (16, 100)
@@ -32,7 +34,11 @@ package struct FrameSlots: Sendable {
     private var noted: Int64 = 0
 
     /// Whether the program's clock follows this source.
-    package var isReference = false
+    package var isReference = false {
+        didSet { if isReference, !oldValue { isNewReference = true } }
+    }
+    /// Whether none of its frames was placed since it is the reference.
+    private var isNewReference = false
 
     /// Program frames in which no frame of the source lay.
     package private(set) var repeated = 0
@@ -49,14 +55,14 @@ package struct FrameSlots: Sendable {
     /// Frames come in the order in which they are shown.
     package mutating func take(_ position: Timestamp) -> FrameIndex? {
         guard let last else {
-            self.last = frameRate.frame(at: position)
+            (self.last, isNewReference) = (frameRate.frame(at: position), false)
             return self.last
         }
         let next = last + 1
         let own = (position - frameRate.start(of: next)).inNanoseconds
         note(own)
         let off = smoothed(own)
-        let reach = isReference ? Self.reachOfReference : Self.reach
+        let reach = isNewReference ? Self.reachOfFirst : isReference ? Self.reachOfReference : Self.reach
         let isNext = off.magnitude <= UInt64(length * reach / 1000)
         let slot = isNext ? next : frameRate.frame(at: frameRate.start(of: next) + .nanoseconds(off))
         let taken = max(slot, last)
@@ -67,7 +73,7 @@ package struct FrameSlots: Sendable {
             return nil
         }
         repeated += Int(slot - last) - 1
-        self.last = slot
+        (self.last, isNewReference) = (slot, false)
         return slot
     }
 

@@ -270,6 +270,7 @@ public final class Program: Sendable {
     private func frame(
         for index: FrameIndex, _ air: inout Air, isHolding: inout Bool, _ reference: inout ReferenceClock
     ) -> VideoFrame? {
+        pair(with: reference)
         let shown = air.frame(for: index) { feed, choice in
             if let due = choice.newlyDue {
                 reference.note(Self.number(of: feed), due: due, stretch: feed.stretch, now: now)

@@ -112,7 +112,9 @@ package struct ReferenceClock: Sendable {
         // The same way around as before: an error near half a step must not be pulled to and fro.
         if hasPhase { measured += ((phase - measured) / grid).rounded() * grid }
         if abs(measured) > 0.75 * grid { measured -= (measured / grid).rounded() * grid }
-        steadyPhase = hasPhase ? steadyPhase + (measured - steadyPhase) / Self.memory : measured
+        // What differs by more is no jitter: the source's map moved at once, or it was not noted for long.
+        let isSteady = hasPhase && abs(measured - steadyPhase) < grid / 5
+        steadyPhase = isSteady ? steadyPhase + (measured - steadyPhase) / Self.memory : measured
         (phase, hasPhase) = (measured, true)
         guard abs(phase) < Self.cadencePhase else { return }
         let step = Self.integral * phase * Double(elapsed)

@@ -58,7 +58,7 @@ struct LoopTests {
     func behindTheEnd(milliseconds: Int) throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", "-f", "lavfi", "-i", burst, "-c:v", "libx264",
-            "-preset", "ultrafast", "-c:a", "pcm_s16le", suffix: ".mov")
+            "-preset", "ultrafast", "-g", "5", "-c:a", "pcm_s16le", suffix: ".mov")
         let sink = CollectingSink(frames: 60, audio: 100_000)
         try clip.play(into: sink, loop: true, from: .milliseconds(milliseconds))
         #expect(sink.taken.frames.prefix(60).map(\.nanoseconds) == (0..<60).map { $0 * 40_000_000 })

@@ -118,4 +118,14 @@ struct FrameSlotsTests {
         #expect(slot == 250)
         #expect(slots.repeated == 0)
     }
+
+    // It was kept where it had been beside another reference, up to a frame away, and repeated half a minute later.
+    @Test("A source that becomes the reference lies in the slot nearest to its frames from the first one on")
+    func newReference() {
+        var slots = FrameSlots(frameRate: FrameRate(25))
+        for index in 0..<10 { _ = slots.take(Timestamp(nanoseconds: (Int64(index) * 100 - 90) * 400_000)) }
+        slots.isReference = true
+        let taken = (10..<13).map { slots.take(Timestamp(nanoseconds: (Int64($0) * 100 - 45) * 400_000))?.number }
+        #expect(taken == [10, 11, 12])
+    }
 }

@@ -164,4 +164,18 @@ struct ReferenceClockTests {
         follow(&other, Reference(frameRate: FrameRate(30000, 1001), ppm: 100), from: 0, until: 60)
         #expect(abs(other.rate - 100e-6) < 1e-6)
     }
+
+    @Test("The steady phase is without the jitter of stamps, and goes along when the reference's frames move at once")
+    func steadyPhase() {
+        var clock = ReferenceClock(frameRate: FrameRate(25), start: .zero)
+        clock.follow(1, sourceRate: FrameRate(25))
+        for index in 0..<200 {
+            let now = Timestamp(nanoseconds: Int64(index) * 40_000_000)
+            let jitter: Int64 = index.isMultiple(of: 2) ? 1_000_000 : -1_000_000
+            let step: Int64 = index < 100 ? 0 : 15_000_000
+            clock.note(1, due: now + .nanoseconds(jitter + step), stretch: 0, now: now)
+            if index > 50, index < 100 { #expect(abs(clock.steadyPhase) < 300_000) }
+            if index == 100 { #expect(clock.steadyPhase == clock.phase && clock.phase > 13_000_000) }
+        }
+    }
 }

@@ -176,11 +176,14 @@ struct DirectorMemoryTests {
     @Test("What an operator set of audio holds, but where the configuration says something else by now")
     func faders() throws {
         let before = try director(nil)
-        let (faders, settings) = (before.sources.map(\.stage.fader), { (gain: Double) in
-            var settings = Fader.Settings()
-            settings.gain = gain
-            return settings
-        })
+        let (faders, settings) = (
+            before.sources.map(\.stage.fader),
+            { (gain: Double) in
+                var settings = Fader.Settings()
+                settings.gain = gain
+                return settings
+            }
+        )
         faders[0].begin(with: settings(-3))
         faders[0].change { ($0.isMuted, $0.gain) = (true, -9) }
         faders[1].begin(with: settings(-3))

@@ -40,13 +40,16 @@ struct RunDownReaderTests {
     func aliases() throws {
         var lines = ["a0: &a0 [x, x]"]
         for index in 1...60 { lines.append("a\(index): &a\(index) [*a\(index - 1), *a\(index - 1)]") }
-        for key in ["? *a60\n: 1", "*a60 : 1", "z: {*a60}", "z: [{a: 1, *a60: 2}]"] {
+        for key in ["? *a60\n: 1", "*a60 : 1", "z: {*a60}", "z: [{a: 1, *a60: 2}]", "z: [*a60:1]"] {
             let found = faults((lines + [key]).joined(separator: "\n"))
             #expect(found.count == 1 && found.first?.contains("A key is a word.") == true, "\(key) \(found)")
         }
+        let deep = "z: " + String(repeating: "[", count: 20) + "{*a60: 1}" + String(repeating: "]", count: 20)
+        #expect(faults((lines + [deep]).joined(separator: "\n")).first?.contains("nested too deep") == true)
         // Anywhere else it stands for what it names, and an asterisk in a text is one.
         let show = try read(
-            "segments: [{source: &cam cam1, name: 'a*b', duration: &long 2s}, {source: *cam, name: '*', duration: *long}]")
+            "segments: [{source: &cam cam1, name: 'a*b', duration: &long 2s}, {source: *cam, name: '*', duration: *long}]"
+        )
         #expect(show.segments.map(\.name) == ["a*b", "*"] && show.segments[1].length == .time(.seconds(2)))
     }
 

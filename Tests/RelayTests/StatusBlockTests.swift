@@ -50,7 +50,8 @@ struct StatusBlockTests {
     func runDown() {
         var now = status(frames: 1)
         var runDown = RunDownStatus(name: "show", state: .running, loops: false, rounds: 0, lateFrames: 0)
-        runDown.current = .init(index: 1, name: "talk", view: "cam1", frame: 30, elapsedSeconds: 1, remainingSeconds: 61)
+        runDown.current = .init(
+            index: 1, name: "talk", view: "cam1", frame: 30, elapsedSeconds: 1, remainingSeconds: 61)
         runDown.next = .init(index: 2, name: "outro", isReady: false)
         runDown.remainingSeconds = 65
         now.runDown = runDown

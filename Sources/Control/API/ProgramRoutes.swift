@@ -85,7 +85,8 @@ struct ProgramRoutes {
                 let change = try await JSON.body(SourceRequest.self, of: request)
                 guard !change.isEmpty else {
                     throw ControlFailure(
-                        .unusable, "There is nothing to change: give one of \(SourceRequest.keys.joined(separator: ", ")).")
+                        .unusable,
+                        "There is nothing to change: give one of \(SourceRequest.keys.joined(separator: ", ")).")
                 }
                 try program.change(name, change)
                 return JSON.response(program.report)

@@ -51,7 +51,9 @@ package final class Fader: Sendable {
 
     /// Changes again what was changed in `memory`, but for what begins otherwise than it did then.
     package func restore(_ memory: Memory) {
-        func restore<Value: Equatable>(_ setting: WritableKeyPath<Settings, Value>, _ now: inout Settings, _ start: Settings) {
+        func restore<Value: Equatable>(
+            _ setting: WritableKeyPath<Settings, Value>, _ now: inout Settings, _ start: Settings
+        ) {
             let (kept, before) = (memory.now[keyPath: setting], memory.start[keyPath: setting])
             if kept != before, start[keyPath: setting] == before { now[keyPath: setting] = kept }
         }

@@ -65,9 +65,12 @@ struct ConfigurationNode {
     private static let letter = "\u{E000}"
 
     private static func refuseAliases(asKeysOf node: Node, depth: Int) throws(Refusal) {
-        // What is nested deeper is refused when it is read.
-        guard depth <= deepest else { return }
+        // What is nested deeper is refused in any case, and the library looks at keys there, too.
+        guard depth <= deepest else { throw tooLarge(mark(node.mark)) }
         switch node {
+        // In a list of one line `*a:1` is an alias as a key; with a letter in its place it is one word.
+        case .scalar(let word) where word.style == .plain && word.string.hasPrefix(letter) && word.string.contains(":"):
+            throw Refusal(mark: mark(node.mark), text: "A key is a word.")
         case .sequence(let nodes): for node in nodes { try refuseAliases(asKeysOf: node, depth: depth + 1) }
         case .mapping(let mapping):
             for (key, value) in mapping {
@@ -85,13 +88,15 @@ struct ConfigurationNode {
         let text: String
     }
 
+    private static func tooLarge(_ mark: ConfigurationMark) -> Refusal {
+        Refusal(mark: mark, text: "The file is nested too deep, or too large.")
+    }
+
     private init(_ node: Node, depth: Int, count: inout Int) throws(Refusal) {
         count += 1
         let mark = Self.mark(node.mark)
         self.mark = mark
-        guard depth <= Self.deepest, count <= Self.mostNodes else {
-            throw Refusal(mark: mark, text: "The file is nested too deep, or too large.")
-        }
+        guard depth <= Self.deepest, count <= Self.mostNodes else { throw Self.tooLarge(mark) }
         switch node {
         case .scalar(let scalar):
             content = .scalar(scalar.string, isPlain: scalar.style == .plain || scalar.style == .any)

@@ -23,7 +23,8 @@ struct StatusBlock {
     /// One line for the program, one for its run-down, one for each rendition and output, one for the recording, for what is recorded for clips
     /// alone and for that of each source, and one for uploads.
     var lines: [String] {
-        [program] + (runDown.map { [$0] } ?? []) + (now.renditions ?? []).map(rendition) + now.outputs.map(output) + (recording.map { [$0] } ?? [])
+        [program] + (runDown.map { [$0] } ?? []) + (now.renditions ?? []).map(rendition) + now.outputs.map(output)
+            + (recording.map { [$0] } ?? [])
             + (clips.map { [$0] } ?? []) + (now.sourceRecordings ?? []).map(sourceRecording)
             + (upload.map { [$0] } ?? [])
     }
@@ -124,7 +125,9 @@ struct StatusBlock {
     }
 
     private var runDown: String? {
-        now.runDown.map { [Self.padded("run-down", 8), Self.padded($0.state.rawValue, 11), $0.words].joined(separator: "  ") }
+        now.runDown.map {
+            [Self.padded("run-down", 8), Self.padded($0.state.rawValue, 11), $0.words].joined(separator: "  ")
+        }
     }
 
     private func rendition(_ rendition: RenditionStatus) -> String {
