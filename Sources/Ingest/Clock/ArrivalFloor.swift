@@ -60,8 +60,9 @@ struct ArrivalFloor: Sendable {
         /// The square of how far off the slope probably is.
         let variance: Double
 
-        /// Nil for less than three points, and for those of one time.
-        init?(through points: [Point]) {
+        /// Nil for less than three points, and for those of one time. With `doubts` it is as if so many more points were as far
+        /// off as delays of a second mostly are: a few may lie on a line by chance.
+        init?(through points: [Point], doubts: Double = 0) {
             guard points.count > 2 else { return nil }
             let count = Double(points.count)
             let (time, delay) = (points.reduce(0) { $0 + $1.time } / count, points.reduce(0) { $0 + $1.delay } / count)
@@ -73,7 +74,7 @@ struct ArrivalFloor: Sendable {
                 return $0 + height * height
             }
             (self.time, self.delay, self.slope) = (time, delay, slope)
-            variance = rest / (count - 2) / spread
+            variance = (rest + doubts * ArrivalFloor.usualDeviation) / (count - 2 + doubts) / spread
         }
 
         /// By how much `point` lies above the line, if that has the slope `slope`.
@@ -92,11 +93,13 @@ struct ArrivalFloor: Sendable {
     /// 15. With a guess of the rate it is the least of all.
     private static let shortWindow = 5
     /// Buckets with which the rate is guessed.
-    private static let leastForGuess = 6
+    private static let leastForGuess = 8
     /// Buckets of which the lowest lies on the line, and three points at least: over so many no clock wanders.
     private static let lowWindow = 60
     /// How far senders' clocks usually are from ours.
     private static let usualRate = 200e-6
+    /// The square of how far the mean of a second is usually off: 0.75 ms.
+    private static let usualDeviation = 0.75e6 * 0.75e6
     private static let highestRate = 1000e-6
 
     private let bucketLength: Int64
@@ -198,14 +201,14 @@ struct ArrivalFloor: Sendable {
     /// Least squares, drawn to 0 as far as the delays do not lie on a line: the mean of what they say and of what is usual,
     /// by the certainty of each.
     private static func guessedRate(from points: [Point], _ means: [Point]) -> Double {
-        guard let line = closer(points, means) else { return 0 }
+        guard let line = closer(points, means, doubts: 4) else { return 0 }
         let usual = usualRate * usualRate
         return limited(line.slope * usual / (usual + line.variance))
     }
 
     /// The line through `points` or `means`, whose slope is the more certain one.
-    private static func closer(_ points: [Point], _ means: [Point]) -> Line? {
-        [Line(through: points), Line(through: means)].compactMap(\.self).min { $0.variance < $1.variance }
+    private static func closer(_ points: [Point], _ means: [Point], doubts: Double = 0) -> Line? {
+        [points, means].compactMap { Line(through: $0, doubts: doubts) }.min { $0.variance < $1.variance }
     }
 
     private static func limited(_ rate: Double) -> Double { min(highestRate, max(-highestRate, rate)) }
