@@ -272,9 +272,8 @@ public final class Program: Sendable {
     ) -> VideoFrame? {
         pair(with: reference)
         let shown = air.frame(for: index) { feed, choice in
-            if let due = choice.newlyDue {
-                reference.note(Self.number(of: feed), due: due, stretch: feed.stretch, now: now)
-            }
+            guard let due = choice.newlyDue else { return }
+            reference.note(Self.number(of: feed), due: due, stretch: feed.stretch, now: now)
             pair(with: reference)
         }
         guard shown == nil, stage.isFixed, let feed = air.scene.mainFeed, air.scene.audio == [.feed(feed)],

@@ -74,7 +74,7 @@ struct ArrivalFloor: Sendable {
                 return $0 + height * height
             }
             (self.time, self.delay, self.slope) = (time, delay, slope)
-            variance = (rest + doubts * ArrivalFloor.usualDeviation) / (count - 2 + doubts) / spread
+            variance = (rest + doubts * ArrivalFloor.usualVariance) / (count - 2 + doubts) / spread
         }
 
         /// By how much `point` lies above the line, if that has the slope `slope`.
@@ -101,7 +101,7 @@ struct ArrivalFloor: Sendable {
     /// How far senders' clocks usually are from ours.
     private static let usualRate = 200e-6
     /// The square of how far the mean of a second is usually off: 0.75 ms.
-    private static let usualDeviation = 0.75e6 * 0.75e6
+    private static let usualVariance = 0.75e6 * 0.75e6
     private static let highestRate = 1000e-6
 
     private let bucketLength: Int64

@@ -126,10 +126,6 @@ extension SourceClock {
             let pull = pull(of: maps[index])
             maps[index].offset?.advance(to: moment, target: target, senderRate: rate, pull)
         }
-        if let offset = maps[0].offset {
-            let target = floor(of: maps[0], at: moment) &+ maps[0].buffer
-            status.offMilliseconds = Double(offset.value &- target) / 1e6
-        }
     }
 
     private func pull(of map: Map) -> SlewedOffset.Pull {

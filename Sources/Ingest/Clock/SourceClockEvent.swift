@@ -37,9 +37,6 @@ package struct SourceClockStatus: Sendable, Hashable, Codable {
     package var ratePPM: Double = 0
     /// The buffer over the earliest packets, in milliseconds.
     package var bufferMilliseconds: Double = 0
-    /// How much later than its earliest packets and its buffer say the source is shown, in milliseconds: what its map has still
-    /// to move. Negative if earlier.
-    package var offMilliseconds: Double = 0
     /// How much later than video audio comes in the multiplex, in milliseconds; negative if earlier.
     package var audioBehindVideoMilliseconds: Double = 0
     /// Packets that came after their time.

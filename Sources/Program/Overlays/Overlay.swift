@@ -47,20 +47,16 @@ package final class Overlay: Sendable {
     /// Makes it look otherwise from the next frame on.
     package func draw(as art: OverlayArt) { state.withLock { $0.art = art } }
 
-    /// Whether there is room for a change at `frame`.
-    package func mayChange(at frame: FrameIndex) -> Bool {
-        state.withLock { $0.waiting.count { $0.frame != frame } < Self.mostChoices }
-    }
-
     /// Shows it (or hides it, or leaves that to the scenes again) from frame `frame` of the program on, faded over so many
-    /// frames. False if too many changes wait already.
-    package func show(_ isVisible: Bool?, frames: Int64, at frame: FrameIndex) -> Bool {
+    /// frames; with `art` it looks so from the next frame on. False, and nothing is changed, if too many changes wait already.
+    package func show(_ isVisible: Bool?, frames: Int64, at frame: FrameIndex, as art: OverlayArt? = nil) -> Bool {
         state.withLock { state in
             state.waiting.removeAll { $0.frame == frame }
             guard state.waiting.count < Self.mostChoices else { return false }
             state.waiting.append(Choice(isVisible: isVisible, frames: frames, frame: frame))
             state.waiting.sort { $0.frame < $1.frame }
             state.said = isVisible
+            if let art { state.art = art }
             return true
         }
     }

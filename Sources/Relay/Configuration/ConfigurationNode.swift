@@ -28,38 +28,22 @@ struct ConfigurationNode {
 
     /// Reads YAML. Throws a fault with its place.
     init(parsing text: String, path: String) throws(ConfigurationFailure) {
-        let root: Node?
         do {
-            try Self.refuseAliasesAsKeys(in: text, path)
-            root = try Yams.compose(yaml: text)
-        } catch let failure as ConfigurationFailure {
-            throw failure
-        } catch {
-            throw ConfigurationFailure(path: path, faults: [Self.fault(error)])
-        }
-        guard let root else {
-            throw ConfigurationFailure(path: path, faults: [.init(mark: nil, key: "", text: "The file is empty.")])
-        }
-        var count = 0
-        do throws(Refusal) {
+            try Self.refuseAliasesAsKeys(in: text)
+            guard let root = try Yams.compose(yaml: text) else { throw Refusal(mark: nil, text: "The file is empty.") }
+            var count = 0
             self = try Self(root, depth: 0, count: &count)
         } catch {
-            let fault = ConfigurationFailure.Fault(mark: error.mark, key: "", text: error.text)
-            throw ConfigurationFailure(path: path, faults: [fault])
+            throw ConfigurationFailure(path: path, faults: [Self.fault(error)])
         }
     }
 
     /// The library looks for keys that stand twice by a hash of each, for which a key that is an alias of lists of aliases
     /// takes longer with each of them, and with forty for ever. So the text is read first with nothing that is an alias, where
     /// each asterisk is a letter that nobody uses.
-    private static func refuseAliasesAsKeys(in text: String, _ path: String) throws {
+    private static func refuseAliasesAsKeys(in text: String) throws {
         guard text.contains("*"), let root = try Yams.compose(yaml: text.replacing("*", with: letter)) else { return }
-        do throws(Refusal) {
-            try refuseAliases(asKeysOf: root, depth: 0)
-        } catch {
-            throw ConfigurationFailure(
-                path: path, faults: [ConfigurationFailure.Fault(mark: error.mark, key: "", text: error.text)])
-        }
+        try refuseAliases(asKeysOf: root, depth: 0)
     }
 
     private static let letter = "\u{E000}"
@@ -126,7 +110,8 @@ struct ConfigurationNode {
 
     /// What the library says, without the piece of the file that it shows: that may be a secret.
     private static func fault(_ error: any Error) -> ConfigurationFailure.Fault {
-        switch error as? YamlError {
+        if let refusal = error as? Refusal { return .init(mark: refusal.mark, key: "", text: refusal.text) }
+        return switch error as? YamlError {
         case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
             .composer(_, let problem, let mark, _):
             .init(mark: Self.mark(mark), key: "", text: "This is no YAML: \(problem).")

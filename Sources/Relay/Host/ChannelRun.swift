@@ -40,6 +40,8 @@ final class ChannelRun: Sendable {
     let name: String
     /// What the API sees of it.
     let control: ChannelControl
+    /// The number by which that knows this run.
+    private let number: Int
     /// Whether the process has just begun: what is wrong with its channels then is told by its end.
     private let isFirst: Bool
     private let resources: HostResources
@@ -62,6 +64,7 @@ final class ChannelRun: Sendable {
         logger[metadataKey: "channel"] = "\(plan.name)"
         self.logger = logger
         self.control = control ?? ChannelControl(name: plan.name, recording: plan.configuration.recording)
+        number = self.control.begin()
         state = Mutex(State(plan: plan))
     }
 
@@ -69,9 +72,8 @@ final class ChannelRun: Sendable {
     /// was on air. Returns at once; both are called on a thread of the channel's own.
     func start(report: @escaping @Sendable (ChannelStatus) -> Void, completion: @escaping @Sendable () -> Void) {
         over.enter()
-        let number = control.begin()
         MediaThread.start("relay.\(name)") { [self] in
-            let status = run(number, report)
+            let status = run(report)
             control.closed(.over, by: number)
             state.withLock { $0.status = status }
             over.leave()
@@ -108,11 +110,11 @@ final class ChannelRun: Sendable {
             heartbeats: channel?.heartbeats ?? [])
     }
 
-    private func run(_ number: Int, _ report: (ChannelStatus) -> Void) -> ExitStatus {
+    private func run(_ report: (ChannelStatus) -> Void) -> ExitStatus {
         var failures = 0
         var wasOnAir = false
         var status = ExitStatus.done
-        while let (plan, opening) = begin(number) {
+        while let (plan, opening) = begin() {
             let began = resources.clock.now
             do throws(RelayFailure) {
                 // Only what is wrong at the start of the process is told by not being on air; later the stream comes first.
@@ -150,7 +152,7 @@ final class ChannelRun: Sendable {
     }
 
     /// What is to be opened next; nil if nothing is.
-    private func begin(_ number: Int) -> (ConfiguredChannel, ChannelOpening)? {
+    private func begin() -> (ConfiguredChannel, ChannelOpening)? {
         let opening = ChannelOpening()
         control.closed(.opening, by: number)
         return state.withLock { state in

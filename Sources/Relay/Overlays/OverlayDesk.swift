@@ -86,26 +86,22 @@ final class OverlayDesk: Sendable {
         let drawn = try request.text.map { text throws(ControlFailure) in try draw(text, as: entry) }
         let frames = Int64((seconds * format.frameRate.value).rounded())
         return try texts.withLock { texts throws(ControlFailure) in
-            let next = stage.nextFrame
-            let frame = max(next, FrameIndex(request.at ?? 0))
-            guard request.visible == nil || entry.overlay.mayChange(at: frame) else {
-                throw ControlFailure(
-                    .tooMany, "\(Overlay.mostChoices) changes of the overlay wait for their frames already.")
+            var frame = stage.nextFrame
+            if let choice = request.visible {
+                frame = max(frame, FrameIndex(request.at ?? 0))
+                guard entry.overlay.show(choice.isVisible, frames: frames, at: frame, as: drawn?.art) else {
+                    throw ControlFailure(
+                        .tooMany, "\(Overlay.mostChoices) changes of the overlay wait for their frames already.")
+                }
+            } else if let drawn {
+                entry.overlay.draw(as: drawn.art)
             }
-            put(drawn, on: entry, &texts)
-            guard let choice = request.visible else { return next.number }
-            _ = entry.overlay.show(choice.isVisible, frames: frames, at: frame)
+            if let drawn { texts[entry.overlay.name] = drawn.line }
             return frame.number
         }
     }
 
     private typealias Drawn = (line: OverlayText, art: OverlayArt)
-
-    private func put(_ drawn: Drawn?, on entry: Entry, _ texts: inout [String: OverlayText]) {
-        guard let drawn else { return }
-        entry.overlay.draw(as: drawn.art)
-        texts[entry.overlay.name] = drawn.line
-    }
 
     private func draw(_ text: String, as entry: Entry) throws(ControlFailure) -> Drawn {
         guard entry.specification.content.text != nil else {
@@ -138,9 +134,11 @@ extension OverlayDesk {
         for kept in memory {
             guard let entry = try? entry(kept.specification.name) else { continue }
             let (now, before) = (entry.specification, kept.specification)
-            if let text = kept.text, now.content.text == before.content.text {
-                let drawn = try? draw(text, as: entry)
-                texts.withLock { put(drawn, on: entry, &$0) }
+            if let text = kept.text, now.content.text == before.content.text, let drawn = try? draw(text, as: entry) {
+                texts.withLock { texts in
+                    entry.overlay.draw(as: drawn.art)
+                    texts[entry.overlay.name] = drawn.line
+                }
             }
             if kept.choice != before.isVisible, now.isVisible == before.isVisible {
                 _ = entry.overlay.show(kept.choice, frames: 0, at: 0)

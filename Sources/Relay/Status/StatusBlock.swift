@@ -20,13 +20,12 @@ struct StatusBlock {
     /// Seconds between the two.
     let interval: Double
 
-    /// One line for the program, one for its run-down, one for each rendition and output, one for the recording, for what is recorded for clips
-    /// alone and for that of each source, and one for uploads.
+    /// One line for the program, one for its run-down, one for each rendition and output, one for the recording, for what is
+    /// recorded for clips alone and for that of each source, and one for uploads.
     var lines: [String] {
         [program] + (runDown.map { [$0] } ?? []) + (now.renditions ?? []).map(rendition) + now.outputs.map(output)
-            + (recording.map { [$0] } ?? [])
-            + (clips.map { [$0] } ?? []) + (now.sourceRecordings ?? []).map(sourceRecording)
-            + (upload.map { [$0] } ?? [])
+            + (recording.map { [$0] } ?? []) + (clips.map { [$0] } ?? [])
+            + (now.sourceRecordings ?? []).map(sourceRecording) + (upload.map { [$0] } ?? [])
     }
 
     /// All of it in one line.
