@@ -153,7 +153,9 @@ struct ClockSimulationTests {
             (model.duration, model.jitter, model.audioBundle) = (.seconds(500), .gauss(milliseconds: 5), bundle)
             (model.start, model.bits) = (.seconds(90_000), 33)
             model.jumps = [.init(at: 300_000_000_000, by: .seconds(seconds), audioAfter: .seconds(audioAfter))]
-            let result = run(model, .transportStream)
+            // The start's floor comes down by some 2 ms within half a minute, by which a frame near the edge between two
+            // program frames may change sides, once. That is no jump's.
+            let result = run(model, .transportStream, countAfter: .seconds(60))
             #expect(result.jumps == 1)
             #expect(result.status.loneJumps == 0)
             #expect(result.worst < 1)
