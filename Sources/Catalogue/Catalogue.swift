@@ -195,7 +195,9 @@ extension Catalogue {
         } catch {
             throw CatalogueFailure.failed("\(error)")
         }
-        let store = try CatalogueStore(directory: directory.path, checked: state.checked)
+        // Where nobody knows what waits, it is a new one, even if it has the old one's number.
+        let isNew = UploadMark.isSet(for: channel, in: directory.path)
+        let store = try CatalogueStore(directory: directory.path, checked: isNew ? [] : state.checked)
         if store.wasChecked { return store }
         state.checked = []
         for (name, failure) in try CatalogueSync.run(store, directory, uploads: hold.known) {

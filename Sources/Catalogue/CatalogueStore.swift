@@ -22,7 +22,7 @@ final class CatalogueStore: Sendable {
     let scenes = Mutex<[String: Int]>([:])
 
     /// Opens the database of the directory, creating it if it is missing; what was uploaded is unknown then, which
-    /// ``UploadMark`` says from before on. Looks whether it is in order, unless its
+    /// ``UploadMark`` says from before it has tables. Looks whether it is in order, unless its
     /// ``identity`` is still `checked`.
     init(directory: String, checked: [UInt64] = []) throws(CatalogueFailure) {
         path = "\(directory)/\(Self.fileName)"
@@ -31,12 +31,6 @@ final class CatalogueStore: Sendable {
             // SQLite would follow it out of the directory, where whoever owns that could lead a recorder that is root.
             throw CatalogueFailure.failed("\(path) is a symbolic link, which is not followed")
         }
-        do throws(FileFailure) {
-            if access(path, F_OK) != 0 { try UploadMark.setAll(in: directory) }
-        } catch {
-            throw CatalogueFailure.failed("\(path) cannot be made: \(error)")
-        }
-        wasChecked = !checked.isEmpty && Self.identity(path) == checked
         var configuration = Configuration()
         configuration.busyMode = .timeout(5)
         configuration.label = "relay.catalogue"
@@ -47,7 +41,10 @@ final class CatalogueStore: Sendable {
         }
         do {
             database = try DatabaseQueue(path: path, configuration: configuration)
-            if !wasChecked { try Self.prepare(database, path) }
+            // Not before it is open: where somebody deletes it just then, SQLite makes another, whose number may be the same.
+            let isKnown = !checked.isEmpty && Self.identity(path) == checked
+            wasChecked = try isKnown && Self.hasTables(database)
+            if !wasChecked { try Self.prepare(database, path, of: directory) }
         } catch {
             throw CatalogueFailure("open", path, error)
         }
@@ -80,19 +77,31 @@ final class CatalogueStore: Sendable {
         wasChecked = false
         do {
             database = try DatabaseQueue()
-            try Self.prepare(database, path)
+            try Self.prepare(database, path, of: nil)
         } catch {
             throw CatalogueFailure("make", path, error)
         }
     }
 
-    private static func prepare(_ database: DatabaseQueue, _ path: String) throws {
+    /// Looks whether a database is in order, and makes what tables it lacks; `directory` has it, unless it is in memory.
+    private static func prepare(_ database: DatabaseQueue, _ path: String, of directory: String?) throws {
         if try isNewer(database) {
             throw CatalogueFailure.newer("\(path) was made by a newer version of relay; it is left alone")
         }
         let verdict = try database.read { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
         guard verdict == "ok" else { throw CatalogueFailure.damaged("\(path) is damaged: \(verdict ?? "no answer")") }
+        if let directory, try !hasTables(database) {
+            do throws(FileFailure) {
+                try UploadMark.setAll(in: directory)
+            } catch {
+                throw CatalogueFailure.failed("\(path) cannot be made: \(error)")
+            }
+        }
         try besideOthers { try CatalogueSchema.migrator.migrate(database) }
+    }
+
+    private static func hasTables(_ database: DatabaseQueue) throws -> Bool {
+        try database.read { try $0.tableExists("segments") }
     }
 
     private static func isNewer(_ database: DatabaseQueue) throws -> Bool {
@@ -138,7 +147,13 @@ final class CatalogueStore: Sendable {
     private static let (onlyPath, emptyPath): (CInt, CInt) = (0o10000000, 0x1000)
 
     /// Whether the tables are there: whoever only looks may come while they are being made.
-    func hasTables() throws(CatalogueFailure) -> Bool { try read { try $0.tableExists("segments") } }
+    func hasTables() throws(CatalogueFailure) -> Bool {
+        do {
+            return try Self.hasTables(database)
+        } catch {
+            throw CatalogueFailure("read", path, error)
+        }
+    }
 
     func write<T>(_ body: (Database) throws -> T) throws(CatalogueFailure) -> T {
         do {

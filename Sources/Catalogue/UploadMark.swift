@@ -5,7 +5,7 @@ internal import Glibc
 
 /// Says, by an empty file in a directory of recordings, that nobody knows what of a channel waits for its upload.
 ///
-/// It is there from before a database is made, in the place of one that is lost, until all that may wait is noted in the
+/// It is there from before a database, in the place of one that is lost, has its tables until all that may wait is noted in the
 /// new one. So whoever is killed meanwhile leaves no database that seems to know that nothing waits. Only channels that
 /// were ever uploaded have one. All calls block on the disk.
 enum UploadMark {

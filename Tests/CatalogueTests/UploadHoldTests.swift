@@ -231,11 +231,37 @@ import Testing
         }
     }
 
+    /// What somebody does to a database that is in use.
+    enum Loss: CaseIterable {
+        /// It is deleted.
+        case deleted
+        /// It is deleted just when it is opened: SQLite makes an empty file, which may have the number of the old one.
+        case emptied
+        /// It is deleted, and another process makes one that has the number of the old one.
+        case replaced
+    }
+
+    private func lose(_ loss: Loss, in directory: TemporaryDirectory) throws {
+        let path = directory.path(".relay.sqlite")
+        switch loss {
+        case .deleted: try FileManager.default.removeItem(atPath: path)
+        case .emptied: #expect(truncate(path, 0) == 0)
+        case .replaced:
+            let other = try TemporaryDirectory()
+            _ = try CatalogueStore(directory: other.path)
+            try UploadMark.setAll(in: directory.path)
+            let file = try #require(FileHandle(forWritingAtPath: path))
+            try file.truncate(atOffset: 0)
+            try file.write(contentsOf: Data(contentsOf: URL(fileURLWithPath: other.path(".relay.sqlite"))))
+            try file.close()
+        }
+    }
+
     // What a run had let wait only in the database was forgotten with it; a stream of it was never uploaded, and one
     // that was uploaded could not be deleted any more.
-    @Test(arguments: [RecordFormat.ts, .hybrid])
+    @Test(arguments: [RecordFormat.ts, .hybrid], Loss.allCases)
     func `What waits since this run, and what it uploaded, is known when the catalogue is replaced in mid-run`(
-        format: RecordFormat
+        format: RecordFormat, loss: Loss
     ) async throws {
         let directory = try TemporaryDirectory()
         try directory.write([], to: Catalogue.uploadLockName(of: "test"))
@@ -248,7 +274,7 @@ import Testing
         #expect(before.files >= 3 && !catalogue.mayDelete(first))
         catalogue.noteUpload(.done, of: first)
         catalogue.waitUntilIdle()
-        try FileManager.default.removeItem(atPath: directory.path(".relay.sqlite"))
+        try lose(loss, in: directory)
         let after = await backlog(of: catalogue)
         #expect(after?.files == before.files - 1 && after?.next?.name != first)
         #expect(catalogue.mayDelete(first) && !catalogue.needsUpload(first))
