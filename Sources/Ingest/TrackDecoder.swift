@@ -45,6 +45,8 @@ final class TrackDecoder {
     private var isDraining = false
     /// Whether packets were left out, so that decoding goes on at the next keyframe.
     private var awaitsKeyframe = false
+    /// Whether the decoder gives out what it holds, because nothing follows before the next keyframe.
+    private var isEmptying = false
     /// Errors since the decoder last took a packet or gave a frame.
     private var stuckErrors = 0
     /// Errors since the decoder last gave a frame.
@@ -81,6 +83,10 @@ final class TrackDecoder {
             (stuckErrors, errorsInARow) = (0, 0)
             if frame.isDamaged { monitor.update { $0.decodeErrors += 1 } }
             return .frame(frame)
+        case .ended where isEmptying:
+            decoder.flush()
+            isEmptying = false
+            return nil
         case .ended:
             return .ended
         case .needsPacket:
@@ -90,7 +96,11 @@ final class TrackDecoder {
                 stuckErrors = 0
                 // A codec's frames overlap: the first one would bring the end of what was before the hole.
                 if isBehindHole(packet) { decoder.flush() }
-                if admits(packet) { try decoder.send(packet) }
+                if admits(packet) {
+                    try decoder.send(packet)
+                } else if isEmptying {
+                    try decoder.send(nil)
+                }
             } else if inputEnded {
                 isDraining = true
                 try decoder.send(nil)
@@ -101,14 +111,16 @@ final class TrackDecoder {
         }
     }
 
-    /// Whether the packet is to be decoded: all are, unless only keyframes are wanted.
+    /// Whether the packet is to be decoded: all are, unless only keyframes are wanted. A decoder that puts frames in order and
+    /// has threads gives one out when others came in: of keyframes alone each would be some of their distances late, and is
+    /// never shown. So at the first packet that is left out it is to give out what it holds.
     private func admits(_ packet: PacketBox) -> Bool {
         guard stream.kind == .video else { return true }
         if packet.isKeyframe {
             awaitsKeyframe = false
             return true
         }
-        awaitsKeyframe = awaitsKeyframe || monitor.decodesKeyframesOnly
+        if !awaitsKeyframe, monitor.decodesKeyframesOnly { (awaitsKeyframe, isEmptying) = (true, true) }
         if awaitsKeyframe { monitor.update { $0.framesSkipped += 1 } }
         return !awaitsKeyframe
     }
@@ -141,7 +153,7 @@ final class TrackDecoder {
         queue.removeAll()
         decoder.flush()
         audioEnd = nil
-        isDraining = false
+        (isDraining, isEmptying) = (false, false)
         stuckErrors = 0
     }
 }

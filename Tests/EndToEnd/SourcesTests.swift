@@ -137,7 +137,7 @@ extension SerialShows {
             try ChildProcess(
                 "ffmpeg",
                 ["-v", "error", "-re", "-f", "lavfi", "-i", "color=white:size=320x180:rate=30", "-c:v", "libx264"]
-                    + ["-preset", "ultrafast", "-bf", "0", "-g", "60", "-f", "mpegts"]
+                    + ["-preset", "veryfast", "-bf", "2", "-b_strategy", "0", "-g", "60", "-f", "mpegts"]
                     + ["udp://127.0.0.1:\(port)?pkt_size=1316"])
         }
 
@@ -183,6 +183,7 @@ extension SerialShows {
             try await studio.pass(opened, api)
             let back = try await studio.put(api, #"{"scene":"black"}"#)
             try await eventually("it is closed again", within: .seconds(20)) { try await metric(closed) == 1 }
+            try await studio.pass(back + 5, api)
             #expect(try await relay.end(by: SIGTERM, within: .seconds(10)).ending == .exited(0))
             let frames = try await studio.recorded()
             try #require(frames.count > back)

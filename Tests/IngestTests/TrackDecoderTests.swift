@@ -64,6 +64,42 @@ struct TrackDecoderTests {
         #expect(track.queue.isEmpty == false)
     }
 
+    // Frames that are put in order come out of a decoder when others came in: two or three keyframes late, they were never
+    // shown.
+    @Test(
+        "Of keyframes alone each one comes out before the next; then all frames do",
+        arguments: [Decoder.Threading.slices, .frames])
+    func keyframes(threading: Decoder.Threading) throws {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc2=d=4:s=320x180:r=25", "-c:v", "libx264", "-bf", "3", "-b_strategy", "0", "-g",
+            "25",
+            "-sc_threshold", "0", "-pix_fmt", "yuv420p", suffix: ".ts")
+        let demuxer = try Demuxer(
+            url: clip.path, options: Demuxer.Options(), interrupter: Interrupter(), subject: "clip")
+        let stream = try #require(demuxer.bestVideo)
+        let monitor = SourceMonitor()
+        monitor.decodesKeyframesOnly = true
+        let track = TrackDecoder(
+            stream, decoder: try Decoder(stream, threading: threading, subject: "clip"), monitor: monitor)
+        var (keyframes, shown) = ([Int64?](), [Int64?]())
+        func decode(inputEnded: Bool = false) {
+            while case .frame(let frame) = track.next(inputEnded: inputEnded) { shown.append(track.time(of: frame)) }
+        }
+        while let packet = try demuxer.readPacket() {
+            if packet.isKeyframe {
+                #expect(keyframes.count > 2 || shown == keyframes)
+                monitor.decodesKeyframesOnly = keyframes.count < 2
+                keyframes.append(packet.pts)
+            }
+            track.queue.append(packet)
+            if keyframes.count < 3 { decode() }
+        }
+        #expect(keyframes.count == 4 && shown == Array(keyframes.prefix(2)))
+        #expect(monitor.status.framesSkipped == 48)
+        decode(inputEnded: true)
+        #expect(shown.count == 52 && shown.dropFirst(2).first == keyframes[2])
+    }
+
     @Test("Audio of another place began with the end of what was before it", arguments: [TrackKind.audio, .video])
     func hole(kind: TrackKind) throws {
         let decoder = ScriptedDecoder()

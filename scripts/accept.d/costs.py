@@ -53,6 +53,9 @@ class Costs:
             time.sleep(4)
             if scene:
                 ask(self.port, "PUT", PROGRAM, {"scene": scene})
+            if senders:
+                # What is in the preview is kept ready.
+                ask(self.port, "PUT", PROGRAM.replace("program", "preview"), {"scene": "cam1"})
             # A source may be closed a little after it was shown.
             time.sleep(8 if senders else 2)
             cpu, coder, begin = cpu_of(self.process.pid), self.encoder, time.monotonic()
