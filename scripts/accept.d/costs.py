@@ -53,7 +53,7 @@ class Costs:
             time.sleep(4)
             if scene:
                 ask(self.port, "PUT", PROGRAM, {"scene": scene})
-            if senders:
+            if senders and scene:
                 # What is in the preview is kept ready.
                 ask(self.port, "PUT", PROGRAM.replace("program", "preview"), {"scene": "cam1"})
             # A source may be closed a little after it was shown.
