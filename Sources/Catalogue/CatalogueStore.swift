@@ -43,7 +43,7 @@ final class CatalogueStore: Sendable {
             database = try DatabaseQueue(path: path, configuration: configuration)
             // Not before it is open: where somebody deletes it just then, SQLite makes another, whose number may be the same.
             let isKnown = !checked.isEmpty && Self.identity(path) == checked
-            wasChecked = try isKnown && Self.hasTables(database)
+            wasChecked = try isKnown && database.read(Self.hasTables)
             if !wasChecked { try Self.prepare(database, path, of: directory) }
         } catch {
             throw CatalogueFailure("open", path, error)
@@ -90,7 +90,7 @@ final class CatalogueStore: Sendable {
         }
         let verdict = try database.read { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
         guard verdict == "ok" else { throw CatalogueFailure.damaged("\(path) is damaged: \(verdict ?? "no answer")") }
-        if let directory, try !hasTables(database) {
+        if let directory, try !database.read(hasTables) {
             do throws(FileFailure) {
                 try UploadMark.setAll(in: directory)
             } catch {
@@ -100,9 +100,7 @@ final class CatalogueStore: Sendable {
         try besideOthers { try CatalogueSchema.migrator.migrate(database) }
     }
 
-    private static func hasTables(_ database: DatabaseQueue) throws -> Bool {
-        try database.read { try $0.tableExists("segments") }
-    }
+    private static func hasTables(_ database: Database) throws -> Bool { try database.tableExists("segments") }
 
     private static func isNewer(_ database: DatabaseQueue) throws -> Bool {
         try besideOthers { try database.read(CatalogueSchema.migrator.hasBeenSuperseded) }
@@ -147,13 +145,7 @@ final class CatalogueStore: Sendable {
     private static let (onlyPath, emptyPath): (CInt, CInt) = (0o10000000, 0x1000)
 
     /// Whether the tables are there: whoever only looks may come while they are being made.
-    func hasTables() throws(CatalogueFailure) -> Bool {
-        do {
-            return try Self.hasTables(database)
-        } catch {
-            throw CatalogueFailure("read", path, error)
-        }
-    }
+    func hasTables() throws(CatalogueFailure) -> Bool { try read(Self.hasTables) }
 
     func write<T>(_ body: (Database) throws -> T) throws(CatalogueFailure) -> T {
         do {

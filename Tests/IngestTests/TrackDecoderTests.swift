@@ -71,9 +71,8 @@ struct TrackDecoderTests {
         arguments: [Decoder.Threading.slices, .frames])
     func keyframes(threading: Decoder.Threading) throws {
         let clip = try Clip(
-            "-f", "lavfi", "-i", "testsrc2=d=4:s=320x180:r=25", "-c:v", "libx264", "-bf", "3", "-b_strategy", "0", "-g",
-            "25",
-            "-sc_threshold", "0", "-pix_fmt", "yuv420p", suffix: ".ts")
+            "-f", "lavfi", "-i", "testsrc2=d=4:s=320x180:r=25", "-c:v", "libx264", "-bf", "3", "-b_strategy", "0",
+            "-g", "25", "-sc_threshold", "0", "-pix_fmt", "yuv420p", suffix: ".ts")
         let demuxer = try Demuxer(
             url: clip.path, options: Demuxer.Options(), interrupter: Interrupter(), subject: "clip")
         let stream = try #require(demuxer.bestVideo)

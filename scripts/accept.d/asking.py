@@ -6,6 +6,7 @@ import json
 import socket
 
 PROGRAM = "/v1/channels/relay/program"
+PREVIEW = "/v1/channels/relay/preview"
 
 
 def free_port():

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 from arrivals import Publication
-from asking import PROGRAM, ask, free_port, free_ports
+from asking import PREVIEW, PROGRAM, ask, free_port, free_ports
 from decoded import COMMAND, ffmpeg, frame_times
 from load import check, tell
 
@@ -53,9 +53,8 @@ class Costs:
             time.sleep(4)
             if scene:
                 ask(self.port, "PUT", PROGRAM, {"scene": scene})
-            if senders and scene:
-                # What is in the preview is kept ready.
-                ask(self.port, "PUT", PROGRAM.replace("program", "preview"), {"scene": "cam1"})
+                # What is in the preview is kept ready as what is shown.
+                ask(self.port, "PUT", PREVIEW, {"scene": scene})
             # A source may be closed a little after it was shown.
             time.sleep(8 if senders else 2)
             cpu, coder, begin = cpu_of(self.process.pid), self.encoder, time.monotonic()
