@@ -3,19 +3,19 @@
 internal import Glibc
 
 /// Which file it is, whatever its names are.
-struct FileIdentity: Hashable, Sendable {
+public struct FileIdentity: Hashable, Sendable {
     private let device: UInt64
     private let number: UInt64
 
     /// The open file `descriptor`; nil if the system does not say.
-    init?(_ descriptor: CInt) {
+    public init?(_ descriptor: CInt) {
         var info = stat()
         guard fstat(descriptor, &info) == 0 else { return nil }
         self.init(info)
     }
 
     /// The file at `path`, to which a symbolic link leads too; nil if there is none.
-    init?(_ path: String) {
+    public init?(_ path: String) {
         var info = stat()
         guard stat(path, &info) == 0 else { return nil }
         self.init(info)

@@ -77,7 +77,7 @@ struct ChannelCheck: Sendable {
     private func input(_ location: InputLocation, _ subject: String) -> Row {
         if location.isTest { return row(subject, .ok, "the built-in test pattern") }
         if let address = location.rtmpListenAddress { return listener(address, location, subject) }
-        if location.isFile, let kind = Self.kind(of: location.description), kind != S_IFREG {
+        if location.isFile, let kind = FileStatus(location.description)?.kind, kind != .regular {
             return row(
                 subject, .warning, "\(location) is no plain file: it is not opened, as whoever reads it would miss that"
             )
@@ -159,11 +159,6 @@ struct ChannelCheck: Sendable {
     }
 
     // MARK: Disks
-
-    private static func kind(of path: String) -> mode_t? {
-        var info = stat()
-        return stat(path, &info) == 0 ? info.st_mode & S_IFMT : nil
-    }
 
     /// Whether `path`, or what is there of it, can be written to.
     private func directory(_ path: String, _ subject: String) -> Row {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Glibc
 
 /// Why a reference to a secret cannot be replaced: one sentence, without any value.
@@ -96,15 +97,14 @@ struct SecretReferences: Sendable {
     /// A secret that others can read is none. What a service manager gives in its directory of credentials is for this
     /// process alone, and shows the group's bits for its access control list (systemd.exec(5), `LoadCredential=`).
     private func checkPermissions(_ descriptor: Int32, _ path: String) throws(SecretReferenceError) {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw failure("cannot be looked at", path, errno) }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw SecretReferenceError("\(path) is no file.") }
+        guard let status = FileStatus(descriptor) else { throw failure("cannot be looked at", path, errno) }
+        guard status.kind == .regular else { throw SecretReferenceError("\(path) is no file.") }
         if let credentials = variable("CREDENTIALS_DIRECTORY"), !credentials.isEmpty, path.hasPrefix(credentials + "/"),
             !path.split(separator: "/").contains("..")
         {
             return
         }
-        guard status.st_mode & 0o077 == 0 else {
+        guard !status.isOpenToOthers else {
             throw SecretReferenceError(
                 "The file \(path) holds a secret, and others may read it: chmod 600 \(path) first.")
         }

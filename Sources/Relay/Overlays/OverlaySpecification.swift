@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import ArgumentParser
 internal import Glibc
 internal import Networking
@@ -95,11 +96,10 @@ struct OverlaySpecification: Sendable, Equatable {
 
     /// Throws where `path` is no file that can be read, or a larger one than `most` bytes.
     static func check(_ path: String, _ subject: String, most: Int) throws(ValidationError) {
-        var status = stat()
-        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, access(path, R_OK) == 0 else {
+        guard let status = FileStatus(path), status.kind == .regular, access(path, R_OK) == 0 else {
             throw ValidationError("\(subject): there is no file \(path) that can be read.")
         }
-        guard status.st_size <= most else {
+        guard status.size <= most else {
             throw ValidationError("\(subject): the file \(path) is larger than \(most >> 20) MB.")
         }
     }

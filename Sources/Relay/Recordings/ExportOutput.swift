@@ -32,14 +32,14 @@ enum ExportOutput {
 
     /// Which of the files `paths` is the existing file `output` under another name; nil if none is.
     static func original(of output: String, in paths: [String]) -> String? {
-        guard let own = identity(output) else { return nil }
-        return paths.first { identity($0).map { $0 == own } ?? false }
+        guard let own = FileIdentity(output) else { return nil }
+        return paths.first { FileIdentity($0) == own }
     }
 
     /// Bytes that stay free where `output` is made: in the file system of the recordings what the storage guard keeps free for
     /// them by default.
     static func reserve(of output: String, recordings directory: String) -> Int64 {
-        guard let one = identity(place(of: output)), let other = identity(directory), one.0 == other.0,
+        guard let one = FileStatus(place(of: output)), let other = FileStatus(directory), one.device == other.device,
             let capacity = try? SystemFreeSpace().space(at: directory).capacity
         else { return 0 }
         return StorageBudget(videoBitrate: 0, audioBitrate: 0, duration: .zero, capacity: capacity).reserveBytes
@@ -48,11 +48,6 @@ enum ExportOutput {
     /// The directory of `output`.
     private static func place(of output: String) -> String {
         output.lastIndex(of: "/").map { String(output[...$0]) } ?? "."
-    }
-
-    private static func identity(_ path: String) -> (dev_t, ino_t)? {
-        var info = stat()
-        return stat(path, &info) == 0 ? (info.st_dev, info.st_ino) : nil
     }
 
     private static func resolved(_ path: String) -> String? {

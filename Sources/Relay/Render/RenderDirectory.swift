@@ -36,8 +36,7 @@ final class RenderDirectory {
             let descriptor = open(path)
             guard descriptor >= 0 else { continue }
             defer { close(descriptor) }
-            var info = stat()
-            guard fstat(descriptor, &info) == 0, time(nil) - info.st_ctim.tv_sec >= youth,
+            guard let status = FileStatus(descriptor), time(nil) - status.changed >= youth,
                 flock(descriptor, LOCK_EX | LOCK_NB) == 0
             else { continue }
             try? FileManager.default.removeItem(atPath: path)

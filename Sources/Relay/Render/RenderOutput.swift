@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Glibc
+internal import Archive
 internal import Ingest
 internal import Program
 
@@ -11,9 +11,8 @@ enum RenderOutput {
     static func check(
         _ output: String, of configuration: ChannelConfiguration, in show: String, replaces: Bool
     ) throws(RelayFailure) {
-        var info = stat()
-        if stat(output, &info) == 0, info.st_mode & S_IFMT != S_IFREG {
-            let kind = info.st_mode & S_IFMT == S_IFDIR ? "a directory" : "no regular file"
+        if let status = FileStatus(output), status.kind != .regular {
+            let kind = status.kind == .directory ? "a directory" : "no regular file"
             throw RelayFailure(.cannotRecord, "\(output) is \(kind); name the file to make.")
         }
         // Not which: the path may have what a reference refers to.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Glibc
 
 /// Where the files lie that a run-down names.
@@ -23,9 +24,8 @@ struct RunDownFiles: Sendable {
                 throw Fault(description: "The file \(path) is not in the directory that --rundown names.")
             }
         }
-        var status = stat()
         // A pipe or a device would keep us waiting.
-        guard stat(real, &status) == 0, status.st_mode & S_IFMT == S_IFREG, access(real, R_OK) == 0 else {
+        guard FileStatus(real)?.kind == .regular, access(real, R_OK) == 0 else {
             throw missing(path, place)
         }
         return real

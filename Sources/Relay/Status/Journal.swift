@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Glibc
 internal import Logging
 
@@ -8,10 +9,10 @@ enum Journal {
     /// Whether `descriptor` is what `stream`, the value of `JOURNAL_STREAM`, says to be connected to the journal: its device
     /// and inode (systemd.exec(5)). The variable is inherited by processes whose output goes elsewhere.
     static func reads(_ descriptor: Int32, stream: String?) -> Bool {
-        guard let parts = stream?.split(separator: ":"), parts.count == 2 else { return false }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { return false }
-        return UInt64(parts[0]) == UInt64(status.st_dev) && UInt64(parts[1]) == UInt64(status.st_ino)
+        guard let parts = stream?.split(separator: ":"), parts.count == 2, let status = FileStatus(descriptor) else {
+            return false
+        }
+        return UInt64(parts[0]) == status.device && UInt64(parts[1]) == status.inode
     }
 
     /// Whether standard error is read by the journal.

@@ -59,14 +59,13 @@ struct ExportPlace {
         guard mkdir(path, 0o755) == 0 || errno == EEXIST else {
             throw FileFailure("create directory", path, code: errno)
         }
-        var info = stat()
-        guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else {
+        guard FileStatus(ofLink: path)?.kind == .directory else {
             throw FileFailure("export to", path, text: "it is a symbolic link, or no directory")
         }
         for entry in try RecordDirectory.names(in: path) where entry != "." && entry != ".." {
             let isKnown = known.contains { entry.contains($0) }
-            guard !isKnown, lstat("\(path)/\(entry)", &info) == 0, info.st_mode & S_IFMT == S_IFREG,
-                info.st_mtim.tv_sec < time(nil) - Self.strangersAge
+            guard !isKnown, let status = FileStatus(ofLink: "\(path)/\(entry)"), status.kind == .regular,
+                status.modified < time(nil) - Self.strangersAge
             else { continue }
             unlink("\(path)/\(entry)")
         }
