@@ -6,7 +6,8 @@ internal import Media
 ///
 /// An IDR frame that is asked for costs all other outputs quality. So whoever waits gets the keyframe that comes anyway,
 /// up to a patience of 2.5 s, which is more than the usual GOP. Each request doubles the patience, up to 40 s, and each
-/// minute without one halves it: an output that flaps asks about once a minute, whatever the GOP.
+/// minute without one halves it: an output that flaps asks about once a minute, whatever the GOP. A receiver that shows
+/// nothing before the keyframe has the first one at once.
 ///
 /// Times are monotonic nanoseconds. One thread at a time.
 struct KeyframePatience: Sendable {
@@ -24,8 +25,12 @@ struct KeyframePatience: Sendable {
     /// Whether a keyframe is waited for.
     var isWaiting: Bool { waitingSince != nil }
 
-    /// Somebody waits for a keyframe from `now` on, or did already.
-    mutating func wait(from now: Int64) { waitingSince = waitingSince ?? now }
+    /// A keyframe is waited for from `now` on, or was already. `isUrgent` says that a receiver shows nothing until then: the
+    /// wait is 2.5 s shorter, and ends at once unless a keyframe was asked for lately.
+    mutating func wait(from now: Int64, isUrgent: Bool = false) {
+        let start = isUrgent ? now - Self.first.inNanoseconds : now
+        waitingSince = min(waitingSince ?? start, start)
+    }
 
     /// A keyframe came, or nobody waits any more.
     mutating func stopWaiting() { waitingSince = nil }

@@ -6,12 +6,18 @@ public import Media
 public enum AttemptEvent: Sendable {
     /// It is at this step now: `resolve`, `connect`, `handshake`, `publish`.
     case step(String)
-    /// The peer accepted the stream; the attempt waits for ``OutputAttempt/goLive()``.
+    /// The peer accepted the stream; the attempt waits for ``OutputAttempt/goLive()``. An attempt that receivers call tells
+    /// it again when one calls after `awaitsCallers`.
     case accepted
+    /// The attempt is open for receivers that call, and none is there: before the first, and after the last has left.
+    case awaitsCallers
     /// The peer said something worth an operator's eye; without secrets.
     case notice(String)
     /// Somebody receives what this attempt sends and can begin, or go on, at a keyframe only. One that comes soon will do.
     case wantsKeyframe
+    /// A receiver lost what it had got and shows nothing before a keyframe: one is asked for at once, unless that was done
+    /// lately.
+    case needsKeyframe
     /// Whoever wanted a keyframe is gone, and nobody else wants one.
     case wantsNoKeyframe
     /// What this attempt writes must be cut at a keyframe, and none came in time: one is asked for at once.

@@ -6,6 +6,8 @@ public enum OutputState: Sendable, Equatable {
     case idle
     /// The `attempt`-th attempt is under way.
     case connecting(attempt: Int)
+    /// The output is open for receivers that call, and none is there. It has not failed, and waits as long as it takes.
+    case waiting
     /// On air since `since` (monotonic nanoseconds): the peer accepted.
     case live(since: Int64)
     /// The program is over; what is queued goes out until `deadline`.
@@ -21,9 +23,12 @@ public enum OutputState: Sendable, Equatable {
     /// Over.
     case stopped
 
+    /// What ``waiting`` is called where an operator reads it.
+    static let waitingWords = "waiting for a caller"
+
     /// All words that ``label`` may be, in the order of the cases.
     package static let labels = [
-        "idle", "connecting", "live", "draining", "backing_off", "refused", "given_up", "paused", "stopped",
+        "idle", "connecting", "waiting", "live", "draining", "backing_off", "refused", "given_up", "paused", "stopped",
     ]
 
     /// One word, for metrics and the status line.
@@ -31,6 +36,7 @@ public enum OutputState: Sendable, Equatable {
         switch self {
         case .idle: "idle"
         case .connecting: "connecting"
+        case .waiting: "waiting"
         case .live: "live"
         case .draining: "draining"
         case .backingOff: "backing_off"

@@ -10,8 +10,9 @@ internal import Media
 /// Transitions: `idle → connecting → live → draining → stopped`; a failure leads from `connecting` or `live` to
 /// `backingOff`, `refused` or `givenUp`, and the end of the wait, or an operator, back to `connecting`; `pause` leads to
 /// `paused` and `resume` from there to `connecting`; `finish` leads to `draining` or `stopped`; `stop` leads to `stopped`
-/// from anywhere. While an output is live, a second attempt may be under way at another address, the *candidate*: where
-/// the server asked it to go, or at the primary while the backup serves. It takes over at a keyframe, or is forgotten.
+/// from anywhere. An output that receivers call is `waiting` while none is there, before the first and after the last.
+/// While an output is live, a second attempt may be under way at another address, the *candidate*: where the server asked
+/// it to go, or at the primary while the backup serves. It takes over at a keyframe, or is forgotten.
 public struct OutputStateMachine: Sendable {
     /// What happened. Times are monotonic nanoseconds.
     public enum Event: Sendable, Equatable {
@@ -19,6 +20,8 @@ public struct OutputStateMachine: Sendable {
         case start
         /// The peer accepted the stream.
         case accepted(attempt: Int, at: Int64)
+        /// The attempt is open for receivers that call, and none is there.
+        case awaitsCallers(attempt: Int)
         /// The attempt is over.
         case failed(attempt: Int, OutputFailure, at: Int64)
         /// The wait before `attempt` is over.
@@ -117,6 +120,7 @@ public struct OutputStateMachine: Sendable {
         switch event {
         case .start: state == .idle ? nextAttempt() : []
         case .accepted(let attempt, let at): accepted(attempt, at: at)
+        case .awaitsCallers(let attempt): awaitCallers(attempt)
         case .failed(let attempt, let failure, let at): failed(attempt, failure, at: at, jitter: jitter)
         case .retryDue(let attempt): retryDue(attempt)
         case .reconnectRequested(let attempt, let at): redirect(attempt, at: at)
@@ -141,7 +145,12 @@ public struct OutputStateMachine: Sendable {
 
     private mutating func accepted(_ attempt: Int, at now: Int64) -> [Action] {
         if candidate?.attempt == attempt { return candidateAccepted(at: now) }
-        guard let connection = current, connection.attempt == attempt, connection.liveSince == nil else { return [] }
+        guard let connection = current, connection.attempt == attempt else { return [] }
+        guard connection.liveSince == nil else {
+            // Receivers come and go: the output's own connection is still the first one.
+            if state == .waiting { state = .live(since: now) }
+            return []
+        }
         connections += 1
         current?.liveSince = now
         if case .draining(let deadline) = state {
@@ -149,6 +158,16 @@ public struct OutputStateMachine: Sendable {
         }
         state = .live(since: now)
         return [.goLive(attempt: attempt)] + arrangeLook(from: connection)
+    }
+
+    /// Only outputs without a backup are called, so there is no candidate beside the attempt.
+    private mutating func awaitCallers(_ attempt: Int) -> [Action] {
+        guard current?.attempt == attempt else { return [] }
+        switch state {
+        case .connecting, .live: state = .waiting
+        default: break
+        }
+        return []
     }
 
     private mutating func failed(
@@ -257,7 +276,7 @@ extension OutputStateMachine {
     private mutating func finish(_ deadline: Int64) -> [Action] {
         let abandoned = candidate.map { [Action.abandon(attempt: $0.attempt)] } ?? []
         switch (state, current) {
-        case (.live, let connection?):
+        case (.live, let connection?), (.waiting, let connection?):
             candidate = nil
             state = .draining(deadline: deadline)
             return abandoned + [.drain(attempt: connection.attempt, deadline: deadline), .watch(deadline: deadline)]

@@ -12,7 +12,7 @@ public struct OutputStatus: Sendable, Codable {
     public var address: String
     /// ``OutputState/label``.
     public var state: String
-    /// The step of an attempt under way, or the cause of the last failure.
+    /// The step of an attempt under way, whom the output waits for, or the cause of the last failure.
     public var detail: String?
     /// Seconds in the present state of being on air; 0 when not.
     public var liveSeconds: Double

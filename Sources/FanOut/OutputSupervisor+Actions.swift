@@ -155,6 +155,7 @@ extension OutputSupervisor {
             state.withLock { $0.note(step: step, of: number) }
         case .notice(let text): logger.info("\(text)")
         case .wantsKeyframe: state.withLock { $0.keyframes.wait(from: clock.now) }
+        case .needsKeyframe: state.withLock { $0.keyframes.wait(from: clock.now, isUrgent: true) }
         case .wantsNoKeyframe: state.withLock { $0.stopWaiting(number) }
         case .keyframeIsDue:
             let number = state.withLock { lanes in
@@ -165,6 +166,7 @@ extension OutputSupervisor {
             ask(number, level: .debug)
         case .reconnectRequested(let address): redirect(to: address, from: number)
         case .accepted: post(.accepted(attempt: number, at: clock.now))
+        case .awaitsCallers: post(.awaitsCallers(attempt: number))
         case .failed(let failure):
             let now = clock.now
             queue.async {
@@ -197,8 +199,10 @@ extension OutputSupervisor {
 
 extension OutputSupervisor {
     private func log(_ event: OutputStateMachine.Event, caused actions: [OutputStateMachine.Action]) {
+        if case .awaitsCallers(let attempt) = event { return logWaiting(attempt) }
         guard !actions.isEmpty else { return }
         switch event {
+        case .start where primary.awaitsCallers: break
         case .start: logger.info("connecting to \(primary.displayAddress)")
         case .failed(let attempt, let failure, let now): logFailure(failure, of: attempt, at: now)
         case .deadlinePassed: logger.warning("did not end cleanly in time")
@@ -206,6 +210,16 @@ extension OutputSupervisor {
         case .resume: logger.notice("resumed")
         default: break
         }
+    }
+
+    /// Says once for each attempt that it waits; that receivers come and go the attempt says itself.
+    private func logWaiting(_ attempt: Int) {
+        let lane = state.withLock { lanes -> OutputLane? in
+            guard case .connecting(let lane, _) = lanes.phase, lane.number == attempt else { return nil }
+            return lane
+        }
+        guard let lane else { return }
+        logger.info("\(OutputState.waitingWords) at \(lane.target.displayAddress)")
     }
 
     func log(_ event: DropLog.Event?) {

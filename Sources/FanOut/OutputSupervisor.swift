@@ -158,6 +158,7 @@ public final class OutputSupervisor: PacketConsumer {
         case .connecting(let attempt):
             status.attempt = attempt
             status.detail = [lanes.step, machine.lastFailure?.description].compactMap(\.self).first
+        case .waiting: (status.detail, status.cause) = (OutputState.waitingWords, nil)
         case .live(let since):
             (status.liveSeconds, status.cause) = (Double(clock.now - since) / 1e9, nil)
         case .backingOff(let until, let cause), .refused(let until, let cause):

@@ -141,11 +141,12 @@ public final class PacketQueue: Sendable {
         }
     }
 
-    /// The target took nothing for so long that what is queued is stale: it is cut to its newest keyframe; without one,
-    /// video waits for the next.
-    public func skip() {
+    /// The target takes nothing, or lost what it had got, and can continue at a keyframe only: what is queued is cut to its
+    /// newest keyframe, and until ``connected()`` only what follows the newest one is kept.
+    public func hold() {
         state.withLock { state in
-            if !state.packets.isEmpty { state.flush(incoming: nil, cause: .overflow) }
+            state.policy.disconnected()
+            state.flush(incoming: nil, cause: .overflow)
         }
     }
 

@@ -23,6 +23,11 @@ extension SRTSocket {
         return result
     }
 
+    /// Loss reports of the receiver, and packets that the library dropped unsent, from the connection's beginning.
+    package var losses: Int64 {
+        statistics().map { $0.totals.reportsReceived + $0.totals.packetsDropped } ?? 0
+    }
+
     /// Tells the library the stream's rate, in bytes a second.
     package func setInputRate(_ rate: Int64) { set(SRTO_INPUTBW, rate) }
 

@@ -57,6 +57,8 @@ package final class SRTSocket: Sendable {
     ) throws(EndpointFailure) {
         try self.init(url, hook: admission.map { admission in SRTListenHook { admission.judge($0.streamID) } })
         set(SRTO_SENDER, CInt(1))
+        // The library drops nothing by itself: what it holds is bounded, and after an outage the receiver gets it all.
+        set(SRTO_SNDDROPDELAY, CInt(-1))
         if let flow = bandwidth.flowWindow { set(SRTO_FC, CInt(clamping: flow)) }
         if let buffer = bandwidth.sendBuffer { set(SRTO_SNDBUF, CInt(clamping: buffer)) }
         if bandwidth.isLimited {  // what the address gives of these overrides it below

@@ -115,10 +115,14 @@ public struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebugS
     /// The latency that an output asks the receiver for, in milliseconds.
     var latencyMilliseconds: Int64 { number(.peerlatency) ?? number(.latency) ?? 200 }
 
+    /// After how long a silence of the peer libsrt ends the connection, in milliseconds; nil if the address leaves that to
+    /// the library.
+    package var silenceMilliseconds: Int64? { number(.peerIdleTimeout) }
+
     /// The age at which libsrt would drop messages of its own accord, in milliseconds, with a receiver of this latency
-    /// (`SRTO_SNDDROPDELAY`); `nil` if it would not.
+    /// (`SRTO_SNDDROPDELAY`); `nil` if it would not, as long as the address does not ask for it.
     package func dropAge(latency: Int64) -> Int64? {
-        let delay = number(.snddropdelay) ?? 0
+        let delay = number(.snddropdelay) ?? -1
         if delay < 0 || options[.tlpktdrop] == .flag(false) { return nil }
         return max(1000, latency + delay)
     }

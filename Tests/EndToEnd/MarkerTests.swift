@@ -75,7 +75,7 @@ extension SerialShows {
                     + ["--rtmp", target, "--rtmp", server.url(), "--srt", receiver.url()]
                     + ["--output", "hls:\(live)#segment=1s,list=20"]
                     + ["--output", "rtmp-listen://127.0.0.1:\(port)/live/program"])
-            try await relay.says("connecting to rtmp-listen://", within: .seconds(10))
+            try await relay.says("waiting for a caller at rtmp-listen://", within: .seconds(10))
             let player = try FLVStream.keep("rtmp://127.0.0.1:\(port)/live/program", asServer: false, in: played)
             try await relay.says("player 1 at 127.0.0.1 joined", within: .seconds(10))
             try await server.receives(.milliseconds(1500))

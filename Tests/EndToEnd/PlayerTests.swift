@@ -39,7 +39,7 @@ extension Serial {
             let relay = try RelayProcess(
                 Shape.small + ["--duration", "14s", "--gop", "2s", "--output"]
                     + ["rtmp-listen://127.0.0.1:\(port)/live/program?players=3"])
-            try await relay.says("connecting to rtmp-listen://", within: .seconds(10))
+            try await relay.says("waiting for a caller at rtmp-listen://", within: .seconds(10))
             let (first, sleepy) = (try play(url, into: "first.flv"), try play(url, into: "sleepy.flv"))
             try await relay.says("player 2 at 127.0.0.1 joined", within: .seconds(10))
             for name in ["first.flv", "sleepy.flv"] {
@@ -74,7 +74,7 @@ extension Serial {
             let url = "rtmp://127.0.0.1:\(port)/live/program"
             let relay = try RelayProcess(
                 ["--input", clip, "--copy", "--output", "rtmp-listen://127.0.0.1:\(port)/live/program"])
-            try await relay.says("connecting to rtmp-listen://", within: .seconds(10))
+            try await relay.says("waiting for a caller at rtmp-listen://", within: .seconds(10))
             let (quick, sleepy) = (try play(url, into: "quick.flv"), try play(url, into: "sleepy.flv"))
             try await relay.says("player 2 at 127.0.0.1 joined", within: .seconds(10))
             try await eventually("both play", within: .seconds(10)) {
@@ -107,7 +107,7 @@ extension Serial {
                 "ffmpeg",
                 ["-v", "error", "-nostdin", "-re", "-i", clip, "-c", "copy", "-f", "flv"]
                     + ["rtmps://127.0.0.1:\(port)/live/secret-in"])
-            try await relay.says("connecting to rtmps-listen://", within: .seconds(10))
+            try await relay.says("waiting for a caller at rtmps-listen://", within: .seconds(10))
             let wrong = try play("rtmps://127.0.0.1:\(port)/live/program?key=secret-no", into: "wrong.flv")
             #expect(try await wrong.ending(within: .seconds(20)) != .exited(0))
             let player = try play("rtmps://127.0.0.1:\(port)/live/program?key=secret-out", into: "player.flv")
@@ -150,7 +150,7 @@ extension Serial {
             }
             #expect(try await publish("\(target)?token=bad").ending(within: .seconds(20)) != .exited(0))
             let publisher = try publish("\(target)?token=good")
-            try await relay.says("connecting to rtmp-listen://", within: .seconds(10))
+            try await relay.says("waiting for a caller at rtmp-listen://", within: .seconds(10))
             let bob = try play("\(url)?user=bob", into: "bob.flv")
             #expect(try await bob.ending(within: .seconds(20)) != .exited(0))
             let ann = try play("\(url)?user=ann", into: "ann.flv")
@@ -170,7 +170,7 @@ extension Serial {
             let port = try Ports.free()
             let output = ["--output", "rtmp-listen://127.0.0.1:\(port)/live/program"]
             let first = try RelayProcess(Shape.small + output)
-            try await first.says("connecting to rtmp-listen://", within: .seconds(10))
+            try await first.says("waiting for a caller at rtmp-listen://", within: .seconds(10))
             let records = directory.file("records")
             let second = try await RelayProcess.run(Shape.small + output + ["--record", records])
             #expect(second.ending == .exited(69))

@@ -199,6 +199,35 @@ extension Serial {
             try await checkWhole(try await receiver.recording(), last: 449, atLeast: 450)
         }
 
+        @Test(
+            "After outages of the network, short and long, a receiver that is called and one that calls get all later frames",
+            .needs(PacketLoss.isPossible, "this needs root and iptables with its module statistic"))
+        func outages() async throws {
+            let called = try await SRTReceiver()
+            let port = try Ports.free()
+            let listening = "srt://127.0.0.1:\(port)?mode=listener&latency=200"
+            let relay = try start(13, ["--srt", called.url(), "--srt", listening])
+            try await relay.says("waiting for a caller at srt://", within: .seconds(10))
+            let calling = try await SRTReceiver(.caller, port: port)
+            // The lengths of the outages are what is tested.
+            for outage in [Duration.milliseconds(300), .seconds(2)] {
+                for receiver in [called, calling] {
+                    try await receiver.hasReceived(bytes: fileSize(receiver.file) + 20_000, within: .seconds(10))
+                }
+                let cuts = try [called.port, port].map { try PacketLoss(port: $0, probability: 1) }
+                try await Task.sleep(for: outage)
+                withExtendedLifetime(cuts) {}
+            }
+            let result = try await relay.finished(within: .seconds(40))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(!result.log.contains("did not end cleanly") && !result.log.contains("reconnects"), "\(result.log)")
+            for receiver in [called, calling] {
+                let numbers = try await DecodedFrames(try await receiver.recording()).counters.compactMap(\.self)
+                #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 })
+                #expect(numbers.last == 389 && numbers.count > 200, "\(numbers.count)")
+            }
+        }
+
         @Test("A receiver that is frozen for 3 s keeps its connection, and what it gets stays decodable")
         func frozen() async throws {
             let receiver = try await SRTReceiver()

@@ -19,6 +19,21 @@ struct KeyframePatienceTests {
         #expect(patience.requests == 0)
     }
 
+    @Test("For a receiver that shows nothing it is asked for at once, but not again and again")
+    func urgent() {
+        var patience = KeyframePatience()
+        patience.wait(from: 10 * second, isUrgent: true)
+        #expect(patience.isRequestDue(at: 10 * second) == true)
+        patience.stopWaiting()
+        patience.wait(from: 11 * second, isUrgent: true)
+        #expect(patience.isRequestDue(at: 13 * second) == false)
+        #expect(patience.isRequestDue(at: 13 * second + second / 2) == true)
+        patience.wait(from: 20 * second)
+        patience.wait(from: 300 * second, isUrgent: true)
+        #expect(patience.isRequestDue(at: 300 * second) == true)
+        #expect(patience.requests == 3)
+    }
+
     @Test("Without one it is asked for, then after twice the time, up to 40 s")
     func doubles() {
         var patience = KeyframePatience()

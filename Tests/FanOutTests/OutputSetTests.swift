@@ -244,6 +244,33 @@ struct OutputSetTests {
         #expect(outputs.statuses[0].keyframesRequested == 4)
     }
 
+    @Test("For a receiver that shows nothing a keyframe is asked for at once, and again only after a while")
+    func needsKeyframe() async throws {
+        let attempt = try await start()
+        publish(0..<1)
+        attempt.report(.needsKeyframe)
+        publish(1..<2, gop: 10_000)
+        #expect(keyframes.count == 1)
+        attempt.report(.needsKeyframe)
+        publish(2..<32, gop: 10_000)
+        #expect(keyframes.count == 1)
+        publish(32..<160, gop: 10_000)
+        #expect(keyframes.count == 2)
+    }
+
+    @Test("An output that waits for a caller says so, and has no attempt under way, no failure and no reconnect")
+    func waits() async throws {
+        let attempt = try await start()
+        attempt.report(.awaitsCallers)
+        try await eventually { state("a") == "waiting" }
+        let status = outputs.statuses[0]
+        #expect(status.detail == "waiting for a caller" && status.attempt == nil && status.cause == nil)
+        #expect(status.nextAttemptSeconds == nil && status.failures == 0)
+        attempt.report(.accepted)
+        try await eventually { state("a") == "live" }
+        #expect(outputs.statuses[0].reconnects == 0)
+    }
+
     @Test("A keyframe was asked for on behalf of a receiver that had left")
     func receiverLeft() async throws {
         let attempt = try await start()

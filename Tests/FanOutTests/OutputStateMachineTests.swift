@@ -27,6 +27,48 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.start).isEmpty)
     }
 
+    @Test("An output that receivers call waits before the first and after the last, and that is no reconnect")
+    func waits() {
+        var machine = OutputStateMachine()
+        _ = machine.handle(.start)
+        #expect(machine.handle(.awaitsCallers(attempt: 1)).isEmpty)
+        #expect(machine.state == .waiting && machine.state.label == "waiting")
+        #expect(machine.handle(.retryDue(attempt: 1)).isEmpty && machine.handle(.retryNow).isEmpty)
+        #expect(machine.handle(.accepted(attempt: 1, at: 5)) == [.goLive(attempt: 1)])
+        #expect(machine.state == .live(since: 5))
+        #expect(machine.handle(.awaitsCallers(attempt: 1)).isEmpty)
+        #expect(machine.state == .waiting)
+        #expect(machine.handle(.accepted(attempt: 1, at: 9)).isEmpty)
+        #expect(machine.state == .live(since: 9))
+        #expect((machine.connections, machine.attempts) == (1, 1) && machine.lastFailure == nil)
+    }
+
+    @Test("A port that breaks is tried again while its output waits, and what an old attempt waits for is ignored")
+    func waitingFails() {
+        var machine = OutputStateMachine()
+        _ = machine.handle(.start)
+        _ = machine.handle(.awaitsCallers(attempt: 1))
+        #expect(machine.handle(.failed(attempt: 1, lost, at: 0)).contains(.hold))
+        #expect(machine.state.label == "backing_off")
+        #expect(machine.handle(.awaitsCallers(attempt: 1)).isEmpty)
+        #expect(machine.state.label == "backing_off")
+        #expect(machine.handle(.retryDue(attempt: 2)) == [.begin(attempt: 2, at: .primary)])
+        #expect(machine.state == .connecting(attempt: 2))
+    }
+
+    @Test("An output that waits for a caller ends with the program, and can be paused", arguments: [false, true])
+    func waitingEnds(wasLive: Bool) {
+        var machine = OutputStateMachine()
+        _ = machine.handle(.start)
+        if wasLive { _ = machine.handle(.accepted(attempt: 1, at: 0)) }
+        _ = machine.handle(.awaitsCallers(attempt: 1))
+        var paused = machine
+        #expect(
+            machine.handle(.finish(deadline: 9)) == [.drain(attempt: 1, deadline: 9), .watch(deadline: 9)])
+        #expect(machine.handle(.drained(attempt: 1)) == [.abandon(attempt: 1), .ended])
+        #expect(paused.handle(.pause(at: 1)) == [wasLive ? .retire(attempt: 1) : .abandon(attempt: 1), .close])
+    }
+
     @Test("A failure holds the queue, waits and makes a new attempt")
     func reconnect() {
         var machine = liveMachine()

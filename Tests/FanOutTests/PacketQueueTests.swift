@@ -181,21 +181,35 @@ struct PacketQueueTests {
         #expect(queue.status.droppedFrames == 1)
     }
 
-    @Test("After a stall the stream goes on at the newest keyframe, and audio goes on without one")
-    func skipping() {
+    @Test("While a target takes nothing the newest GOP is kept, and the stream continues with it")
+    func holding() {
         let queue = connectedQueue()
         for packet in [Packets.video(1), Packets.audio(2), Packets.video(4, key: true), Packets.video(5)] {
             queue.push(packet)
         }
-        queue.skip()
-        #expect(queue.drain().map(\.pts) == [4, 5])
+        queue.hold()
         #expect(queue.status.drops == [.overflow: 2])
-        queue.push(Packets.video(6))
-        queue.skip()
-        for packet in [Packets.video(7), Packets.audio(12), Packets.video(8, key: true)] { queue.push(packet) }
-        #expect(queue.drain().map(\.pts) == [12 * 1024, 8])
-        queue.skip()
+        // Longer than an output on air may be behind.
+        for packet in Packets.video(6..<50, gop: 1000) { queue.push(packet) }
+        #expect(queue.status.packets == 46 && !queue.needsKeyframe)
+        for packet in [Packets.video(50, key: true), Packets.audio(51), Packets.video(51)] { queue.push(packet) }
+        queue.hold()
+        #expect(queue.connected())
+        #expect(queue.drain().map(\.pts) == [50, 51 * 1024, 51])
+        #expect(queue.status.drops == [.overflow: 2, .notConnected: 46])
+    }
+
+    @Test("What was lost with an empty queue is followed by a keyframe, for which the queue waits")
+    func holdingNothing() {
+        let queue = connectedQueue()
+        queue.hold()
         #expect(!queue.needsKeyframe)
+        #expect(!queue.connected())
+        #expect(queue.needsKeyframe)
+        for packet in [Packets.video(1), Packets.audio(2), Packets.video(8, key: true), Packets.audio(9)] {
+            queue.push(packet)
+        }
+        #expect(queue.drain().map(\.pts) == [8, 9 * 1024])
     }
 
     @Test(

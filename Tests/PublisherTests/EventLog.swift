@@ -24,5 +24,8 @@ final class EventLog: Sendable {
     var isAccepted: Bool { count { if case .accepted = $0 { true } else { false } } == 1 }
     var isDrained: Bool { count { if case .drained = $0 { true } else { false } } == 1 }
 
+    /// How often it told that it waits for a caller.
+    var waits: Int { count { if case .awaitsCallers = $0 { true } else { false } } }
+
     func count(where isMeant: (AttemptEvent) -> Bool) -> Int { all.count(where: isMeant) }
 }

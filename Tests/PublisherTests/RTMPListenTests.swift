@@ -95,6 +95,7 @@ import Testing
     func life() throws {
         publish(0..<45)
         try begin()
+        #expect(events.waits == 1 && !events.isAccepted)
         let first = try join()
         try first.reads { $0.frames.count == 15 }
         #expect(first.messages.prefix(3).map(\.type) == [18, 9, 8])

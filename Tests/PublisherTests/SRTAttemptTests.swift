@@ -79,9 +79,11 @@ import Testing
         try eventually { listener.attempt.progress.frames == 15 }
         let details = listener.attempt.progress.details
         #expect(details["callers"] == 1 && details["callers_total"] == 1)
+        #expect(listener.events.waits == 1 && caller.events.waits == 0)
         try eventually { (listener.attempt.progress.details["packets_sent_total"] ?? 0) > 0 }
         caller.attempt.abandon()
         try eventually { listener.attempt.progress.details["callers"] == 0 }
+        try eventually("it waits for the next caller") { listener.events.waits == 2 }
         // What the caller that left had got stays counted.
         #expect(listener.attempt.progress.frames == 15)
         listener.attempt.drain(until: .max, reason: .programOver)
@@ -90,11 +92,11 @@ import Testing
 
     @Test("What a receiver that left had not got was counted nowhere: it is dropped, in the totals and in the log")
     func leaves() throws {
-        let (listener, caller) = try livePair("latency=50&maxbw=20000&sndbuf=100000")
+        let (listener, caller) = try livePair("latency=50&maxbw=60000&sndbuf=100000")
         push(0..<1, to: listener.packets)
         listener.attempt.wake()
         try eventually { listener.attempt.progress.frames == 1 }
-        // A megabyte, of which the library takes 100 kB, and 20 kB more each second.
+        // A megabyte, of which the library takes 100 kB, and 60 kB more each second.
         push(1..<20, to: listener.packets, bytes: 50_000)
         listener.attempt.wake()
         try eventually { listener.attempt.progress.frames > 1 }

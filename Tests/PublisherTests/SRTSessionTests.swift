@@ -2,6 +2,7 @@
 
 import Dispatch
 import FanOut
+import Glibc
 import Media
 import Networking
 import SRT
@@ -202,6 +203,63 @@ struct SRTSessionTests {
         sender.collect()
         #expect(frames(peer.received) == 10 && sender.session.progress.frames == 10)
         #expect(sender.events.all.isEmpty)
+    }
+
+    // MARK: Outages
+
+    @Test(
+        "After an outage, however short, the receiver gets frames again on the same connection",
+        arguments: [(200, 15), (200, 40), (1000, 120), (200, 120)])
+    func outage(latency: CInt, frames count: Int64) throws {
+        let peer = try SRTPeer(latency: latency)
+        let path = try CutPath(to: peer.port)
+        let call = try Call(path.port, "latency=\(latency)")
+        try eventually("a connection") { call.socket.condition == .connected && peer.isCalled }
+        let sender = try Sender(call)
+        sender.start()
+        var next: Int64 = 0
+        /// Pushes a frame each 10 ms until `isDone`; each 30th is a keyframe.
+        func play(_ what: String, until isDone: () -> Bool) throws {
+            try eventually(what) {
+                sender.push(next..<next + 1)
+                next += 1
+                usleep(10_000)
+                return isDone()
+            }
+        }
+        try play("the beginning arrives") { peer.received.count > 60_000 }
+        path.pass(.none)
+        let cut = next
+        try play("the network is gone") { next == cut + count }
+        path.pass(.both)
+        let before = peer.received.count
+        try play("frames arrive again") { peer.received.count > before + 60_000 }
+        sender.drain()
+        try eventually("the end") {
+            _ = peer.received
+            return sender.events.isDrained
+        }
+        // Nothing has a hole: what was lost was sent again, and what was left out was left out in whole frames.
+        #expect(self.frames(peer.received) == Int(sender.session.progress.frames))
+        #expect(sender.events.failure == nil)
+    }
+
+    @Test("The newest frame of a source that then makes none is sent again if it was lost")
+    func lostTail() throws {
+        let peer = try SRTPeer(latency: 100)
+        let path = try CutPath(to: peer.port)
+        let call = try Call(path.port, "latency=100")
+        try eventually("a connection") { call.socket.condition == .connected && peer.isCalled }
+        let sender = try Sender(call)
+        sender.start()
+        sender.push(0..<5)
+        try eventually { self.frames(peer.received) == 5 }
+        path.pass(.answersOnly)
+        sender.push(5..<6)
+        try eventually { path.lost > 0 }
+        path.pass(.both)
+        try eventually("the frame arrives although none follows") { self.frames(peer.received) == 6 }
+        sender.session.post { $0.abandon() }
     }
 
     // MARK: Numbers

@@ -39,7 +39,8 @@ struct CtlTests {
               {"name":"a","state":"live","address":"rtmp://host/***","liveSeconds":61,"endpoint":"backup",
                "queue":{"milliseconds":12,"droppedFrames":3},"roundTripSeconds":0.0123},
               {"name":"second","state":"backing_off","address":"srt://host:1","detail":"connect: refused",
-               "nextAttemptSeconds":1.25}],
+               "nextAttemptSeconds":1.25},
+              {"name":"pull","state":"waiting","address":"srt://host:2","detail":"waiting for a caller"}],
              "recorder":{"state":"stopped","totalBytes":1500000},
              "storage":{"state":"ok","freeBytes":2500,"secondsUntilFull":60}}
             """
@@ -53,6 +54,7 @@ struct CtlTests {
                    output    a       live                     00:01:01  rtmp://host/***  at backup  queue 12 ms  rtt 12.3 ms  \
                 dropped 3
                    output    second  backing_off              srt://host:1  connect: refused  again in 1.3 s
+                   output    pull    waiting for a caller     srt://host:2
                    record            stopped by the operator  1.5 MB
                    disk              ok                       2.5 kB free  full in 00:01:00
 

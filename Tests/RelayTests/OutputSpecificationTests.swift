@@ -72,6 +72,8 @@ struct OutputSpecificationTests {
             ),
             ("rtmp://host/live/key#backup=rtmp://secret", "backup="),
             ("rtmp://host/live/key#backup-after=2", "backup="),
+            ("rtmp://host/live/key#backup=srt://0.0.0.0:9000?mode=listener", "wait to be called"),
+            ("srt://0.0.0.0:9000?mode=listener#backup=rtmp://host/live/secret", "wait to be called"),
             ("rtmp://host/live/key#queue-bytes=1", "queue-bytes="), ("srt://h:1#primary-check=5s", "backup="),
             ("gopher://host/secret", "rtmp://"),
             ("", "rtmp://"),

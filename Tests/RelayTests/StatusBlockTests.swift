@@ -137,8 +137,12 @@ struct StatusBlockTests {
         live.queue.droppedFrames = 7
         live.reconnects = 2
         live.details = ["rtt_ms": 12.34]
-        now.outputs = [live, output("backing_off", detail: "connection refused")]
+        now.outputs = [
+            live, output("backing_off", detail: "connection refused"),
+            output("waiting", detail: "waiting for a caller"),
+        ]
         let all = lines(now)
+        #expect(all[3] == "rtmp-1    waiting for a caller")
         #expect(all[1] == "rtmp-1    live         queue 40 ms  rtt 12.3 ms  dropped 7  reconnects 2")
         #expect(all[2] == "rtmp-1    backing_off  connection refused")
     }

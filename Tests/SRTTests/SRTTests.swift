@@ -37,9 +37,10 @@ struct SRTTests {
         #expect(throws: AddressError.self) { try SRTURL("srt://host:9000?\(query)") }
     }
 
-    @Test("The age at which libsrt drops follows the latency, and is never below a second")
+    @Test("libsrt drops only if the address asks for it, at an age that follows the latency and is not below a second")
     func dropAge() throws {
-        #expect(try Self.url("latency=120").dropAge(latency: 120) == 1000)
+        #expect(try Self.url("latency=120").dropAge(latency: 120) == nil)
+        #expect(try Self.url("latency=120&snddropdelay=0").dropAge(latency: 120) == 1000)
         #expect(try Self.url("latency=120&snddropdelay=2000").dropAge(latency: 500) == 2500)
         #expect(try Self.url("snddropdelay=-1").dropAge(latency: 500) == nil)
         #expect(try Self.url("tlpktdrop=0").dropAge(latency: 500) == nil)

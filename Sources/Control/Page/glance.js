@@ -215,11 +215,13 @@ export class Glance {
         const isOn = isOnAir(report);
         const outputs = report.outputs ?? [];
         const paused = outputs.filter((output) => output.state === "paused").length;
+        const waiting = outputs.filter((output) => output.state === "waiting").length;
         const live = outputs.filter((output) => output.state === "live").length;
         lamp("air", isOn, isStale ? (isOn ? "Was on air" : "Was off air") : isOn ? "On air" : "Off air");
         setText(byID("air-time"), isOn ? clock(report.programSeconds) : "--:--:--");
         setText(byID("air-sub"), outputs.length
-            ? `${live} of ${outputs.length - paused} outputs${paused ? ` · ${paused} paused` : ""}`
+            ? [`${live} of ${outputs.length - paused - waiting} outputs`, waiting && `${waiting} waiting for a caller`,
+                paused && `${paused} paused`].filter(Boolean).join(" · ")
             : "add an output to go live");
     }
 

@@ -70,6 +70,7 @@ function reasonOf(output, event) {
         const doing = output.detail ? `${sentence(output.detail)} ` : "";
         return doing || "Connecting.";
     }
+    if (output.state === "waiting") return "Nothing is wrong. A receiver begins at a keyframe when it calls.";
     if (isOffAir(output)) return causeWords(output) || "No reason is known yet.";
     if (output.state === "paused") {
         const at = event?.kind === "operator" ? `${hourAndMinute(event.time)} ` : "";
@@ -133,7 +134,8 @@ class OutputView {
         enable(parts.pause, !["stopped", "draining"].includes(output.state), "It is ending");
         enable(parts.remove);
         enable(parts.sure);
-        enable(parts.retry, output.state !== "connecting", "It is connecting now");
+        enable(parts.retry, !["connecting", "waiting"].includes(output.state),
+            output.state === "waiting" ? "It waits to be called" : "It is connecting now");
         const rates = panel.history.rates(output.name);
         const top = Math.max(1e5, ...rates) * 1.15;
         const curve = curveOf(rates, top);
@@ -306,10 +308,11 @@ export class Outputs {
     #counts(outputs) {
         const numbers = {
             live: outputs.filter((output) => output.state === "live").length, trouble: outputs.filter(isOffAir).length,
+            waiting: outputs.filter((output) => output.state === "waiting").length,
             paused: outputs.filter((output) => output.state === "paused").length, all: outputs.length,
         };
         const words = [`${numbers.live} live`, numbers.trouble && `${numbers.trouble} off air`,
-            numbers.paused && `${numbers.paused} paused`];
+            numbers.waiting && `${numbers.waiting} waiting for a caller`, numbers.paused && `${numbers.paused} paused`];
         setText(this.parts.count, words.filter(Boolean).join(" · "));
         setShown(this.parts.count, outputs.length > 0);
         this.parts.count.classList.toggle("warn", numbers.trouble > 0);

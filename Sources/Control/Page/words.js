@@ -119,6 +119,7 @@ export function outputState(output) {
     case "connecting":
         return { icon: "turning", kind: isOffAir(output) ? "bad" : "off",
             words: `Connecting, attempt ${Math.max(1, attempt)}` };
+    case "waiting": return { icon: "clock", kind: "off", words: "Waiting for a caller" };
     case "backing_off": return { icon: "triangle", kind: "bad", words: `Off air${later}` };
     case "refused": return { icon: "octagon", kind: "bad", words: "Refused · needs you" };
     case "given_up": return { icon: "octagon", kind: "bad", words: "Given up · needs you" };

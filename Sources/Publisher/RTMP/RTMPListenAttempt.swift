@@ -81,6 +81,7 @@ extension RTMPListenAttempt {
         phase = .listening
         report.tell(.step("listening"))
         offer.serve(self) { [weak self] player in self?.post { $0.join(player) } }
+        report.tell(.awaitsCallers)
         checkDrops()
     }
 
@@ -106,10 +107,8 @@ extension RTMPListenAttempt {
         stream.join(seat)
         connection.goLive()
         report.tell(.notice("player \(number) at \(player.address) joined; \(seats.count) on air"))
-        if phase == .listening {
-            phase = .live
-            report.tell(.accepted)
-        }
+        phase = .live
+        if seats.count == 1 { report.tell(.accepted) }
     }
 
     private func note(_ event: AttemptEvent, of number: Int) {
@@ -127,6 +126,7 @@ extension RTMPListenAttempt {
         drops[number] = nil
         remove(seat)
         report.tell(.notice("player \(number) left\(reason); \(seats.count) on air"))
+        if seats.isEmpty, phase == .live { report.tell(.awaitsCallers) }
         endIfDrained()
     }
 

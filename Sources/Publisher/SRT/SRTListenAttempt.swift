@@ -97,6 +97,7 @@ extension SRTListenAttempt {
         }
         phase = .listening
         report.tell(.step("listening"))
+        report.tell(.awaitsCallers)
         checkListener()
     }
 
@@ -143,10 +144,8 @@ extension SRTListenAttempt {
         totals.setSessions(callers.map(\.session))
         admission.setCallers(callers.count)
         report.tell(.notice("receiver \(number) called; \(callers.count) on air"))
-        if phase == .listening {
-            phase = .live
-            report.tell(.accepted)
-        }
+        phase = .live
+        if callers.count == 1 { report.tell(.accepted) }
     }
 
     private func left(_ number: Int, _ ending: SRTSession.Ending) {
@@ -159,6 +158,7 @@ extension SRTListenAttempt {
             report.tell(.wantsNoKeyframe)
         }
         for notice in notices { report.tell(.notice(notice)) }
+        if callers.isEmpty, phase == .live { report.tell(.awaitsCallers) }
         endIfDrained()
     }
 }

@@ -11,20 +11,12 @@ extension SRTSession {
     private static let messagesPerLook = 16
     /// The part of the frame interval over which a frame is spread, in percent: the rest absorbs the clock's jitter.
     private static let spreadPercent: Int64 = 80
+    /// A null packet of a transport stream (ISO/IEC 13818-1, 2.4.1), which receivers leave out.
+    private static let probe: [UInt8] = [0x47, 0x1F, 0xFF, 0x10] + [UInt8](repeating: 0xFF, count: 184)
 
     /// The library says no more than that: it ends a connection when the peer closes it or is silent for 5 s.
     var gone: OutputFailure {
         OutputFailure(.lost, step: "send", reason: "\(url): the receiver closed the connection or fell silent")
-    }
-
-    /// How old what the library holds may get, in milliseconds, before nothing is added and the queue's policy has to deal
-    /// with the rest: half the latency, but enough for the round trip after which an acknowledgement comes.
-    ///
-    /// libsrt drops by itself, in mid-GOP, and only when a message is added: whatever is older than the latency, at least
-    /// 1 s, then. As nothing is added above this age, which is less, it never does.
-    private var maximumAge: Int64 {
-        let wanted = max(latency / 2, Int64(roundTrip * 1.5) + 60)
-        return url.dropAge(latency: latency).map { min(wanted, $0 - 100) } ?? wanted
     }
 
     func service() {
@@ -35,12 +27,13 @@ extension SRTSession {
             guard fill() else { return }
         } while stream.count > 0
         caughtUp()
+        watchTail()
         if phase == .draining { leave() }
     }
 
     /// Makes messages of what is queued, up to a bound. False after a failure, or while nothing may be sent.
     private func fill() -> Bool {
-        guard !packets.isEmpty else { return true }
+        guard !packets.isEmpty || window.shutSince != nil else { return true }
         guard mayHandOver() else { return false }
         var frames = 0
         do throws(AVFailure) {
@@ -65,18 +58,61 @@ extension SRTSession {
         return true
     }
 
-    /// Whether the library may be given more now. If not, it is tried again.
+    /// Whether the library may be given more now. If not, it is tried again, or the session has ended.
     private func mayHandOver() -> Bool {
         let (now, held) = (SRTSocket.now, socket.sendBuffer)
-        let age = held.bytes > 0 ? held.milliseconds + max(0, now - pace.newest) / 1000 : 0
-        if age > maximumAge {
-            shutSince = shutSince ?? now
+        let age = held.bytes > 0 ? held.milliseconds + max(0, now - pace.newest) / 1000 : nil
+        switch window.look(age: age, roundTrip: roundTrip, losses: socket.losses, at: now) {
+        case .open: return true
+        case .reopened(let duration):
+            resume(after: duration)
+            return true
+        case .shut(let beginsHold):
+            if beginsHold { packets.hold() }
+            probe(at: now)
             retryLater()
             return false
+        case .over:
+            let seconds = window.patience / 1_000_000
+            let reason = "\(url): the receiver has acknowledged nothing for \(seconds) s"
+            fail(OutputFailure(.lost, step: "send", reason: reason))
+            return false
         }
-        if let since = shutSince, now - since > Self.stall { packets.skip() }
-        shutSince = nil
-        return true
+    }
+
+    /// The receiver takes again what it is given, from a keyframe on.
+    private func resume(after duration: Int64) {
+        packets.hold()
+        let hasKeyframe = packets.connected()
+        catchUp()
+        guard phase == .live else { return }
+        onNotice(
+            .notice("the receiver took nothing for \(duration / 1000) ms: the stream continues at a keyframe"))
+        if !hasKeyframe { onNotice(.needsKeyframe) }
+    }
+
+    /// Lets the receiver notice that the newest messages did not come, if one is not acknowledged and it is time.
+    private func probe(at now: Int64) {
+        guard window.isProbeDue(roundTrip: roundTrip, at: now) else { return }
+        window.handedOver(at: now)
+        // Where it would block, or fails, the next message does so, too.
+        guard socket.send(Self.probe, at: pace.next(at: now, remaining: 1)) == .sent else { return }
+        account(bytes: Self.probe.count, frames: 0)
+    }
+
+    /// Looks again later as long as messages are not acknowledged: their loss is not noticed before the next message, which
+    /// may be long in coming.
+    private func watchTail() {
+        guard !isWatching, socket.sendBuffer.bytes > 0 else { return }
+        isWatching = true
+        post(after: .microseconds(window.probeInterval(roundTrip: roundTrip, at: SRTSocket.now))) { session in
+            session.isWatching = false
+            guard session.phase == .live || session.phase == .draining, session.socket.sendBuffer.bytes > 0,
+                session.mayHandOver()
+            else { return }
+            session.probe(at: SRTSocket.now)
+            session.service()
+        }
     }
 
     /// Hands messages to the library until none is left. False when it would block or the connection broke.
@@ -85,13 +121,15 @@ extension SRTSession {
         defer { account(bytes, isComplete: stream.count == 0) }
         while let message = stream.first {
             if messages % Self.messagesPerLook == Self.messagesPerLook - 1, !mayHandOver() { return false }
-            switch socket.send(message, at: pace.next(at: SRTSocket.now, remaining: stream.count)) {
+            let now = SRTSocket.now
+            switch socket.send(message, at: pace.next(at: now, remaining: stream.count)) {
             case .sent:
+                window.handedOver(at: now)
                 bytes += message.count
                 messages += 1
                 stream.removeFirst()
             case .wouldBlock:
-                retryLater()
+                if mayHandOver() { retryLater() }
                 return false
             case .failed(let reason):
                 fail(OutputFailure(.lost, step: "send", reason: url.masking("\(url): \(reason)")))
@@ -108,9 +146,15 @@ extension SRTSession {
         account(bytes: bytes, frames: frames)
     }
 
-    /// The backlog of the beginning is out; from now on the rate is the stream's own.
+    /// A backlog goes out as fast as it can.
+    func catchUp() {
+        isCatchingUp = true
+        if bandwidth.adaptsOverhead { socket.setOverhead(100) }
+    }
+
+    /// The backlog is out; from now on the rate is the stream's own.
     private func caughtUp() {
-        guard isCatchingUp, phase == .live else { return }
+        guard isCatchingUp, phase == .live, window.shutSince == nil else { return }
         isCatchingUp = false
         if bandwidth.adaptsOverhead { socket.setOverhead(bandwidth.overhead) }
     }
@@ -142,9 +186,12 @@ extension SRTSession {
         guard phase == .lingering else { return }
         if socket.condition == .broken || SRTSocket.now > limit { return end(.drained) }
         if socket.sendBuffer.bytes > 0 {
+            probe(at: SRTSocket.now)
             post(after: Self.pollInterval) { $0.awaitReceipt(until: limit) }
         } else {
-            post(after: .milliseconds(latency + 50)) { $0.end(.drained) }
+            // The messages of the last frame may be due within its time.
+            let ahead = max(0, pace.newest - SRTSocket.now)
+            post(after: .milliseconds(latency + 50) + .microseconds(ahead)) { $0.end(.drained) }
         }
     }
 }

@@ -32,8 +32,6 @@ actor SRTSession: QueueActor {
     static let retryInterval = Duration.milliseconds(10)
     /// Messages made ahead of the library: enough for a frame, few enough to stop in time.
     static let messagesAhead = 64
-    /// A receiver that took nothing for so long, in microseconds, is not shown what it missed.
-    static let stall: Int64 = 1_000_000
 
     let url: SRTURL
     let packets: PacketQueue
@@ -43,7 +41,7 @@ actor SRTSession: QueueActor {
     var spacing = FrameSpacing()
     private let shared = Mutex(Sent())
     private let wakes = WakeFlag()
-    private let onNotice: @Sendable (AttemptEvent) -> Void
+    let onNotice: @Sendable (AttemptEvent) -> Void
     private let onEnd: @Sendable (Ending) -> Void
 
     var phase = Phase.idle
@@ -52,11 +50,13 @@ actor SRTSession: QueueActor {
     /// The receiver's latency and the round trip, in milliseconds.
     let latency: Int64
     var roundTrip = 0.0
-    /// Since when (microseconds) nothing is handed to the library, because what it holds is too old.
-    var shutSince: Int64?
-    /// Whether the backlog of the beginning has not gone out yet.
+    /// Whether the library may be given more.
+    var window: SRTSendWindow
+    /// Whether a backlog has not gone out yet: that of the beginning, or of an outage.
     var isCatchingUp = true
     var isRetrying = false
+    /// Whether what is not acknowledged will be looked at.
+    var isWatching = false
     /// Frames whose last message is not with the library yet.
     var unsentFrames = 0
     private var timer: (any DispatchSourceTimer)?
@@ -77,6 +77,8 @@ actor SRTSession: QueueActor {
         stream = try TransportStream(description: description, messageBytes: url.messageBytes)
         bandwidth = SRTBandwidth(description, url: url)
         latency = socket.receiverLatency
+        window = SRTSendWindow(
+            latency: latency, dropAge: url.dropAge(latency: latency), silence: url.silenceMilliseconds)
     }
 
     /// What was sent so far. Any thread.
@@ -106,7 +108,7 @@ actor SRTSession: QueueActor {
         phase = .live
         inspect()
         startTimer()
-        if bandwidth.adaptsOverhead { socket.setOverhead(100) }
+        catchUp()
         service()
     }
 
@@ -114,7 +116,7 @@ actor SRTSession: QueueActor {
     func drain() {
         guard phase == .live else { return }
         phase = .draining
-        if bandwidth.adaptsOverhead { socket.setOverhead(100) }
+        catchUp()
         service()
     }
 

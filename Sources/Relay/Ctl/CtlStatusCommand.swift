@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import FanOut
 internal import Media
 internal import Program
 
@@ -96,7 +97,10 @@ struct CtlChannel: Decodable {
         let seen = parts?.filter(\.isOnAir).map(\.name).joined(separator: "+")
         if let onAir = selection?.onAir ?? seen { rows.append(["", "", "on air", onAir.isEmpty ? "slate" : onAir]) }
         if let runDown { rows.append(["run-down", runDown.name, runDown.state.rawValue, runDown.words]) }
-        rows += (outputs ?? []).map { ["output", $0.name, $0.state, Self.words($0)] }
+        rows += (outputs ?? []).map { output in
+            let state = Self.isWaiting(output) ? output.detail ?? output.state : output.state
+            return ["output", output.name, state, Self.words(output)]
+        }
         if let recorder {
             let state =
                 recorder.state == "stopped" && isRecordingWanted == false ? "stopped by the operator" : recorder.state
@@ -106,6 +110,9 @@ struct CtlChannel: Decodable {
         return "\(head)\n" + TextTable.text(rows.map { [" "] + $0 })
     }
 
+    /// Whether the output waits to be called; its detail says so in words.
+    private static func isWaiting(_ output: Output) -> Bool { output.state == OutputState.waiting.label }
+
     private static func words(_ output: Output) -> String {
         var words = output.rendition.map { ["takes \($0)"] } ?? []
         if output.state == "live" {
@@ -114,7 +121,7 @@ struct CtlChannel: Decodable {
             words += output.queue?.milliseconds.map { ["queue \(Int($0)) ms"] } ?? []
             words += output.roundTripSeconds.map { ["rtt \(Figure.decimal($0 * 1000)) ms"] } ?? []
         } else {
-            words += [output.address, output.detail].compactMap(\.self)
+            words += [output.address, isWaiting(output) ? nil : output.detail].compactMap(\.self)
             words += output.nextAttemptSeconds.map { ["again in \(Figure.decimal($0)) s"] } ?? []
         }
         if let dropped = output.queue?.droppedFrames, dropped > 0 { words.append("dropped \(dropped)") }

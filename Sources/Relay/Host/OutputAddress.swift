@@ -58,6 +58,15 @@ enum OutputAddress {
         }
     }
 
+    /// Whether receivers call us there.
+    var listens: Bool {
+        switch self {
+        case .listen: true
+        case .srt(let url): url.mode == .listener
+        case .rtmp, .udp, .hls: false
+        }
+    }
+
     /// Whether others connect to us there, with TLS.
     var isSecureListener: Bool { if case .listen(let url) = self { url.isSecure } else { false } }
 

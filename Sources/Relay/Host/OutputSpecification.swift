@@ -61,14 +61,16 @@ struct OutputSpecification {
             }
             try options.finish()
             guard let backup else { return }
-            guard ![OutputAddress.scheme(of: backup), address.scheme].contains("rtmp-listen") else {
-                throw OutputSpecificationError("backup= is for outputs that call: rtmp-listen:// waits for players.")
-            }
             if OutputAddress.scheme(of: backup) != address.scheme { shared = OptionList([:], of: kind) }
             do {
                 self.backup = try OutputAddress(backup, options: &shared, standard: standard)
             } catch {
                 throw OutputSpecificationError("backup= is not usable: \(error)")
+            }
+            // One that waits to be called never fails, and so would never find back.
+            guard !address.listens, self.backup?.listens == false else {
+                throw OutputSpecificationError(
+                    "backup= is for outputs that call: rtmp-listen:// and SRT with mode=listener wait to be called.")
             }
         } catch {
             throw OutputSpecificationError("\(error)")

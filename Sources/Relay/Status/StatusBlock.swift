@@ -142,7 +142,10 @@ struct StatusBlock {
     }
 
     private func output(_ output: OutputStatus) -> String {
-        var parts = [Self.padded(output.name, 8), Self.padded(output.state, 11)]
+        let isWaiting = output.state == OutputState.waiting.label
+        // The words say what the state does, and for whom.
+        let state = isWaiting ? output.detail ?? output.state : output.state
+        var parts = [Self.padded(output.name, 8), Self.padded(state, 11)]
         if let rendition = output.rendition { parts.append("takes \(rendition)") }
         if output.state == "live" || output.state == "draining" {
             parts.append("queue \(output.queue.milliseconds) ms")
@@ -154,7 +157,7 @@ struct StatusBlock {
         if output.endpoint != .primary { parts.append("at \(output.endpoint.rawValue)") }
         if output.queue.droppedFrames > 0 { parts.append("dropped \(output.queue.droppedFrames)") }
         if output.reconnects > 0 { parts.append("reconnects \(output.reconnects)") }
-        if let detail = output.detail { parts.append(detail) }
+        if let detail = output.detail, !isWaiting { parts.append(detail) }
         return parts.joined(separator: "  ")
     }
 

@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// The continuity counters of a received transport stream (ISO/IEC 13818-1, 2.4.3.3).
+/// The continuity counters of a received transport stream (ISO/IEC 13818-1, 2.4.3.3). Null packets have none.
 enum Continuity {
     /// Where a counter does not go on, in words; empty if every TS packet that was sent is there.
     static func errors(_ path: String) throws -> [String] {
@@ -17,6 +17,7 @@ enum Continuity {
                     continue
                 }
                 let pid = UInt16(bytes[start + 1] & 0x1F) << 8 | UInt16(bytes[start + 2])
+                guard pid != 0x1FFF else { continue }
                 let counter = bytes[start + 3] & 0x0F
                 let hasPayload = bytes[start + 3] & 0x10 != 0
                 if let before = last[pid], counter != (hasPayload ? (before + 1) & 0x0F : before) {

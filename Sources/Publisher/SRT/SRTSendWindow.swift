@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Decides whether libsrt may be given more media on one connection, and what to do while it may not. Pure.
+///
+/// libsrt sends a packet again only when the receiver reports it missing, and a receiver notices that only when a later
+/// packet comes. So if the newest packets are lost, the two sides wait for each other until something is added. As no
+/// media is added while the oldest packet is too old, a *probe* is sent instead: a message that no decoder looks at. The
+/// receiver then reports what it lacks, libsrt sends it again, and the window opens.
+///
+/// Times are microseconds of libsrt's clock, ages and latencies milliseconds.
+struct SRTSendWindow {
+    /// What may be done now.
+    enum Verdict: Equatable {
+        /// Media may be handed over.
+        case open
+        /// Media may be handed over again, from a keyframe on: the window was shut for `duration` microseconds, and the
+        /// queue was held, or the receiver lost packets for good.
+        case reopened(after: Int64)
+        /// Nothing may be handed over. `beginsHold` says, once, that the queue need not keep more than the newest GOP.
+        case shut(beginsHold: Bool)
+        /// The receiver has acknowledged nothing for too long: the connection is of no use.
+        case over
+    }
+
+    /// A receiver that took nothing for so long is not shown what it missed.
+    static let stall: Int64 = 1_000_000
+    /// The time after which libsrt ends a connection to a silent peer (`SRTO_PEERIDLETIMEO`), unless the address gives it.
+    static let silence: Int64 = 5000
+    /// The longest time between two probes: a part of the 2 s within which a stream continues after an outage.
+    private static let longestInterval: Int64 = 500_000
+
+    /// How long the receiver holds what it gets.
+    private let latency: Int64
+    /// The age at which libsrt drops messages when one is added; nil if it does not.
+    private let dropAge: Int64?
+    /// How long nothing may be acknowledged.
+    let patience: Int64
+
+    /// Since when the window is shut.
+    private(set) var shutSince: Int64?
+    /// Whether the queue holds the newest GOP alone.
+    private(set) var isHolding = false
+    private var lossesBefore: Int64 = 0
+    /// The age that the oldest message had at most while the window was shut, and when it was looked at last.
+    private var (worst, last): (Int64, Int64) = (0, 0)
+    /// When a message was acknowledged last while the window was shut, and the time of the oldest message then.
+    private var (progress, oldest): (Int64, Int64) = (0, 0)
+    /// When a message was handed over last, a probe included.
+    private var lastMessage: Int64 = 0
+
+    /// A window towards a receiver with this `latency`. `silence` is the address' `peeridletimeo`, if it has one.
+    init(latency: Int64, dropAge: Int64? = nil, silence: Int64? = nil) {
+        (self.latency, self.dropAge) = (latency, dropAge)
+        patience = ((silence ?? Self.silence) + latency) * 1000
+    }
+
+    /// How old the oldest message may be before no media is added and the queue's policy has to deal with the rest: half
+    /// the latency, but enough for the round trip after which an acknowledgement comes, and never so much that libsrt
+    /// drops messages in mid-GOP.
+    func maximumAge(roundTrip: Double) -> Int64 {
+        let wanted = max(latency / 2, Int64(roundTrip * 1.5) + 60)
+        return dropAge.map { min(wanted, $0 - 100) } ?? wanted
+    }
+
+    /// Looks at the `age` of the oldest message that is not acknowledged, nil if all are, at `now`. `losses` counts loss
+    /// reports, and packets that libsrt dropped, from the connection's beginning.
+    mutating func look(
+        age: Int64?, roundTrip: Double, losses: @autoclosure () -> Int64, at now: Int64
+    ) -> Verdict {
+        guard let age, age > maximumAge(roundTrip: roundTrip) else { return open(losses, at: now) }
+        let first = now - age * 1000
+        guard let since = shutSince else {
+            (shutSince, lossesBefore, worst, last) = (now, losses(), age, now)
+            (progress, oldest) = (now, first)
+            return .shut(beginsHold: false)
+        }
+        (worst, last) = (max(worst, age), now)
+        // Where libsrt drops messages, the oldest one is gone without being acknowledged. Ages are rounded.
+        if dropAge == nil, first > oldest + 2000 { (progress, oldest) = (now, first) }
+        guard now - progress <= patience else { return .over }
+        guard !isHolding, now - since > Self.stall else { return .shut(beginsHold: false) }
+        isHolding = true
+        return .shut(beginsHold: true)
+    }
+
+    private mutating func open(_ losses: () -> Int64, at now: Int64) -> Verdict {
+        guard let since = shutSince else { return .open }
+        // The oldest message has grown older since the last look. If it is older than the latency, the receiver may have
+        // given it up, and its report may be lost. After a pause of this process alone all is acknowledged at once.
+        let isLate = worst + (now - last) / 1000 >= latency
+        let hasLost = isLate && (losses() > lossesBefore || now - since >= latency * 500)
+        defer { (shutSince, isHolding) = (nil, false) }
+        return isHolding || hasLost ? .reopened(after: now - since) : .open
+    }
+}
+
+// MARK: Probes
+
+extension SRTSendWindow {
+    /// A message was handed over at `now`, a probe included.
+    mutating func handedOver(at now: Int64) { lastMessage = now }
+
+    /// Whether a probe is due at `now`, if a message is not acknowledged.
+    func isProbeDue(roundTrip: Double, at now: Int64) -> Bool {
+        now - lastMessage >= probeInterval(roundTrip: roundTrip, at: now)
+    }
+
+    /// How long after the last message a probe is due: more than an acknowledgement takes, which the receiver sends each
+    /// 10 ms, and longer the longer the window is shut, because a path that carries little must not be filled with probes.
+    func probeInterval(roundTrip: Double, at now: Int64) -> Int64 {
+        let usual = 30_000 + Int64(roundTrip * 1500)
+        guard let since = shutSince else { return usual }
+        return max(usual, min(Self.longestInterval, (now - since) / 8))
+    }
+}

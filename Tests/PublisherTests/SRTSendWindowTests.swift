@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TestSupport
+import Testing
+
+@testable import Publisher
+
+/// The decision alone, on a clock that the test moves, and beside a model of libsrt.
+@Suite("SRT send window")
+struct SRTSendWindowTests {
+    /// One connection as libsrt keeps it: the sender holds what is not acknowledged, and sends again what is reported missing.
+    /// The receiver reports what it lacks when something later comes, and gives up what is overdue then.
+    private struct Link {
+        struct Message {
+            let time: Int64
+            let isProbe: Bool
+        }
+
+        let latency: Int64
+        private(set) var held: [Message] = []
+        /// Messages that are held and were received, behind one that is missing.
+        private var received: Set<Int64> = []
+        private(set) var losses: Int64 = 0
+        /// When media arrived last, and what the receiver gave up.
+        private(set) var arrival: Int64 = -1
+        private(set) var abandoned = 0
+        private(set) var probes = 0
+
+        init(latency: Int64) { self.latency = latency }
+
+        mutating func send(_ message: Message, isUp: Bool) {
+            held.append(message)
+            if message.isProbe { probes += 1 }
+            if isUp { received.insert(message.time) }
+        }
+
+        /// What happens until `now`, a round trip later.
+        mutating func settle(at now: Int64, isUp: Bool) {
+            guard isUp, let newest = held.last(where: { received.contains($0.time) }) else { return }
+            for message in held where message.time < newest.time && !received.contains(message.time) {
+                losses += 1
+                if newest.time + latency * 1000 < now { abandoned += message.isProbe ? 0 : 1 }
+                received.insert(message.time)
+            }
+            while let first = held.first, received.remove(first.time) != nil {
+                held.removeFirst()
+                if !first.isProbe { arrival = now }
+            }
+        }
+
+        func age(at now: Int64) -> Int64? { held.first.map { (now - $0.time) / 1000 } }
+    }
+
+    /// A source of 25 frames a second, or one frame in `interval` microseconds, over a link that is cut for `outage`
+    /// microseconds from 2 s on. Returns when media arrived first after the network was back, from then on; nil if it never
+    /// did, in 20 s.
+    private func recovery(
+        after outage: Int64, latency: Int64, interval: Int64 = 40_000, random: inout SeededRandom
+    ) -> (delay: Int64?, probes: Int, verdicts: [SRTSendWindow.Verdict]) {
+        var window = SRTSendWindow(latency: latency)
+        var link = Link(latency: latency)
+        let cut = 2_000_000 + Int64.random(in: 0..<interval, using: &random)
+        var verdicts: [SRTSendWindow.Verdict] = []
+        var due: Int64 = 0
+        var delay: Int64?
+        for now in stride(from: Int64(0), to: 20_000_000, by: 10_000) {
+            let isUp = !(cut..<cut + outage).contains(now)
+            link.settle(at: now, isUp: isUp)
+            if now >= cut + outage, delay == nil, link.arrival >= cut + outage { delay = now - cut - outage }
+            let verdict = window.look(age: link.age(at: now), roundTrip: 1, losses: link.losses, at: now)
+            if verdict != verdicts.last { verdicts.append(verdict) }
+            if verdict == .over { return (delay, link.probes, verdicts) }
+            switch verdict {
+            case .open, .reopened:
+                guard now >= due else { break }
+                due += max(interval, (now - due) / interval * interval)
+                link.send(.init(time: now, isProbe: false), isUp: isUp)
+                window.handedOver(at: now)
+                continue
+            case .shut, .over: break
+            }
+            if link.age(at: now) != nil, window.isProbeDue(roundTrip: 1, at: now) {
+                link.send(.init(time: now, isProbe: true), isUp: isUp)
+                window.handedOver(at: now)
+            }
+        }
+        return (delay, link.probes, verdicts)
+    }
+
+    @Test(
+        "Whatever the length of an outage that the connection outlives, media arrives again within 2 s of its end",
+        arguments: [120, 200, 1000, 4000] as [Int64])
+    func liveness(latency: Int64) {
+        var random = SeededRandom()
+        let others = (0..<40).map { _ in Int64.random(in: 10_000..<4_800_000, using: &random) }
+        for outage in [100_000, 300_000, 1_000_000, 4_000_000] + others {
+            let result = recovery(after: outage, latency: latency, random: &random)
+            #expect(result.delay.map { $0 <= 2_000_000 } == true, "\(outage) µs: \(result)")
+            #expect(!result.verdicts.contains(.over), "\(outage) µs: \(result)")
+        }
+    }
+
+    @Test("A source of one frame in 1.5 s is received again after an outage, too", arguments: [200, 1000] as [Int64])
+    func slowSource(latency: Int64) {
+        var random = SeededRandom()
+        for _ in 0..<20 {
+            let outage = Int64.random(in: 100_000..<4_800_000, using: &random)
+            let result = recovery(after: outage, latency: latency, interval: 1_500_000, random: &random)
+            #expect(result.delay.map { $0 <= 2_000_000 } == true, "\(outage) µs: \(result)")
+        }
+    }
+
+    @Test("A connection that never passes anything again is over, by the time that it may be silent and the latency")
+    func over() {
+        var random = SeededRandom()
+        let result = recovery(after: 60_000_000, latency: 200, random: &random)
+        #expect(result.verdicts.last == .over && result.delay == nil)
+        // Rarer the longer it lasts: 2 s, half a second apart, would be 4.
+        #expect((10..<60).contains(result.probes), "\(result)")
+        #expect(SRTSendWindow(latency: 200).patience == 5_200_000)
+        #expect(SRTSendWindow(latency: 200, silence: 30_000).patience == 30_200_000)
+    }
+
+    @Test("A connection over which little passes is not over: what counts is the last acknowledgement")
+    func slow() {
+        var window = SRTSendWindow(latency: 200)
+        for tenth in 0..<100 as Range<Int64> {
+            let age = 500 + tenth * 10
+            #expect(window.look(age: age, roundTrip: 1, losses: 0, at: tenth * 100_000) != .over)
+        }
+        #expect(window.look(age: 1490 + 5300, roundTrip: 1, losses: 0, at: 9_900_000 + 5_300_000) == .over)
+    }
+
+    @Test("On a network that passes everything no probe is sent, and nothing is held back")
+    func healthy() {
+        var random = SeededRandom()
+        let result = recovery(after: 0, latency: 200, random: &random)
+        #expect(result.probes == 0 && result.verdicts == [.open])
+    }
+
+    @Test("Nothing is added while the oldest message is older than half the latency, or than an acknowledgement takes")
+    func bound() {
+        var window = SRTSendWindow(latency: 1000)
+        #expect(window.look(age: 500, roundTrip: 10, losses: 0, at: 0) == .open)
+        #expect(window.look(age: 501, roundTrip: 10, losses: 0, at: 0) == .shut(beginsHold: false))
+        #expect(SRTSendWindow(latency: 120).maximumAge(roundTrip: 200) == 360)
+        #expect(SRTSendWindow(latency: 8000, dropAge: 2000).maximumAge(roundTrip: 1) == 1900)
+    }
+
+    @Test("A stream that was late continues where it was; one that lost packets, or stood for a second, at a keyframe")
+    func reopens() {
+        func verdict(age: Int64, losses: Int64, shut: Int64) -> SRTSendWindow.Verdict {
+            var window = SRTSendWindow(latency: 200)
+            _ = window.look(age: age - shut, roundTrip: 1, losses: 3, at: 0)
+            _ = window.look(age: age, roundTrip: 1, losses: 3, at: shut * 1000)
+            return window.look(age: nil, roundTrip: 1, losses: losses, at: shut * 1000)
+        }
+        #expect(verdict(age: 190, losses: 9, shut: 80) == .open)
+        // All was acknowledged at once: this process or the other stood still.
+        #expect(verdict(age: 250, losses: 3, shut: 20) == .open)
+        #expect(verdict(age: 250, losses: 4, shut: 20) == .reopened(after: 20_000))
+        // The report of the loss may be lost as well.
+        #expect(verdict(age: 250, losses: 3, shut: 140) == .reopened(after: 140_000))
+        var window = SRTSendWindow(latency: 4000)
+        _ = window.look(age: 2001, roundTrip: 1, losses: 0, at: 0)
+        #expect(window.look(age: 3001, roundTrip: 1, losses: 0, at: 1_000_001) == .shut(beginsHold: true))
+        #expect(window.look(age: 3002, roundTrip: 1, losses: 0, at: 1_001_000) == .shut(beginsHold: false))
+        #expect(window.look(age: nil, roundTrip: 1, losses: 0, at: 1_002_000) == .reopened(after: 1_002_000))
+        #expect(window.look(age: nil, roundTrip: 1, losses: 0, at: 1_003_000) == .open)
+    }
+}
