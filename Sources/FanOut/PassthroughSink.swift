@@ -8,15 +8,15 @@ internal import Synchronization
 ///
 /// Decoding times are made to increase within each track, because muxers and servers refuse others: a packet that is not
 /// later than the one before is moved to the next tick, and is shown no earlier than it is decoded. A packet without a
-/// duration lasts as long as the one before took. Nothing is held, so nothing waits for a track that stopped.
+/// duration lasts as long as the shortest of the last three took. Nothing is held, so nothing waits for a track that stopped.
 ///
 /// One thread at a time publishes.
 public final class PassthroughSink: PacketSink {
     private struct Track {
         var description: TrackDescription
         var dts: Int64
-        /// Ticks from the packet before to this one.
-        var step: Int64
+        /// Of ticks from one packet to the next.
+        var steps: RecentSteps
     }
 
     /// What was changed so far.
@@ -46,9 +46,11 @@ public final class PassthroughSink: PacketSink {
         // Ticks of another clock say nothing of this one's, but the order of times stays.
         let before = track.map { $0.description.timeBase.rescale($0.dts, to: packet.timeBase, rounding: .down) }
         let dts = max(packet.dts, before.map { $0 + 1 } ?? packet.dts)
-        let step = before.map { dts - $0 } ?? 0
-        let duration = packet.duration > 0 ? packet.duration : (track?.step ?? 0)
-        track = Track(description: packet.description, dts: dts, step: step)
+        let isSameClock = track?.description.timeBase == packet.timeBase
+        var steps = isSameClock ? track?.steps ?? RecentSteps() : RecentSteps()
+        if isSameClock, dts == packet.dts, let before { steps.append(dts - before) }
+        let duration = packet.duration > 0 ? packet.duration : steps.shortest ?? 0
+        track = Track(description: packet.description, dts: dts, steps: steps)
         guard dts != packet.dts || packet.pts < dts || duration != packet.duration else { return packet }
         if dts != packet.dts { counts.moved += 1 }
         return EncodedPacket(

@@ -119,7 +119,8 @@ public final class Muxer {
         try AVFailure.check(status, "write", format)
     }
 
-    /// Ends a fragment of a fragmented MP4 (`frag_custom`) and hands it out.
+    /// Ends a fragment of a fragmented MP4 (`frag_custom`), or the PES packet of MPEG-TS that gathers audio, and hands it
+    /// out.
     public func flushFragment() throws(AVFailure) {
         let status = av_write_frame(context, nil)
         avio_flush(context.pointee.pb)

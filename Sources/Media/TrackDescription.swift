@@ -124,6 +124,9 @@ public final class TrackDescription: Sendable {
         if case .audio(let format) = format { format } else { nil }
     }
 
+    /// Whether frames come at the nominal rate, each of which lasts one tick: those of our encoder.
+    package var hasSteadyRate: Bool { nominalRate?.timeBase == timeBase }
+
     /// The same track on another clock.
     package func timed(in timeBase: TimeBase) -> TrackDescription {
         timeBase == self.timeBase

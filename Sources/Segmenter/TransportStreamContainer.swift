@@ -4,27 +4,13 @@ internal import Archive
 internal import LibAV
 internal import Media
 
-/// MPEG-TS by libavformat. Each fragment ends with whole packets, so that a file can be cut off behind any of them; all
-/// files of a recording have one clock, so that they can be put one behind the other.
+/// MPEG-TS. Each fragment ends with whole packets, so that a file can be cut off behind any of them; all files of a
+/// recording have one clock, so that they can be put one behind the other.
 struct TransportStreamContainer: SegmentContainer {
-    /// What libavformat hands out; a class, because its callback and this container both reach it.
-    private final class Outbox {
-        var bytes: [UInt8] = []
-        /// Nil in a stream without splice information.
-        var splices: SpliceTables?
-
-        /// Takes what libavformat made.
-        func take(_ made: UnsafeRawBufferPointer) {
-            if let splices { bytes += splices.announced([UInt8](made)) } else { bytes.append(contentsOf: made) }
-        }
-    }
-
-    private let outbox = Outbox()
-    private let muxer: Muxer
+    private let writer: TransportStreamWriter
     private let path: String
     /// Splice information that goes with the next fragment.
     private var splices: [EncodedPacket] = []
-    private static let delay = Duration.milliseconds(50)
     /// Ticks of 90 kHz that all times move by, so that none is negative: the decoding time of a program's first frame is
     /// less than this before its zero. The same for all files.
     private static let shift: Int64 = 3 * 90_000
@@ -35,31 +21,16 @@ struct TransportStreamContainer: SegmentContainer {
     /// `path` is for error texts.
     init(_ settings: SegmentFileSettings, path: String) throws(FileFailure) {
         self.path = path
-        var options = Muxer.Options(format: "mpegts")
-        // One frame of audio in a PES packet, so that none waits for more and each has its own time; tables every
-        // 100 ms.
-        options.values = [
-            "pes_payload_size": "0", "pat_period": "0.1", "pcr_period": "20", "mpegts_flags": "initial_discontinuity",
-        ]
-        options.metadata = ["service_name": settings.tags.channel, "service_provider": TransportStreamFile.provider]
-        options.maximumDelay = Self.delay
-        if settings.description.hasSplices { outbox.splices = SpliceTables() }
         do {
-            muxer = try Muxer(options, description: settings.description) { [outbox] bytes in
-                outbox.take(bytes)
-            }
+            writer = try TransportStreamWriter(
+                .init(service: settings.tags.channel, provider: TransportStreamFile.provider, isContinuation: true),
+                description: settings.description)
         } catch {
             throw FileFailure("write", path, text: "\(error)")
         }
     }
 
-    private func takeBytes() -> [UInt8] {
-        muxer.flush()
-        defer { outbox.bytes.removeAll(keepingCapacity: true) }
-        return outbox.bytes
-    }
-
-    func head() -> [UInt8] { takeBytes() }
+    func head() -> [UInt8] { [] }
 
     mutating func gather(_ data: EncodedPacket) {
         if data.description.codec == .scte35 { splices.append(data) }
@@ -70,23 +41,19 @@ struct TransportStreamContainer: SegmentContainer {
     ) throws(FileFailure) -> [SharedBytes] {
         let packets = (videoPackets + audioPackets + splices).sorted { $0.dtsNanoseconds < $1.dtsNanoseconds }
         splices = []
+        var bytes: [UInt8] = []
         do {
             for packet in packets {
-                if packet.track == .data { write(splice: packet.payload.array) }
-                try muxer.write(packet, shift: Self.shift)
+                if packet.track == .data {
+                    bytes += writer.write(splice: packet.payload.array, shift: Self.shift)
+                } else {
+                    for part in try writer.write(packet, shift: Self.shift) { bytes += part }
+                }
             }
         } catch {
             throw FileFailure("write", path, text: "\(error)")
         }
-        return [SharedBytes(takeBytes())]
-    }
-
-    private func write(splice section: [UInt8]) {
-        // libavformat moves all times by twice the delay.
-        let later = Self.shift + 2 * TimeBase.mpegTS.ticks(Self.delay)
-        guard let section = SpliceSection.shifted(section, by: later) else { return }
-        muxer.flush()
-        outbox.bytes += outbox.splices?.packets(of: section) ?? []
+        return [SharedBytes(bytes)]
     }
 
     func wrote() {}

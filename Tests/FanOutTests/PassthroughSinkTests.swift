@@ -61,12 +61,19 @@ struct PassthroughSinkTests {
         #expect(pass([packet(100, pts: 60)]).packets.map(\.pts) == [100])
     }
 
-    @Test("A variable rate keeps its times, and packets without a duration last as long as the one before took")
+    @Test("A variable rate keeps its times, and packets without a duration last as long as the shortest of three took")
     func variableRate() {
         let times: [Int64] = [0, 40, 100, 105, 300]
         let (passed, moved) = pass(times.map { packet($0, duration: 0) })
         #expect(passed.map(\.dts) == times && moved == 0)
-        #expect(passed.map(\.duration) == [0, 0, 40, 60, 5])
+        #expect(passed.map(\.duration) == [0, 40, 40, 5, 5])
+    }
+
+    @Test("A gap is not the length of a packet without a duration, and a slower rate is believed after three packets")
+    func lengthsBehindGap() {
+        let times: [Int64] = [0, 40, 80, 2080, 2120, 2160, 3160, 4160, 5160]
+        let passed = pass(times.map { packet($0, duration: 0) }).packets
+        #expect(passed.map(\.duration) == [0, 40, 40, 40, 40, 40, 40, 40, 1000])
     }
 
     @Test("Where the clock changes with the coding, times go on")

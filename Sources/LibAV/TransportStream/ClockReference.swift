@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Program clock references in TS packets (ISO/IEC 13818-1, 2.4.3.4 and 2.4.3.5). Times are ticks of 90 kHz; the extension,
+/// of 27 MHz, is always 0.
+enum ClockReference {
+    /// The size of a TS packet.
+    static let packetBytes = 188
+    /// Where the reference is in a packet that has one, and its length.
+    private static let place = 6..<12
+    private static let (flag, discontinuity): (UInt8, UInt8) = (0x10, 0x80)
+
+    /// A packet of the stream `pid` that says `time` and nothing else. It has no payload, so its continuity counter is that
+    /// of the stream's packet before it. `isDiscontinuous` says that a new time begins here.
+    static func packet(pid: UInt16, continuity: UInt8, time: Int64, isDiscontinuous: Bool = false) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0xFF, count: packetBytes)
+        bytes[0] = 0x47
+        bytes[1] = UInt8(pid >> 8) & 0x1F
+        bytes[2] = UInt8(truncatingIfNeeded: pid)
+        bytes[3] = 0x20 | continuity & 0x0F
+        bytes[4] = UInt8(packetBytes - 5)  // the adaptation field fills the packet
+        bytes[5] = flag | (isDiscontinuous ? discontinuity : 0)
+        write(time, into: &bytes, at: 0)
+        return bytes
+    }
+
+    /// Whether the packet at `start` has a reference.
+    static func isIn(_ bytes: [UInt8], at start: Int) -> Bool {
+        bytes[start + 3] & 0x20 != 0 && bytes[start + 4] >= 7 && bytes[start + 5] & flag != 0
+    }
+
+    /// Has the packet at `start`, which has a reference, say `time`.
+    static func write(_ time: Int64, into bytes: inout [UInt8], at start: Int) {
+        let base = UInt64(bitPattern: time) & 0x1_FFFF_FFFF
+        let first = [25, 17, 9, 1].map { UInt8(truncatingIfNeeded: base >> $0) }
+        for (offset, byte) in zip(place, first + [UInt8(base & 1) << 7 | 0x7E, 0]) { bytes[start + offset] = byte }
+    }
+
+    /// Takes the reference out of the packet at `start`, which has nothing else in its adaptation field but flags: what is
+    /// left is stuffing.
+    static func remove(from bytes: inout [UInt8], at start: Int) {
+        bytes[start + 5] &= ~flag
+        for offset in place { bytes[start + offset] = 0xFF }
+    }
+}

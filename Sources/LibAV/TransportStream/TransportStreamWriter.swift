@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// Makes an MPEG transport stream for outputs and recordings: libavformat writes the packets, and the clock and the tables
+/// are put where ``ProgramClock`` and ``ProgramTables`` say.
+///
+/// PAT and PMT come within 100 ms and at each IDR frame, which also has an access unit delimiter, SPS and PPS. The clock
+/// is carried by the video, or by the audio of a stream without video.
+///
+/// Not thread-safe; it belongs to one stream.
+package final class TransportStreamWriter {
+    /// What libavformat made of one packet. A class, because libavformat's callback and the writer both reach it.
+    private final class Outbox { var bytes: [UInt8] = [] }
+
+    /// The names that a stream has in its service description, and how it begins.
+    package struct Options: Sendable {
+        package var (service, provider): (String, String)
+        /// Whether the stream says at its beginning that its counters do not continue those before: files of one recording
+        /// are put one behind the other.
+        package var isContinuation: Bool
+
+        /// A stream of these names.
+        package init(service: String, provider: String, isContinuation: Bool = false) {
+            (self.service, self.provider, self.isContinuation) = (service, provider, isContinuation)
+        }
+    }
+
+    /// libavformat's first stream, which carries the clock.
+    private static let clockPID: UInt16 = 0x100
+    /// PIDs below this are those of tables (ISO/IEC 13818-1, table 2-3; ETSI EN 300 468, table 1).
+    private static let firstFree: UInt16 = 0x20
+    private static let mapPID: UInt16 = 0x1000
+    /// libavformat's `max_delay`, twice of which it adds to all times.
+    private static let delay = Duration.milliseconds(50)
+    /// What libavformat adds to all times, in ticks of 90 kHz.
+    private static let added = 2 * TimeBase.mpegTS.ticks(delay)
+
+    private let options: Options
+    private let outbox = Outbox()
+    /// Nil before it is known which tracks there are.
+    private var muxer: Muxer?
+    /// The tables' version, modulo 32 (ISO/IEC 13818-1, 2.4.4.9).
+    private var version = 0
+    /// Nil in a stream without splice information.
+    private var splices: SpliceTables?
+    private var clock: ProgramClock
+    private var tables = ProgramTables()
+    private var spacing = FrameSpacing()
+    /// The counter of the newest packet of the stream that carries the clock.
+    private var continuity: UInt8 = 15
+    private var hasBegun = false
+
+    /// A stream with the tracks of `description`, which may have none yet.
+    package init(_ options: Options, description: StreamDescription) throws(AVFailure) {
+        self.options = options
+        clock = ProgramClock(description)
+        if description.hasSplices { splices = SpliceTables() }
+        if !description.tracks.isEmpty { muxer = try makeMuxer(description) }
+    }
+
+    /// A muxer for the tracks of `description`. One that is not the first says that its packets do not continue those
+    /// before, whose counters it does not know; times do.
+    private func makeMuxer(_ description: StreamDescription) throws(AVFailure) -> Muxer {
+        var values = [
+            // PES packets of one audio frame, so that none waits for more.
+            "pes_payload_size": "0",
+            // At its beginning and at keyframes only: all others are ours.
+            "pat_period": "3600",
+            // Room for a reference in each frame.
+            "pcr_period": "1",
+        ]
+        if version > 0 { values["tables_version"] = "\(version % 32)" }
+        if version > 0 || options.isContinuation { values["mpegts_flags"] = "initial_discontinuity" }
+        let settings = Muxer.Options(
+            format: "mpegts", values: values,
+            metadata: ["service_name": options.service, "service_provider": options.provider],
+            maximumDelay: Self.delay)
+        return try Muxer(settings, description: description) { [outbox] in outbox.bytes += $0 }
+    }
+
+    /// The tracks of `description` follow: new tables, and parameter sets with the next keyframe.
+    package func recode(as description: StreamDescription) throws(AVFailure) {
+        if let muxer {
+            try muxer.finish()
+            version += 1
+        }
+        muxer = try makeMuxer(description)
+        clock.adopt(description)
+    }
+
+    /// Splice information follows.
+    package func announceSplices() {
+        if splices == nil { splices = SpliceTables(isLate: muxer != nil) }
+    }
+
+    /// The TS packets of `packet`, `shift` ticks of 90 kHz later than it says. Each part but the first begins with a clock
+    /// reference, and is to be sent when its share of the packet's time has passed.
+    package func write(_ packet: EncodedPacket, shift: Int64) throws(AVFailure) -> [[UInt8]] {
+        guard packet.track != .data, let muxer else { return [] }
+        try muxer.write(packet, shift: shift)
+        // libavformat gathers audio frames of less than 170 bytes, whatever `pes_payload_size` says.
+        try muxer.flushFragment()
+        var length = packet.timeBase.rescale(packet.duration, to: .mpegTS)
+        if packet.track == .video {
+            spacing.note(packet)
+            length = TimeBase.nanoseconds.rescale(spacing.interval, to: .mpegTS)
+        }
+        var unit = outbox.bytes
+        outbox.bytes.removeAll(keepingCapacity: true)
+        guard !unit.isEmpty else { return [] }
+        let time = packet.timeBase.rescale(packet.dts, to: .mpegTS) + shift + Self.added
+        let place = starts(of: unit).first { isClock(unit, at: $0) && ClockReference.isIn(unit, at: $0) }
+        let said = clock.newest
+        let step = clock.next(packet.track, at: time, lasting: length, hasOwn: place != nil)
+        if let place {
+            if let own = step.own {
+                ClockReference.write(own, into: &unit, at: place)
+            } else {
+                ClockReference.remove(from: &unit, at: place)
+            }
+        }
+        return arrange(unit, step, behind: said ?? clock.newest)
+    }
+
+    /// The TS packets of splice information, whose times are `shift` ticks later than it says; empty if it is damaged.
+    package func write(splice section: [UInt8], shift: Int64) -> [UInt8] {
+        guard let section = SpliceSection.shifted(section, by: shift + Self.added) else { return [] }
+        return splices?.packets(of: section) ?? []
+    }
+
+    /// Ends the stream, and returns what libavformat still held.
+    package func finish() throws(AVFailure) -> [UInt8] {
+        try muxer?.finish()
+        return outbox.bytes
+    }
+}
+
+// MARK: The order of TS packets
+
+extension TransportStreamWriter {
+    private func starts(of unit: [UInt8]) -> StrideTo<Int> {
+        stride(from: 0, to: unit.count - ClockReference.packetBytes + 1, by: ClockReference.packetBytes)
+    }
+
+    private func pid(_ unit: [UInt8], at start: Int) -> UInt16 {
+        UInt16(unit[start + 1] & 0x1F) << 8 | UInt16(unit[start + 2])
+    }
+
+    private func isClock(_ unit: [UInt8], at start: Int) -> Bool { pid(unit, at: start) == Self.clockPID }
+
+    /// Puts the references of `step`, and the tables that are due, between the packets of `unit`, in front of which the
+    /// clock said `said`.
+    private func arrange(_ unit: [UInt8], _ step: ProgramClock.Step, behind said: Int64?) -> [[UInt8]] {
+        let isTable = { [self] in pid(unit, at: $0) < Self.firstFree || pid(unit, at: $0) == Self.mapPID }
+        let first = starts(of: unit).first { !isTable($0) } ?? unit.count
+        // A stream begins with its tables; a keyframe has them right in front of it.
+        var part: [UInt8] = []
+        if !hasBegun { part += head(unit[..<first], behind: said) }
+        for reference in step.before { part += packets(of: reference) }
+        if hasBegun { part += head(unit[..<first], behind: said) }
+        hasBegun = true
+        var position = first
+        if let own = step.own, tables.areDue(at: own) {
+            position += ClockReference.packetBytes
+            part += unit[first..<position] + tables.sending(at: own, with: splices)
+        }
+        var parts: [[UInt8]] = []
+        let count = (unit.count - first) / ClockReference.packetBytes
+        for (number, time) in step.within.enumerated() {
+            let end = first + max(1, count * (number + 1) / (step.within.count + 1)) * ClockReference.packetBytes
+            parts.append(part + unit[position..<end])
+            note(unit, before: end)
+            part = packets(of: .init(time: time))
+            position = end
+        }
+        note(unit, before: unit.count)
+        return parts + [part + unit[position...]]
+    }
+
+    /// The tables of `packets`, which libavformat put in front of a packet, as ours. Their time is not long behind `said`.
+    private func head(_ packets: ArraySlice<UInt8>, behind said: Int64?) -> [UInt8] {
+        let packets = Array(packets)
+        var (rest, hasTables): ([UInt8], Bool) = ([], false)
+        for start in starts(of: packets) {
+            if tables.take(packets, at: start) {
+                hasTables = true
+            } else {
+                rest += packets[start..<start + ClockReference.packetBytes]
+            }
+        }
+        return hasTables ? rest + tables.sending(at: said, with: splices) : rest
+    }
+
+    /// A packet with nothing but the reference, and the tables behind it if they are due.
+    private func packets(of reference: ProgramClock.Reference) -> [UInt8] {
+        let packet = ClockReference.packet(
+            pid: Self.clockPID, continuity: continuity, time: reference.time, isDiscontinuous: reference.isDiscontinuous
+        )
+        let isDue = reference.isDiscontinuous || tables.areDue(at: reference.time)
+        return isDue ? packet + tables.sending(at: reference.time, with: splices) : packet
+    }
+
+    /// Remembers the counter of the clock's stream, if the packet of `unit` that ends at `end` is one of its packets.
+    private func note(_ unit: [UInt8], before end: Int) {
+        let start = end - ClockReference.packetBytes
+        if start >= 0, isClock(unit, at: start) { continuity = unit[start + 3] & 0x0F }
+    }
+}

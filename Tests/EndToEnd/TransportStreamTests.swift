@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+extension Serial {
+    /// What relay sends by UDP, by SRT as a caller and as a listener, and records in `.ts`, as the monitors of broadcasters
+    /// judge it.
+    @Suite("Transport streams")
+    struct TransportStreamTests {
+        private let directory: TemporaryDirectory
+
+        init() throws { directory = try TemporaryDirectory() }
+
+        /// Runs relay with `arguments` and each output of a transport stream, and judges what came out of each. `feed` runs
+        /// meanwhile; relay ends by itself, or when `feed` has returned, if there is one.
+        private func judge(
+            _ arguments: [String], ignoring ignored: Set<BroadcastCheck.Fault> = [], jumps: Int = 0,
+            _ feed: ((RelayProcess) async throws -> Void)? = nil
+        ) async throws {
+            let (capture, called, port) = (try UDPCapture(), try await SRTReceiver(), try Ports.free())
+            let records = directory.file("recordings")
+            let relay = try RelayProcess(
+                arguments + [
+                    "--output", capture.url, "--srt", called.url(), "--srt", "srt://127.0.0.1:\(port)?mode=listener",
+                    "--record", records, "--record-format", "ts",
+                ])
+            // An output listens once the input's tracks are known.
+            async let caller = Self.caller(of: port, relay)
+            try await feed?(relay)
+            let calling = try await caller
+            if feed != nil { relay.process.signal(SIGTERM) }
+            let result = try await relay.finished(within: .seconds(40))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let recording = try #require(fileNames(in: records).first { $0.hasSuffix(".ts") })
+            let streams = [
+                ("udp", await capture.bytes()), ("srt called", try Self.bytes(await called.recording())),
+                ("srt calling", try Self.bytes(await calling.recording())),
+                ("recording", try Self.bytes("\(records)/\(recording)")),
+            ]
+            for (name, bytes) in streams {
+                let check = BroadcastCheck(bytes, ignoring: ignored)
+                let found = "\(name): \(check.counts) of \(check.clocks) clocks, \(check.findings.prefix(4))"
+                #expect(check.findings.isEmpty, "\(found)")
+                #expect(check.clocks > 50 && check.announcedJumps <= jumps, "\(name): \(check.announcedJumps)")
+            }
+        }
+
+        /// A receiver that calls relay as soon as that listens.
+        private static func caller(of port: Int, _ relay: RelayProcess) async throws -> SRTReceiver {
+            try await eventually("relay listens", within: .seconds(20)) {
+                guard relay.process.isRunning else { throw HarnessFailure("relay ended: \(relay.process.errors)") }
+                return Ports.isUsed(port, by: "udp")
+            }
+            return try await SRTReceiver(.caller, port: port)
+        }
+
+        private static func bytes(_ path: String) throws -> [UInt8] {
+            [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+        }
+
+        /// Five seconds with B-frames and a tone, at `rate` frames a second.
+        private func clip(_ name: String, rate: String = "25", filter: String = "null") async throws -> String {
+            let path = directory.file(name)
+            try await Clip.make(
+                path,
+                [
+                    "-f", "lavfi", "-i", "testsrc2=d=5:s=160x90:r=\(rate)", "-f", "lavfi", "-i", "sine=d=5:r=48000",
+                    "-vf", filter, "-fps_mode", "vfr", "-c:v", "libx264", "-preset", "veryfast", "-bf", "2", "-g", "25",
+                    "-pix_fmt", "yuv420p", "-c:a", "aac", "-b:a", "96k", "-ac", "2",
+                ])
+            return path
+        }
+
+        @Test("What relay encodes is right at each frame rate", arguments: ["15", "30000/1001"])
+        func encoded(rate: String) async throws {
+            try await judge(["--size", "160x90", "--preset", "ultrafast", "--fps", rate, "--duration", "4s"])
+        }
+
+        @Test("A copied file whose audio comes in bundles is right")
+        func bundles() async throws {
+            try await judge(["--input", try await clip("clip.ts", rate: "24"), "--copy"])
+        }
+
+        @Test("A copied playlist is right")
+        func playlist() async throws {
+            let clip = try await clip("clip.ts")
+            let served = directory.file("served")
+            try FileManager.default.createDirectory(atPath: served, withIntermediateDirectories: true)
+            try await Clip.make(
+                "\(served)/list.m3u8",
+                ["-i", clip, "-c", "copy", "-f", "hls", "-hls_time", "1", "-hls_list_size", "0"])
+            let server = try await WebServer(served)
+            try await judge(["--input", server.url("list.m3u8"), "--copy"])
+        }
+
+        @Test(
+            "Copied RTMP, which states no durations, is right where frames are missing and where stills are",
+            arguments: ["select='not(between(t,2,3.2))'", "select='not(mod(floor(t),2))+not(mod(n,12))'"])
+        func published(filter: String) async throws {
+            let clip = try await clip("clip.mp4", filter: filter)
+            let port = try Ports.free()
+            // On a busy machine a receiver may miss a second around the gap, which its stream announces.
+            try await judge(
+                ["--input", "rtmp-listen://127.0.0.1:\(port)/live/key", "--copy"], ignoring: [.presentationInterval],
+                jumps: 1
+            ) { relay in
+                try await relay.says("waiting for a publisher", within: .seconds(10))
+                let sender = try ChildProcess(
+                    "ffmpeg",
+                    [
+                        "-v", "error", "-nostdin", "-re", "-i", clip, "-c", "copy", "-f", "flv",
+                        "rtmp://127.0.0.1:\(port)/live/key",
+                    ])
+                #expect(try await sender.ending(within: .seconds(30)) == .exited(0), "\(sender.errors)")
+                try await relay.says("the publisher is gone", within: .seconds(10))
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FanOut
+import Media
+import PacketSamples
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Publisher
+
+/// Keeps what is published.
+private final class Kept: PacketSink {
+    private let state = Mutex<[EncodedPacket]>([])
+    var packets: [EncodedPacket] { state.withLock { $0 } }
+
+    func publish(_ packet: EncodedPacket) { state.withLock { $0.append(packet) } }
+    func finish() {}
+}
+
+/// The clock, the tables and the counters of what UDP and SRT outputs send, for senders of all kinds.
+@Suite("Clock of a transport stream")
+struct TransportClockTests {
+    typealias Shape = GeneratedStream.Shape
+
+    /// What an output sends of `shape`: each frame ends its message, as when packets come one by one.
+    private static func check(_ shape: Shape, seed: UInt64 = 1) throws -> BroadcastCheck {
+        var random = SeededRandom(seed: seed)
+        let sender = GeneratedStream(shape, using: &random)
+        let kept = Kept()
+        let sink: any PacketSink = shape.isEncoded ? kept : PassthroughSink(kept)
+        for packet in sender.packets { sink.publish(packet) }
+        let stream = try TransportStream(description: sender.description, messageBytes: 1316)
+        var bytes: [UInt8] = []
+        for packet in kept.packets {
+            try stream.write(packet)
+            stream.flush()
+            while let message = stream.first {
+                bytes += message
+                stream.removeFirst()
+            }
+        }
+        return BroadcastCheck(bytes, ignoring: shape.hasStills ? [.presentationInterval] : [])
+    }
+
+    private static func expectRight(_ shape: Shape, seed: UInt64 = 1, jumps: Int = 0) throws {
+        let check = try check(shape, seed: seed)
+        let summary = "\(shape), seed \(seed): \(check.counts) of \(check.clocks) clocks, \(check.findings.prefix(3))"
+        #expect(check.findings.isEmpty, "\(summary)")
+        #expect(check.announcedJumps <= jumps, "\(shape), seed \(seed)")
+        #expect(check.clocks > 100)
+    }
+
+    private static func shape(_ change: (inout Shape) -> Void) -> Shape {
+        var shape = Shape()
+        change(&shape)
+        return shape
+    }
+
+    private static let rates: [FrameRate] = [
+        FrameRate(10), FrameRate(15), FrameRate(24), FrameRate(25), FrameRate(30000, 1001), FrameRate(50),
+        FrameRate(60),
+    ]
+
+    @Test("What relay encodes has a clock that only goes forward, at each frame rate", arguments: rates)
+    func encoded(rate: FrameRate) throws {
+        for hasAudio in [true, false] {
+            try Self.expectRight(
+                Self.shape {
+                    ($0.isEncoded, $0.rate, $0.reorderDepth, $0.hasAudio) = (true, rate, 2, hasAudio)
+                })
+        }
+    }
+
+    @Test(
+        "Audio frames that arrive in bundles, early or late, do not move the clock of a copied stream back",
+        arguments: [4, 8, 12], [true, false])
+    func bundles(count: Int, isLate: Bool) throws {
+        for rate in [FrameRate(25), FrameRate(24), FrameRate(50)] {
+            try Self.expectRight(Self.shape { ($0.rate, $0.bundle, $0.isBundleLate) = (rate, count, isLate) })
+        }
+    }
+
+    @Test(
+        "A gap of a copied stream without durations leaves the clock right, in both tracks and in each",
+        arguments: [100, 500, 900, 2000, 10_000], [(true, true), (true, false), (false, true)])
+    func gaps(milliseconds: Int64, tracks: (video: Bool, audio: Bool)) throws {
+        let isSilent = tracks.video && tracks.audio && milliseconds > 900
+        try Self.expectRight(
+            Self.shape {
+                $0.statesDurations = false
+                $0.gap = .init(hasVideo: tracks.video, hasAudio: tracks.audio, milliseconds: milliseconds)
+            }, jumps: isSilent ? 1 : 0)
+    }
+
+    @Test("Stills of a variable frame rate leave the clock right", arguments: [true, false], [true, false])
+    func stills(hasAudio: Bool, statesDurations: Bool) throws {
+        for seed in UInt64(1)...4 {
+            try Self.expectRight(
+                Self.shape { ($0.rate, $0.hasAudio, $0.statesDurations) = (nil, hasAudio, statesDurations) },
+                seed: seed)
+        }
+    }
+
+    @Test(
+        "Audio alone has a clock of its own, however long its frames are",
+        arguments: [(1024, 48_000), (1024, 22_050), (2048, 48_000), (1024, 8000), (1152, 32_000)])
+    func audioOnly(samples: Int64, rate: Int32) throws {
+        try Self.expectRight(Self.shape { ($0.hasVideo, $0.audioFrame) = (false, (samples, rate)) })
+    }
+
+    @Test("A track that is far behind the other sets the clock back once, and says so", arguments: [-900, 600, 900])
+    func lag(milliseconds: Int64) throws {
+        let shape = Self.shape { $0.audioLag = milliseconds }
+        try Self.expectRight(shape, jumps: 2)
+    }
+
+    @Test("Any order of packets leaves clock, tables and counters right", arguments: 1...60)
+    func anyOrder(seed: UInt64) throws {
+        var random = SeededRandom(seed: seed)
+        let shape = Shape(using: &random)
+        try Self.expectRight(shape, seed: seed, jumps: shape.mayJump ? 4 : 0)
+    }
+}

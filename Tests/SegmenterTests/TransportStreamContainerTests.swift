@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import PacketSamples
+import TestSupport
+import Testing
+
+@testable import Archive
+@testable import Segmenter
+
+/// The clock, the tables and the counters of recordings in `.ts`, of senders of all kinds.
+@Suite("Clock of a recorded transport stream")
+struct TransportStreamContainerTests {
+    typealias Shape = GeneratedStream.Shape
+
+    /// A recording of `shape` in fragments of half a second, as the recorder cuts them.
+    private static func check(_ shape: Shape, seed: UInt64) throws -> BroadcastCheck {
+        var random = SeededRandom(seed: seed)
+        let sender = GeneratedStream(shape, using: &random)
+        let start = UTCTime(milliseconds: 0)
+        let settings = SegmentFileSettings(
+            directory: "/", name: SegmentName(channel: "c", start: start, sequence: 1), format: .ts,
+            description: sender.description, tags: MovieTags(channel: "c", start: start, encoderSettings: ""),
+            fragmentDuration: .milliseconds(500))
+        var container = try TransportStreamContainer(settings, path: "c.ts")
+        var bytes = container.head()
+        var (video, audio): ([EncodedPacket], [EncodedPacket]) = ([], [])
+        var end: Int64 = 500_000_000
+        for packet in sender.packets {
+            if packet.track == sender.description.leadingKind, packet.dtsNanoseconds >= end {
+                for piece in try container.fragment(video, audio, next: nil, at: 0) { bytes += piece.array }
+                (video, audio) = ([], [])
+                while end <= packet.dtsNanoseconds { end += 500_000_000 }
+            }
+            if packet.track == .video { video.append(packet) } else { audio.append(packet) }
+        }
+        for piece in try container.fragment(video, audio, next: nil, at: 0) { bytes += piece.array }
+        return BroadcastCheck(bytes, ignoring: shape.hasStills ? [.presentationInterval] : [])
+    }
+
+    @Test("Any sender's recording has a clock that only goes forward, tables and counters", arguments: UInt64(1)...40)
+    func anyOrder(seed: UInt64) throws {
+        var random = SeededRandom(seed: seed)
+        let shape = Shape(using: &random)
+        let check = try Self.check(shape, seed: seed)
+        let summary = "\(shape), seed \(seed): \(check.counts) of \(check.clocks) clocks, \(check.findings.prefix(3))"
+        #expect(check.findings.isEmpty, "\(summary)")
+        #expect(check.announcedJumps <= (shape.mayJump ? 4 : 0), "\(summary)")
+        #expect(check.clocks > 100)
+    }
+}
