@@ -6,12 +6,27 @@ public import Media
 /// Puts the packets of several tracks into one order by decoding time, so that every output can rely on it.
 ///
 /// A packet is released when each awaited track has come as far, or has ended. A track that has stopped is waited for up
-/// to a bound in media time; what it brings later is released at once, behind what was not held for it. Of two packets
-/// with the same time the frame goes first. Timed data is not awaited.
+/// to a bound in media time, and then not at all until it comes again, with packets no further apart than that: the other
+/// track is neither delayed nor kept in memory for it. What it brings later is released at once, behind what was not held
+/// for it. Of two packets with the same time the frame goes first. Timed data is not awaited.
 public struct Interleaver {
     private struct Track {
         var packets = Deque<EncodedPacket>()
         var isAwaited = false
+        /// Whether the track has stopped, as far as that is known.
+        var hasStopped = false
+        /// The decoding time of its newest packet, in nanoseconds.
+        var newest: Int64?
+
+        /// Whether nothing can go out before the track's next packet.
+        var isMissing: Bool { isAwaited && !hasStopped && packets.isEmpty }
+
+        mutating func append(_ packet: EncodedPacket, bound: Int64) {
+            let time = packet.dtsNanoseconds
+            if let newest, time - newest <= bound { hasStopped = false }
+            newest = time
+            packets.append(packet)
+        }
 
         /// Media time from the oldest held packet to the newest, in nanoseconds.
         var depth: Int64 {
@@ -22,6 +37,8 @@ public struct Interleaver {
 
     /// In the order in which they go out at the same time.
     private var (video, audio, data) = (Track(), Track(), Track())
+    /// The latest decoding time that went out, in nanoseconds.
+    private var latest = Int64.min
     /// In nanoseconds.
     var bound: Int64
 
@@ -36,9 +53,9 @@ public struct Interleaver {
     /// Takes one packet in and returns what can go out, in order.
     public mutating func push(_ packet: EncodedPacket) -> [EncodedPacket] {
         switch packet.track {
-        case .video: video.packets.append(packet)
-        case .audio: audio.packets.append(packet)
-        case .data: data.packets.append(packet)
+        case .video: video.append(packet, bound: bound)
+        case .audio: audio.append(packet, bound: bound)
+        case .data: data.append(packet, bound: bound)
         }
         return release()
     }
@@ -60,10 +77,13 @@ public struct Interleaver {
     }
 
     private mutating func next() -> EncodedPacket? {
-        let isWaiting = video.isAwaited && video.packets.isEmpty || audio.isAwaited && audio.packets.isEmpty
-        if isWaiting, max(video.depth, audio.depth) <= bound { return nil }
         let heads = [video.packets.first, audio.packets.first, data.packets.first]
         guard let time = heads.compactMap(\.?.dtsNanoseconds).min() else { return nil }
+        if time >= latest, video.isMissing || audio.isMissing {
+            if max(video.depth, audio.depth) <= bound { return nil }
+            if video.isMissing { video.hasStopped = true } else { audio.hasStopped = true }
+        }
+        latest = max(latest, time)
         if heads[0]?.dtsNanoseconds == time { return video.packets.popFirst() }
         if heads[1]?.dtsNanoseconds == time { return audio.packets.popFirst() }
         return data.packets.popFirst()

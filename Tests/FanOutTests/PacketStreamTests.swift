@@ -186,10 +186,36 @@ struct InterleaverTests {
         for frame in Int64(1)..<90 {
             released += interleaver.push(Packets.video(frame)).filter { $0.track == .video }.map(\.pts)
         }
-        // A second is held back, no more.
-        #expect(released == Array(1..<59))
+        // A second was held back, and then nothing is any more: it was a second for as long as the audio was away.
+        #expect(released == Array(1..<90))
         let late = interleaver.push(Packets.audio(1))
         #expect(late.first?.track == .audio)
+    }
+
+    @Test("A track that comes again is waited for again")
+    func again() {
+        var interleaver = Interleaver(bound: .seconds(1))
+        _ = interleaver.push(Packets.audio(0))
+        for frame in Int64(0)..<90 { _ = interleaver.push(Packets.video(frame, key: frame == 0)) }
+        // The first packet after 3 s says nothing of the next; the second comes in time.
+        #expect(interleaver.push(Packets.audio(141)).isEmpty)
+        #expect(interleaver.push(Packets.video(91)).map(\.track) == [.audio, .video])
+        #expect(interleaver.push(Packets.audio(143)).isEmpty)
+        #expect(interleaver.push(Packets.video(92)).map(\.track) == [.audio])
+    }
+
+    @Test("Beside one frame in 2 s audio waits for the first of them, and then for none")
+    func slow() {
+        var interleaver = Interleaver(bound: .seconds(1))
+        _ = interleaver.push(Packets.video(0, key: true))
+        var held: [Int] = []
+        for index in Int64(0)..<600 {
+            if index > 0, index % 94 == 0 { held.append(1 - interleaver.push(Packets.video(index / 94 * 60)).count) }
+            held.append(1 - interleaver.push(Packets.audio(index)).count)
+        }
+        // A second of it is held once.
+        let waiting = held.indices.map { held[...$0].reduce(0, +) }
+        #expect((waiting.max() ?? 0) <= 49 && waiting.dropFirst(94).allSatisfy { $0 <= 1 })
     }
 
     @Test("A stream of one track waits for no other")
