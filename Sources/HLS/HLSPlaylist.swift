@@ -14,6 +14,8 @@ struct HLSPlaylist: Equatable {
         var date: Int64
         /// Whether times or coding do not go on from the segment before.
         var isDiscontinuous: Bool
+        /// Whether a decoder needs no other segment for it.
+        var isIndependent = true
         /// Moments that lie in the segment.
         var marks: [HLSMark] = []
     }
@@ -97,8 +99,9 @@ struct HLSPlaylist: Equatable {
         var lines = [
             "#EXTM3U", "#EXT-X-VERSION:7", "#EXT-X-TARGETDURATION:\(targetSeconds)",
             "#EXT-X-MEDIA-SEQUENCE:\(mediaSequence)", "#EXT-X-DISCONTINUITY-SEQUENCE:\(discontinuitySequence)",
-            "#EXT-X-INDEPENDENT-SEGMENTS",
         ]
+        // It says so of all segments (RFC 8216, 4.3.5.1).
+        if entries.allSatisfy(\.isIndependent) { lines.append("#EXT-X-INDEPENDENT-SEGMENTS") }
         var map: String?
         for entry in entries {
             if entry.isDiscontinuous { lines.append("#EXT-X-DISCONTINUITY") }
@@ -133,6 +136,7 @@ extension HLSPlaylist {
         self.init(targetSeconds: 1)
         var (map, date, duration, isDiscontinuous) = ("", Int64(0), Int64?.none, false)
         var marks: [HLSMark] = []
+        let areIndependent = lines.contains("#EXT-X-INDEPENDENT-SEGMENTS")
         for line in lines.dropFirst() {
             let tag = line.prefix { $0 != ":" }
             let value = line.dropFirst(tag.count + 1)
@@ -154,7 +158,7 @@ extension HLSPlaylist {
                 entries.append(
                     Entry(
                         name: String(line), map: map, duration: length, date: date, isDiscontinuous: isDiscontinuous,
-                        marks: marks))
+                        isIndependent: areIndependent, marks: marks))
                 (duration, isDiscontinuous, marks) = (nil, false, [])
             }
         }

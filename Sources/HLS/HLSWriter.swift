@@ -8,9 +8,10 @@ package import Networking
 /// Writes one run of an HLS output, or several one behind the other where the coding changes: a header, segments and,
 /// after each segment, the playlist.
 ///
-/// libavformat makes the header and the fragments. Its own HLS muxer is not used: it keeps one header for all segments
-/// of a playlist, so that those of an earlier run with other codec settings cannot be decoded any more; and it goes
-/// on after a failed write. Not thread-safe; what it does blocks for as long as the file system does.
+/// libavformat makes the header and the fragments. Each fragment has a muxer of its own, because a muxer that makes several
+/// begins each where the durations of the one before end, whatever the packets' times are: `frag_discont` is in force for its
+/// first fragment only. libavformat's HLS muxer is not used: it keeps one header for all segments of a playlist, so that those
+/// of an earlier run with other codec settings cannot be decoded any more; and it goes on after a failed write. Not thread-safe; what it does blocks for as long as the file system does.
 package final class HLSWriter {
     /// What the muxer made and no file has yet. A class, because libavformat's callback reaches it too.
     private final class Outbox {
@@ -24,7 +25,7 @@ package final class HLSWriter {
     private let options: HLSOptions
     private var run = HLSDate.nowMicroseconds
     private let outbox = Outbox()
-    /// Nothing before it is known which tracks there are.
+    /// Makes the next fragment. Nothing before it is known which tracks there are.
     private var muxer: Muxer?
     /// The tracks as the run's header says.
     private var streams: StreamDescription
@@ -44,6 +45,8 @@ package final class HLSWriter {
     /// Program time and UTC of the run's first frame, and program time of the segment's, in nanoseconds.
     private var origin: (program: Int64, utc: Int64)?
     private var segmentStart: Int64 = 0
+    /// Whether a decoder can begin with the segment; nil as long as it has no frame.
+    private var isIndependent: Bool?
     private var marks = HLSMarks()
     private let clock: any MonotonicClock
     /// Files that left the playlist, until they can go.
@@ -57,6 +60,8 @@ package final class HLSWriter {
     package private(set) var frames: UInt64 = 0
     /// Segments in the playlist so far.
     package private(set) var segments = 0
+    /// Fragments of the run in files.
+    private var fragments = 0
     private var pendingFrames: UInt64 = 0
     private var pendingBytes = 0
     /// Whether a keyframe is needed; the reader resets it.
@@ -91,7 +96,7 @@ package final class HLSWriter {
             playlist = old?.with(targetSeconds: seconds) ?? HLSPlaylist(targetSeconds: seconds)
         }
         isDiscontinuous = old?.entries.isEmpty == false
-        if !description.tracks.isEmpty { muxer = try Self.makeMuxer(description, outbox) }
+        if !description.tracks.isEmpty { muxer = try Self.makeMuxer(description, 1, outbox) }
         try checkSpace(description)
         if muxer != nil { try writeMap() }
     }
@@ -123,14 +128,15 @@ package final class HLSWriter {
         outbox.bytes = []
     }
 
+    /// A muxer for a header and fragment `number` of a run, counted from 1.
     private static func makeMuxer(
-        _ description: StreamDescription, _ outbox: Outbox
+        _ description: StreamDescription, _ number: Int, _ outbox: Outbox
     ) throws(EndpointFailure) -> Muxer {
         var options = Muxer.Options(format: "mp4")
         // Fragments when we say so, with their own times; all times are positive already, so that no edit list is needed.
         options.values = [
             "movflags": "frag_custom+empty_moov+default_base_moof+frag_discont+skip_trailer", "use_editlist": "0",
-            "avoid_negative_ts": "disabled", "video_track_timescale": "90000",
+            "avoid_negative_ts": "disabled", "video_track_timescale": "90000", "fragment_index": "\(number)",
         ]
         do throws(AVFailure) {
             let muxer = try Muxer(options, description: description) { outbox.bytes.append(contentsOf: $0) }
@@ -173,11 +179,12 @@ extension HLSWriter {
         if packet.track == .data { return marks.note(packet, since: origin) }
         if pendingBytes > Self.maximumPendingBytes { try writeFragment() }
         guard try follow(packet) else { return }
-        if packet.track == leading {
-            guard shift != nil || packet.isKeyframe else { return }
-            try cut(before: packet)
+        guard shift != nil || packet.track == leading && packet.isKeyframe else { return }
+        try cut(before: packet)
+        if packet.track == .video {
+            pendingFrames += 1
+            isIndependent = isIndependent ?? packet.isKeyframe
         }
-        if packet.track == .video { pendingFrames += 1 }
         guard let shift, let muxer else { return }
         pendingBytes += packet.payload.count
         let clock = muxer.timeBase(of: packet.track)
@@ -208,9 +215,9 @@ extension HLSWriter {
         if number == 0 { directory.remove(HLSName.map(run: run)) }
         streams = upcoming
         isDiscontinuous = isDiscontinuous || !playlist.entries.isEmpty
-        (run, number) = (max(run + 1, HLSDate.nowMicroseconds), 0)
+        (run, number, fragments) = (max(run + 1, HLSDate.nowMicroseconds), 0, 0)
         outbox.bytes = []
-        muxer = try Self.makeMuxer(streams, outbox)
+        muxer = try Self.makeMuxer(streams, 1, outbox)
         cutter = Self.makeCutter(options, streams)
         try writeMap()
     }
@@ -224,8 +231,12 @@ extension HLSWriter {
             shift = TimeBase.nanoseconds.rescale(utc - pts, to: TimeBase(1, 100), rounding: .down)
             origin = (pts, utc)
         }
-        let frame = packet.timeBase.rescale(packet.duration, to: .nanoseconds)
-        switch cutter.video(pts: pts, frame: frame, isKeyframe: packet.isKeyframe) {
+        let length = packet.timeBase.rescale(packet.duration, to: .nanoseconds)
+        let decision =
+            packet.track == leading
+            ? cutter.video(pts: pts, frame: length, isKeyframe: packet.isKeyframe)
+            : cutter.audio(pts: pts, end: pts + length)
+        switch decision {
         case .goOn: return
         case .fragmentAndAsk:
             wantsKeyframe = true
@@ -236,7 +247,7 @@ extension HLSWriter {
         case .cut(let duration, let isDiscontinuous):
             try finishSegment(duration)
             self.isDiscontinuous = isDiscontinuous
-            segmentStart = pts
+            segmentStart = cutter.start ?? pts
         }
     }
 
@@ -249,9 +260,12 @@ extension HLSWriter {
         if file == nil { file = try directory.create(HLSName.segment(run: run, number: number)) }
         try file?.write(outbox.bytes)
         bytes += UInt64(outbox.bytes.count)
-        outbox.bytes.removeAll(keepingCapacity: true)
         frames += pendingFrames
+        fragments += 1
         (pendingFrames, pendingBytes) = (0, 0)
+        muxer = try Self.makeMuxer(streams, fragments + 1, outbox)
+        // Of its header nothing is new.
+        outbox.bytes.removeAll(keepingCapacity: true)
     }
 
     private func finishSegment(_ duration: Int64, isLast: Bool = false) throws(EndpointFailure) {
@@ -262,7 +276,8 @@ extension HLSWriter {
         let entry = HLSPlaylist.Entry(
             name: HLSName.segment(run: run, number: number), map: HLSName.map(run: run),
             duration: (duration + 500) / 1000, date: ((origin?.utc ?? 0) + elapsed) / 1_000_000,
-            isDiscontinuous: isDiscontinuous)
+            isDiscontinuous: isDiscontinuous, isIndependent: isIndependent ?? true)
+        isIndependent = nil
         number += 1
         segments += 1
         let first = playlist.mediaSequence
