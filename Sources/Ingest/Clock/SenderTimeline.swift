@@ -130,7 +130,7 @@ struct SenderTimeline: Sendable {
         var place = Place(decode: raw &+ track.shift, presentation: 0)
         if let last = track.last {
             let expected = last &+ track.duration
-            let jumps = isJump(place.decode, track, expected, arrival, floor, isCollecting)
+            let jumps = isJump(place.decode, kind, track, expected, arrival, floor, isCollecting)
             if let shift = shiftToFollow(track, kind, raw: raw, expected: expected, at: arrival, floor: floor)
                 ?? (jumps ? shiftOfJumpTogether(kind, raw: raw, at: arrival) : nil)
             {
@@ -176,13 +176,23 @@ struct SenderTimeline: Sendable {
     }
 
     private func isJump(
-        _ time: Int64, _ track: Track, _ expected: Int64, _ arrival: Int64?, _ floor: Int64?, _ isCollecting: Bool
+        _ time: Int64, _ kind: TrackKind, _ track: Track, _ expected: Int64, _ arrival: Int64?, _ floor: Int64?,
+        _ isCollecting: Bool
     ) -> Bool {
         let leap = time &- expected
-        guard let arrival else { return leap < -Self.jumpBackOfFile || leap > Self.jumpOfFile }
+        guard let arrival else {
+            if leap > Self.jumpOfFile { return !isBeside(time, kind, track) }
+            return leap < -Self.jumpBackOfFile
+        }
         if leap < -Self.jump { return true }
         guard leap > (isCollecting ? Self.jumpInBurst : Self.jump), let floor else { return false }
         return arrival &- time < floor &- Self.early
+    }
+
+    /// Whether the other track has come to `time` without a jump: then this one was only away.
+    private func isBeside(_ time: Int64, _ kind: TrackKind, _ track: Track) -> Bool {
+        guard let other = tracks[kind.other], let last = other.last, other.shift == track.shift else { return false }
+        return (time &- last).magnitude < UInt64(Self.apart)
     }
 
     /// The other track's new shift, if it suits this packet better than the track's own.

@@ -77,6 +77,17 @@ import Testing
         #expect(are(taken, at: [0, 21, 43, 64]))
     }
 
+    @Test(
+        "A file's track that is away for 16 s while the other one comes keeps its times: it was moved by the 16 s",
+        arguments: [TrackKind.video, .audio])
+    func awayInFile(track: TrackKind) {
+        var timeline = timeline()
+        #expect(take([frame(0, isKeyframe: true), audioFrame(0)], by: &timeline).count == 2)
+        _ = take((1..<400).map { track == .video ? audioFrame($0 * 40) : frame($0 * 40) }, by: &timeline)
+        let back = take([track == .video ? frame(16_000, isKeyframe: true) : audioFrame(16_000)], by: &timeline)
+        #expect(are(back, at: [16_000]))
+    }
+
     @Test("A track that stops while the other goes on is told once, and when it is back; so is a jump of the stamps")
     func silence() {
         var timeline = PacketTimeline(
