@@ -117,6 +117,7 @@ package struct FragmentMap: Sendable {
     /// What a `moof` says of the track that the file's times are those of; of the other, where that has nothing.
     private func lead(_ moof: [UInt8], at offset: Int64) throws(MP4Failure) -> Fragment? {
         var found: Fragment?
+        let hasVideo = layout.tracks.contains { $0.kind == .video }
         for box in try BoxReader(moof.dropFirst(8)).boxes() where box.type == "traf" {
             let (id, run) = try FragmentReader.run(box.body, tracks: layout.tracks)
             guard let track = layout.tracks.first(where: { $0.id == id }), let first = run.samples.first,
@@ -129,7 +130,7 @@ package struct FragmentMap: Sendable {
                 bytes: 0..<0, start: max(0, base.rescale(start, to: .nanoseconds)),
                 duration: base.rescale(length, to: .nanoseconds),
                 frames: track.kind == .video ? run.samples.count : 0,
-                beginsWithKeyframe: track.kind == .audio || first.isSync,
+                beginsWithKeyframe: first.isSync && (track.kind == .video || !hasVideo),
                 keyframe: track.kind == .video ? Self.keyframe(of: run, track, at: offset) : nil)
         }
         // Of longer files nobody knows; and a sum of a few such times must not overflow.

@@ -31,6 +31,10 @@ struct CopiedCutter: SegmentCutting {
     /// Frames that are later than audio by so much do not come for now; audio older than `keptAudio` behind them, in
     /// nanoseconds, is of no file to come.
     private static let (absence, keptAudio): (Int64, Int64) = (1_500_000_000, 5_000_000_000)
+    /// So much audio behind a cut waits for a frame that begins the next file there, in nanoseconds. It is in memory meanwhile.
+    private static let longestWait: Int64 = 50_000_000
+    /// Where a file has to end, and for so much audio no frame came, it ends without a keyframe: in nanoseconds.
+    private static let longestAbsence: Int64 = 10_000_000_000
     private static let trimStep = 1000
     /// A keyframe that never comes must not cost all memory.
     private static let mostBytes = 192 << 20
@@ -42,6 +46,8 @@ struct CopiedCutter: SegmentCutting {
     /// When the newest frame is decoded, in nanoseconds.
     private var newestFrame = Int64.min
     private var trimAt = trimStep
+    /// How much audio came since a frame came last.
+    private var audioAlone = TrackProgress()
 
     var nextBoundary: Int64? { cuts.first }
 
@@ -75,6 +81,7 @@ struct CopiedCutter: SegmentCutting {
     private mutating func forget() {
         (isWriting, recent, bytes, hasGroup, withheld) = (false, [], 0, false, [])
         newestFrame = .min
+        audioAlone = TrackProgress()
     }
 
     mutating func passOver(_ packet: EncodedPacket) {}
@@ -97,6 +104,7 @@ struct CopiedCutter: SegmentCutting {
     // MARK: Packets
 
     private mutating func takeFrame(_ frame: EncodedPacket, _ actions: inout [SegmentAction]) {
+        audioAlone.passed = 0
         if frame.duration > 0 { frameLength = frame.timeBase.rescale(frame.duration, to: .nanoseconds) }
         // What came before another coding has a file of its own.
         let last = recent.last { $0.track == .video }
@@ -105,9 +113,12 @@ struct CopiedCutter: SegmentCutting {
         {
             open(at: begin, &actions)
         }
-        let isCodedAnew = isWriting && frame.description !== fileVideo
+        // A file of audio alone ends with the first keyframe, and goes up to it.
+        let isBack = isWriting && fileVideo == nil
+        if isBack, frame.isKeyframe, !hasGroup { cut(at: frame.ptsNanoseconds) }
+        let isCodedAnew = isWriting && !isBack && frame.description !== fileVideo
         if frame.isKeyframe { dropGroup(before: frame, isCodedAnew: isCodedAnew) }
-        let canFollow = !isCodedAnew && (isWriting || hasGroup)
+        let canFollow = !isCodedAnew && (isWriting && !isBack || hasGroup)
         guard frame.isKeyframe || canFollow else {
             return actions.append(.skip(frame))
         }
@@ -128,14 +139,19 @@ struct CopiedCutter: SegmentCutting {
         } else if hasGroup, let cut = cuts.first, reached >= cut, reached >= shown(first: cut) - frameLength / 2 {
             // What is heard before its first frame has come by then, also where frames are missing behind the cut.
             open(at: cut, &actions)
-        } else {
+        } else if !isBack {
             actions.append(.write(frame))
         }
     }
 
     private mutating func takeAudio(_ packet: EncodedPacket, _ actions: inout [SegmentAction]) {
+        let before = recent.last { $0.track == .audio }
         keep(packet)
+        audioAlone.note(packet)
         guard isWriting, end(of: packet) > begun else { return }
+        if let cut = cuts.first, packet.ptsNanoseconds >= cut, audioAlone.passed > Self.longestAbsence {
+            return openAudio(at: packet, behind: before, &actions)
+        }
         guard packet.description === fileAudio else {
             // A file describes its audio once.
             if cutFor !== packet.description { cut(at: max(packet.ptsNanoseconds, begun + frameLength)) }
@@ -145,7 +161,7 @@ struct CopiedCutter: SegmentCutting {
         // What lies behind a cut the next file has, from `recent`; unless no frame comes that it could begin with.
         if let cut = cuts.first, packet.ptsNanoseconds >= cut + frameLength / 2 {
             withheld.append(packet)
-            let isAlone = packet.ptsNanoseconds - newestFrame > Self.absence
+            let isAlone = packet.ptsNanoseconds - cut > Self.longestWait
             if isAlone || !hasGroup { writeWithheld(before: .max, &actions) }
             return
         }
@@ -229,6 +245,28 @@ struct CopiedCutter: SegmentCutting {
         (fileVideo, fileAudio, cutFor) = (keyframe.description, firstAudio?.description ?? same, nil)
         cuts.removeAll { $0 <= max(asked, time) }
         write(from: keyframe, preRoll: firstAudio == nil ? nil : preRoll, &actions)
+    }
+
+    /// Begins a file of audio alone with `packet`, which came behind `before`: up to the next keyframe there is no video.
+    private mutating func openAudio(
+        at packet: EncodedPacket, behind before: EncodedPacket?, _ actions: inout [SegmentAction]
+    ) {
+        let time = packet.ptsNanoseconds
+        let preRoll = before?.description === packet.description ? before : nil
+        writeWithheld(before: .max, &actions)
+        actions.append(
+            .open(
+                SegmentStart(
+                    keyframe: packet, preRoll: preRoll, firstAudio: packet, boundary: cuts.first { $0 > time },
+                    shown: ShownStart(time: time, asked: time, continues: true))))
+        begun = time
+        (fileVideo, fileAudio, cutFor) = (nil, packet.description, nil)
+        cuts.removeAll { $0 <= time }
+        // What follows refers to none of the frames that came before.
+        recent.removeAll { $0.track == .video }
+        bytes = recent.reduce(0) { $0 + $1.payload.count }
+        hasGroup = false
+        actions += [preRoll, packet].compactMap(\.self).map(SegmentAction.write)
     }
 
     /// Writes what came since `keyframe`, but for frames that cannot be decoded without what was before it.

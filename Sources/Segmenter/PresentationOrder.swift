@@ -29,6 +29,9 @@ struct PresentationOrder {
         if ahead.isEmpty { wholePrefix = count }
     }
 
+    /// The frames of ``wholePrefix`` are on disk.
+    mutating func wrotePrefix() { wholePrefix = 0 }
+
     /// All pending frames are on disk.
     mutating func wrote() { wholePrefix = ahead.isEmpty ? 0 : nil }
 }

@@ -130,6 +130,23 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         if !isOver.withLock({ $0 }) { engine.publish() }
         isBehind.withLock { $0 = !isEmpty }
         if !isEmpty { engine.post { self.drain($0) } }
+        watch(engine)
+    }
+
+    /// Sees to it that what waits in memory reaches the disk, even if nothing comes any more that would end its fragment.
+    private func watch(_ engine: isolated RecorderEngine) {
+        guard !engine.isWatched, let wait = engine.untilOverdue else { return }
+        engine.isWatched = true
+        // Later by a hair, so that it is overdue then.
+        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(wait)) + .milliseconds(1)) { [weak self] in
+            guard let self else { return }
+            self.engine.post { engine in
+                engine.isWatched = false
+                engine.writeOverdue()
+                if !self.isOver.withLock({ $0 }) { engine.publish() }
+                self.watch(engine)
+            }
+        }
     }
 
     /// Takes at most `count` packets; whether there were no more.

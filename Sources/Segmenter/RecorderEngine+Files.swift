@@ -82,14 +82,29 @@ extension RecorderEngine {
     func write(_ packet: EncodedPacket) {
         guard let file else { return lose(packet) }
         do {
-            if let elapsed = try file.append(packet, clock: environment.clock) {
-                latency.record(elapsed)
-                recordedEnd = file.recordedEnd
-                try synchronise(file)
-            }
+            if let elapsed = try file.append(packet, clock: environment.clock) { try wrote(file, in: elapsed) }
         } catch {
             fail(error)
             lose(packet)
+        }
+    }
+
+    private func wrote(_ file: SegmentFile, in elapsed: Int64) throws(FileFailure) {
+        latency.record(elapsed)
+        recordedEnd = file.recordedEnd
+        try synchronise(file)
+    }
+
+    /// How long what is not on disk may still wait there for more, in nanoseconds; nil if all is.
+    var untilOverdue: Int64? { file?.wait(at: environment.clock.now) }
+
+    /// Writes what came half a second ago and still waits for the packet that ends its fragment.
+    func writeOverdue() {
+        guard let file, untilOverdue == 0 else { return }
+        do {
+            try wrote(file, in: file.writePending(clock: environment.clock))
+        } catch {
+            fail(error)
         }
     }
 

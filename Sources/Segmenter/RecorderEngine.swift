@@ -60,6 +60,10 @@ actor RecorderEngine: QueueActor {
     var closedFrames = 0
     var dating: SegmentDating
     var moments = MarkedMoments()
+    /// Whether the recorder looks again when what waits is overdue.
+    var isWatched = false
+    /// Frames of no file, since a file holds audio alone.
+    private var framesWithoutFile = 0
     /// Names this recorder's files as parts of one program.
     let run: String
 
@@ -151,7 +155,9 @@ actor RecorderEngine: QueueActor {
                 follow(start)
                 if case .active = mode { open(start) }
             case .write(let packet): write(packet)
-            case .skip(let packet): lose(packet)
+            case .skip(let packet):
+                if packet.track == .video, file != nil, leading == .audio { framesWithoutFile += 1 }
+                lose(packet)
             case .close:
                 // Frames of a program that goes on may still be missing between the last ones.
                 leaveOutDisordered()
@@ -174,10 +180,22 @@ actor RecorderEngine: QueueActor {
     private func follow(_ start: SegmentStart) {
         var next = description.updated(by: start.keyframe)
         if let audio = start.firstAudio { next = next.updated(by: audio) }
-        if !next.isIdentical(to: description), recordedEnd != nil {
-            logger.notice("the coding changed; a new segment begins")
-        }
+        if start.keyframe.track == .audio { next.video = nil }
+        if !next.isIdentical(to: description), recordedEnd != nil { sayChange(to: next) }
         description = next
+    }
+
+    private func sayChange(to next: StreamDescription) {
+        if next.leadingKind == leading {
+            logger.notice("the coding changed; a new segment begins")
+        } else if next.leadingKind == .audio {
+            logger.warning("no frame comes, and the segment has to end: the next one holds audio alone")
+        } else {
+            logger.notice("there is video; a new segment begins", metadata: ["frames": "\(framesWithoutFile)"])
+            let skipped = framesWithoutFile
+            environment.status.value.withLock { $0.incompleteFrames += skipped }
+            framesWithoutFile = 0
+        }
     }
 }
 

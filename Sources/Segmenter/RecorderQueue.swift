@@ -42,6 +42,8 @@ final class RecorderQueue: Sendable {
         var uncounted = 0
         var oldest: Int64?
         var newest: Int64 = 0
+        /// The newest packet that was taken with all others, by its decoding time in nanoseconds.
+        var taken: Int64?
         var isDrainScheduled = false
         /// Whether what waits holds something that is not to wait: where a file may begin, or that packets are missing.
         var isUrgent = false
@@ -111,7 +113,7 @@ final class RecorderQueue: Sendable {
         let (item, woken) = state.withLock { state -> (Item?, Int) in
             guard let item = state.items.popFirst() else {
                 (state.isDrainScheduled, state.isUrgent) = (false, false)
-                state.oldest = nil
+                (state.oldest, state.taken) = (nil, state.newest)
                 return (nil, takeWaiters(&state))
             }
             if case .packet(let packet) = item {
@@ -179,7 +181,10 @@ final class RecorderQueue: Sendable {
     var isWorthDraining: Bool {
         state.withLock { state in
             guard !state.isDrainScheduled else { return false }
-            return state.isUrgent || (state.oldest.map { state.newest - $0 >= Self.batch } ?? false)
+            guard !state.isUrgent, let oldest = state.oldest else { return state.isUrgent }
+            // Of a slow track each packet is a batch.
+            let isSlow = state.taken.map { (oldest - $0).magnitude >= UInt64(Self.batch) } ?? false
+            return isSlow || state.newest - oldest >= Self.batch
         }
     }
 

@@ -9,7 +9,8 @@ internal import Media
 /// after it has come; audio that begins earlier belongs to the old file. The new file's audio begins with the last
 /// packet of the old file, hidden, because an AAC decoder needs it to get the next one right. So no frame and no
 /// sample of audio is lost or shown twice. A file also ends where the coding of its tracks does. A program without video
-/// is cut at any packet of its audio.
+/// is cut at any packet of its audio, and so is one whose video has stopped: then a file holds audio alone, up to the next
+/// keyframe.
 struct SegmentCutter: SegmentCutting {
     typealias Action = SegmentAction
 
@@ -31,6 +32,8 @@ struct SegmentCutter: SegmentCutting {
     private var phase = Phase.waiting
     private var lastAudio: EncodedPacket?
     private var lateness: Int64 = 0
+    /// How much of each track came since the other one came last.
+    private var (leadAlone, audioAlone) = (TrackProgress(), TrackProgress())
     private var schedule: SegmentSchedule
     /// No file begins before this program time, in nanoseconds.
     private var earliest = Int64.min
@@ -39,6 +42,8 @@ struct SegmentCutter: SegmentCutting {
     private static let sampleOverhead: Int64 = 24
     /// Audio that is this late is not waited for.
     private static let longestHold: Int64 = 3_000_000_000
+    /// Where a file has to end, and for so much audio no frame came, it ends without a keyframe: in nanoseconds.
+    private static let absence: Int64 = 10_000_000_000
     /// A millisecond.
     private static let hair: Int64 = 1_000_000
 
@@ -78,12 +83,15 @@ struct SegmentCutter: SegmentCutting {
     /// Takes the next packet of the interleaved program.
     mutating func push(_ packet: EncodedPacket) -> [Action] {
         var actions: [Action] = []
-        if packet.track == .video, packet.isKeyframe, leading == .audio { followVideo(&actions) }
+        // There is video now: it leads from here on.
+        if packet.track == .video, packet.isKeyframe, leading == .audio { lead(by: .video) }
+        note(packet)
         switch packet.track {
         case leading: lead(packet, &actions)
         case .audio: audio(packet, &actions)
         case .data: takeData(packet, &actions)
-        case .video: break
+        // A decoder could not begin with it.
+        case .video: actions.append(.skip(packet))
         }
         passOver(packet)
         return actions
@@ -94,8 +102,29 @@ struct SegmentCutter: SegmentCutting {
         var actions: [Action] = []
         if case .holding(let frames, _) = phase { begin(frames, firstAudio: nil, &actions) }
         if case .writing = phase { actions.append(.close) }
-        phase = .waiting
+        forget()
         return actions
+    }
+
+    private mutating func forget() {
+        phase = .waiting
+        lead(by: leading)
+    }
+
+    /// Files are cut by `track` from here on.
+    private mutating func lead(by track: TrackKind) {
+        leading = track
+        (leadAlone, audioAlone) = (TrackProgress(), TrackProgress())
+    }
+
+    private mutating func note(_ packet: EncodedPacket) {
+        if packet.track == leading {
+            leadAlone.note(packet)
+            audioAlone.passed = 0
+        } else if packet.track == .audio {
+            audioAlone.note(packet)
+            leadAlone.passed = 0
+        }
     }
 
     /// Recording is interrupted: the open file is closed; held frames of a file not yet begun belong to none.
@@ -109,7 +138,7 @@ struct SegmentCutter: SegmentCutting {
             if isFileOpen { actions.append(.close) }
             actions += frames.map { .skip($0) }
         }
-        phase = .waiting
+        forget()
         return actions
     }
 
@@ -134,8 +163,7 @@ struct SegmentCutter: SegmentCutting {
             hold(packet, isFileOpen: true, &actions)
         case .holding(var frames, let isFileOpen):
             frames.append(packet)
-            let waited = packet.dtsNanoseconds - frames[0].dtsNanoseconds
-            if waited > Self.longestHold {
+            if packet.dtsNanoseconds - frames[0].dtsNanoseconds > Self.longestHold || isAudioOverdue {
                 begin(frames, firstAudio: nil, &actions)
             } else {
                 phase = .holding(frames: frames, isFileOpen: isFileOpen)
@@ -143,9 +171,15 @@ struct SegmentCutter: SegmentCutting {
         }
     }
 
+    /// Whether audio is not waited for any more.
+    private var isAudioOverdue: Bool { leadAlone.passed > Self.longestHold }
+
     private mutating func audio(_ packet: EncodedPacket, _ actions: inout [Action]) {
         switch phase {
         case .waiting: actions.append(.skip(packet))
+        case .writing where audioAlone.passed > Self.absence && schedule.isCut(packet):
+            lead(by: .audio)
+            hold(packet, isFileOpen: true, &actions)
         case .writing: writeAudio(packet, &actions)
         case .holding(let frames, let isFileOpen):
             // A hair before it is with it where no older file could take it: times that came in milliseconds are only that
@@ -184,12 +218,6 @@ struct SegmentCutter: SegmentCutting {
         packet.description !== (leading == .video ? fileVideo : fileAudio)
     }
 
-    /// There is video now: it leads from here on.
-    private mutating func followVideo(_ actions: inout [Action]) {
-        if case .writing = phase { actions.append(.close) }
-        (leading, phase) = (.video, .waiting)
-    }
-
     /// Exact comparison of presentation times, whatever the time bases, but for `tolerance` nanoseconds.
     private static func isAtOrAfter(_ audio: EncodedPacket, _ frame: EncodedPacket, tolerance: Int64) -> Bool {
         let start = frame.timeBase.rescale(frame.pts, to: audio.timeBase, rounding: .up)
@@ -200,7 +228,7 @@ struct SegmentCutter: SegmentCutting {
         phase = .holding(frames: [keyframe], isFileOpen: isFileOpen)
         lateness = isFileOpen ? max(0, keyframe.ptsNanoseconds - (nextBoundary ?? .max)) : 0
         for time in schedule.begin(at: keyframe) { actions.append(.request(time.nanoseconds)) }
-        guard leading == .audio || audioTrack == nil else { return }
+        guard leading == .audio || audioTrack == nil || isAudioOverdue else { return }
         begin([keyframe], firstAudio: leading == .audio ? keyframe : nil, &actions)
     }
 

@@ -50,17 +50,29 @@ final class SegmentFile {
     private var audioPackets: [EncodedPacket] = []
     private var order = PresentationOrder()
     private let fragmentDuration: Int64
-    /// The track by which fragments are cut.
+    /// The track by which fragments are cut, as long as it comes.
     private let leading: TrackKind
     private let audioBase: TimeBase
     private let preRoll: EncodedPacket?
+    /// When the fragment under way is to end, in nanoseconds of program time.
     private var fragmentEnd: Int64
+    /// When the oldest packet that is not on disk came, by the monotonic clock; nil if all are.
+    private var pendingSince: Int64?
     /// Whether something was written that the file shows.
     private var showsAnything = false
     /// Where the next file begins to show what this one holds, too, in nanoseconds of program time.
     private var shownEnd: Int64?
     /// The file's size with its index, once that is written.
     private var finalSize: Int64?
+
+    /// Fragments in a row that ended by time and held frames back.
+    private var heldBack = 0
+    /// So many of them may, which is some 2 s: a sender that broke off leaves frames that are shown behind others that never
+    /// came, and which the file is to end before. A slow track's frames must not wait for long.
+    private static let longestHold = 4
+    /// How much later than its end a fragment is written where the leading track does not come, in nanoseconds: more than one
+    /// track is behind the other in most programs, and so little that a crash costs no more than 0.6 s.
+    private static let patience: Int64 = 50_000_000
 
     /// Creates the file, which must not exist, and writes its head.
     init(_ settings: SegmentFileSettings, start: SegmentStart) throws(FileFailure) {
@@ -125,19 +137,50 @@ final class SegmentFile {
     /// Appends a packet; writes a fragment when one is full, and returns how long the writing took in nanoseconds.
     /// After a failure the file ends with its last whole fragment and can only be closed.
     func append(_ packet: EncodedPacket, clock: some MonotonicClock) throws(FileFailure) -> Int64? {
-        guard packet.track == leading, packet.dtsNanoseconds >= fragmentEnd, hasPendingLead else {
+        defer { if pendingSince == nil, hasPending { pendingSince = clock.now } }
+        let late = packet.track == leading ? 0 : Self.patience
+        guard packet.dtsNanoseconds >= fragmentEnd + late, hasPending else {
             gather(packet)
             return nil
         }
-        let began = clock.now
-        try writeFragment(next: packet)
-        let elapsed = clock.now - began
-        while fragmentEnd <= packet.dtsNanoseconds { fragmentEnd += max(1, fragmentDuration) }
+        let elapsed = try writeFragment(next: packet, isByTime: packet.track != leading, clock: clock)
+        let length = max(1, fragmentDuration)
+        fragmentEnd += (max(0, packet.dtsNanoseconds - fragmentEnd) / length + 1) * length
         gather(packet)
         return elapsed
     }
 
-    private var hasPendingLead: Bool { leading == .video ? !videoPackets.isEmpty : !audioPackets.isEmpty }
+    /// How long what is pending may still wait for the packet that ends its fragment, in nanoseconds; nil if nothing is.
+    func wait(at now: Int64) -> Int64? {
+        pendingSince.map { max(0, $0 + fragmentDuration + Self.patience - now) }
+    }
+
+    /// Writes what is pending as one fragment, although it is not full; returns how long that took in nanoseconds.
+    func writePending(clock: some MonotonicClock) throws(FileFailure) -> Int64 {
+        try writeFragment(next: nil, isByTime: true, clock: clock)
+    }
+
+    /// `isByTime` says that the frame which would end the fragment did not come.
+    private func writeFragment(
+        next: EncodedPacket?, isByTime: Bool, clock: some MonotonicClock
+    ) throws(FileFailure) -> Int64 {
+        let began = clock.now
+        var held: [EncodedPacket] = []
+        if isByTime, heldBack < Self.longestHold { held = dropDisordered() }
+        heldBack = held.isEmpty ? 0 : heldBack + 1
+        do throws(FileFailure) {
+            try writeFragment(next: held.first ?? next)
+        } catch {
+            videoPackets += held
+            throw error
+        }
+        if !held.isEmpty { order.wrotePrefix() }
+        for frame in held { appendVideo(frame) }
+        pendingSince = held.isEmpty ? nil : clock.now
+        return clock.now - began
+    }
+
+    private var hasPending: Bool { !videoPackets.isEmpty || !audioPackets.isEmpty }
 
     private func gather(_ packet: EncodedPacket) {
         switch packet.track {
@@ -149,7 +192,7 @@ final class SegmentFile {
 
     /// Writes what is pending as one fragment.
     private func writeFragment(next: EncodedPacket?) throws(FileFailure) {
-        guard !videoPackets.isEmpty || !audioPackets.isEmpty else { return }
+        guard hasPending else { return }
         let nextFrame = next?.track == .video ? next : nil
         let pieces = try container.fragment(videoPackets, audioPackets, next: nextFrame, at: bytes)
         let total = pieces.reduce(Int64(0)) { $0 + Int64($1.count) }
@@ -175,6 +218,7 @@ final class SegmentFile {
         order.wrote()
         audioSamples += audioPackets.reduce(0) { $0 + $1.timeBase.rescale($1.duration, to: audioBase) }
         audioPackets.removeAll(keepingCapacity: true)
+        pendingSince = nil
     }
 
     /// Writing into a file that someone removed succeeds, and all of it is lost.

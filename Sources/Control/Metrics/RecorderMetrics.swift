@@ -56,7 +56,7 @@ enum RecorderMetrics {
         { Double($0.gapFrames) },
         recorder(
             "relay_recorder_incomplete_frames_total", .counter,
-            "Frames left out at the end of files because others that are shown before them never came."
+            "Frames in no file because others never came: some that are shown before them, or their keyframe."
         ) { Double($0.incompleteFrames) },
         .channel(
             "relay_recorder_keyframes_requested_total", .counter,

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FanOut
+import Foundation
+import MP4
+import Media
+import TestSupport
+import Testing
+
+@testable import Archive
+@testable import Segmenter
+
+/// Recordings of a program that lacks one of its tracks, or both, for a while or from some time on.
+@Suite struct SilentTrackTests {
+    private static let rate = FrameRate(25)
+    private static let second: Int64 = 1_000_000_000
+
+    /// A program from which packets are missing.
+    struct Case: CustomTestStringConvertible {
+        struct Gap {
+            var tracks: Set<TrackKind>
+            /// Seconds of program time.
+            var start: Double
+            var length: Double
+        }
+
+        var gaps: [Gap]
+        var hasReordering = false
+        var testDescription: String {
+            gaps.map { "\($0.tracks.map(\.rawValue).sorted()) from \($0.start) s for \($0.length) s" }.joined(
+                separator: ", ")
+        }
+
+        /// 25 frames a second with a keyframe each second and audio, to 4 s behind the gaps, in the order of decoding times.
+        var packets: [EncodedPacket] {
+            let frames = 25 * Int64(4 + (gaps.map { $0.start + $0.length }.max() ?? 0))
+            var packets = (0..<frames).map { index in
+                // I P B B P B B …
+                let place = index % 25
+                let shown = place == 0 ? index : place % 3 == 1 ? index + 2 : index - 1
+                return videoPacket(
+                    hasReordering ? shown : index, decodedAt: index - 2, rate: rate, isKeyframe: index % 25 == 0)
+            }
+            packets += (-1..<frames * 1920 / 1024).map { audioPacket($0) }
+            return packets.filter { packet in
+                let time = Double(packet.dtsNanoseconds) / 1e9
+                return !gaps.contains {
+                    $0.tracks.contains(packet.track) && time >= $0.start && time < $0.start + $0.length
+                }
+            }.sorted { ($0.dtsNanoseconds, $0.track.rawValue) < ($1.dtsNanoseconds, $1.track.rawValue) }
+        }
+    }
+
+    /// The same at each run: gaps that begin at any place in a GOP.
+    static let gaps: [Case] = {
+        var generator = SeededRandom(seed: 29)
+        let kinds: [Set<TrackKind>] = [[.video, .audio], [.video], [.audio]]
+        var cases = kinds.flatMap { kind in
+            [0.1, 0.5, 2, 16].map { length in
+                Case(gaps: [.init(tracks: kind, start: .random(in: 2...4, using: &generator), length: length)])
+            }
+        }
+        for number in 0..<6 {
+            let gaps = (0..<2).map { index in
+                Case.Gap(
+                    tracks: kinds[.random(in: 0..<3, using: &generator)],
+                    start: .random(in: 2...4, using: &generator) + 20 * Double(index),
+                    length: .random(in: 0.1...16, using: &generator))
+            }
+            cases.append(Case(gaps: gaps, hasReordering: number % 2 == 0))
+        }
+        return cases
+    }()
+
+    /// When packets of `track` begin by another program, in seconds, in their order.
+    private func times(_ path: String, _ track: TrackKind) throws -> [Double] {
+        try run(
+            "ffprobe", "-v", "error", "-select_streams", track == .video ? "v" : "a", "-show_entries",
+            "packet=pts_time", "-of", "csv=p=0", path
+        ).output.split(whereSeparator: { "\n,".contains($0) }).compactMap { Double($0) }.sorted()
+    }
+
+    /// Expects each packet of both tracks at its own time in the file at `path`.
+    private func expectTimes(_ path: String, of packets: [EncodedPacket], all: Bool) throws {
+        for track in [TrackKind.video, .audio] {
+            // What precedes the first frame is hidden.
+            let sent = packets.filter { $0.track == track && $0.pts >= 0 }.map { Double($0.ptsNanoseconds) / 1e9 }
+            let found = try times(path, track).filter { $0 > -0.01 }
+            #expect(all ? found.count == sent.count : found.count > sent.count / 2)
+            let worst = zip(found, sent.sorted()).map { abs($0 - $1) }.max()
+            #expect((worst ?? 1) < 0.001, "\(track): \(worst ?? 1) s")
+        }
+    }
+
+    @Test("Behind a gap of one track or of both, each packet has its own time in a recording", arguments: gaps)
+    func times(program: Case) throws {
+        for format in [RecordFormat.hybrid, .fragmented] {
+            let directory = try TemporaryDirectory()
+            let recording = try Recording(
+                description(rate: Self.rate), length: .duration(.seconds(3600)), directory: directory, format: format)
+            recording.feed(program.packets)
+            recording.recorder.waitUntilIdle()
+            let open = try #require(directory.files.first { $0.hasSuffix(".part") })
+            if !program.hasReordering { try expectTimes(directory.path(open), of: program.packets, all: false) }
+            recording.finish()
+            try expectTimes(try #require(recording.finished.first), of: program.packets, all: true)
+        }
+    }
+
+    static let stopped: [Case] = [
+        Case(gaps: [.init(tracks: [.video], start: 2, length: 40)]),
+        Case(gaps: [.init(tracks: [.audio], start: 2, length: 40)]),
+        Case(gaps: [.init(tracks: [.video], start: -1, length: 60)]),
+        Case(gaps: [.init(tracks: [.audio], start: -1, length: 60)]),
+    ]
+
+    @Test(
+        "Whatever track stops, a crash costs 0.6 s: without frames it cost all of the audio since",
+        arguments: stopped, RecordFormat.allCases)
+    func crash(program: Case, format: RecordFormat) throws {
+        let directory = try TemporaryDirectory()
+        let packets = program.packets.filter { $0.dtsNanoseconds < 40 * Self.second }
+        let kinds = Set(packets.map(\.track))
+        let stream = StreamDescription(
+            video: kinds.contains(.video) ? videoTrack(rate: Self.rate) : nil,
+            audio: kinds.contains(.audio) ? audioTrack : nil)
+        let recording = try Recording(stream, length: .duration(.seconds(3600)), directory: directory, format: format)
+        recording.feed(packets)
+        recording.recorder.waitUntilIdle()
+        let open = try #require(directory.files.first { $0.hasSuffix(".part") })
+        let last = try #require(packets.last)
+        let times = try times(directory.path(open), last.track)
+        // A transport stream has a zero of its own.
+        let begun = times.first ?? 0
+        #expect(begun < 4)
+        let first = try #require(packets.first { $0.track == last.track && $0.pts >= 0 })
+        let lost = Double(last.ptsNanoseconds - first.ptsNanoseconds) / 1e9 - ((times.last ?? 0) - max(0, begun))
+        #expect(lost <= 0.6, "\(lost) s are lost")
+        recording.finish()
+        #expect(recording.recorder.status.gapCount == 0)
+    }
+
+    @Test("What came and is followed by nothing is soon on the disk, one frame in 5 s, too")
+    func lonely() throws {
+        let directory = try TemporaryDirectory()
+        let recording = try Recording(
+            StreamDescription(video: videoTrack(rate: Self.rate)), length: .duration(.seconds(3600)),
+            directory: directory)
+        for frame in [Int64(0), 125, 250] {
+            recording.recorder.accept([videoPacket(frame, rate: Self.rate, isKeyframe: frame == 0)])?.wake()
+        }
+        try eventually("all frames are on the disk") { recording.recorder.status.framesWritten == 3 }
+        recording.finish()
+        #expect(recording.recorder.status.framesWritten == 3)
+    }
+
+    /// Where files begin, in seconds, and whether with a frame; and what audio each shows.
+    private func cut(
+        _ packets: [EncodedPacket], _ cutter: some SegmentCutting
+    ) -> [(start: Double, isVideo: Bool, audio: [Int64], frames: [Int64])] {
+        var cutter = cutter
+        var files: [(start: Double, isVideo: Bool, audio: [Int64], frames: [Int64])] = []
+        for action in packets.flatMap({ cutter.push($0) }) + cutter.finish() {
+            switch action {
+            case .open(let start):
+                files.append((Double(start.time) / 1e9, start.keyframe.track == .video, [], []))
+            case .write(let packet):
+                if packet.track == .video { files[files.count - 1].frames.append(packet.pts) }
+                if packet.track == .audio { files[files.count - 1].audio.append(packet.pts) }
+            default: break
+            }
+        }
+        return files
+    }
+
+    @Test("A file whose video has stopped ends where it has to, or 10 s after the last frame, with all of the audio")
+    func endsInTime() {
+        let packets = Case(gaps: [.init(tracks: [.video], start: 6.5, length: 29)]).packets
+        let files = cut(packets, SegmentCutter(length: .duration(.seconds(10)), stream: description(rate: Self.rate)))
+        let expected = [(0, true), (16.48, false), (20, false), (30, false), (36, true)]
+        #expect(files.count == expected.count)
+        for (file, (start, isVideo)) in zip(files, expected) {
+            #expect(abs(file.start - start) < 0.06 && file.isVideo == isVideo, "\(file.start)")
+        }
+        // One packet is hidden at the beginning of each file but the first.
+        let audio = files.enumerated().flatMap { Array($1.audio.dropFirst($0 > 0 ? 1 : 0)) }
+        #expect(audio == packets.filter { $0.track == .audio }.map(\.pts))
+        let late = packets.filter { $0.track == .video && $0.ptsNanoseconds >= 35_500_000_000 && $0.pts < 900 }
+        #expect(files.flatMap(\.frames).count == packets.count { $0.track == .video } - late.count)
+    }
+
+    @Test("The same of a source that is copied: its file ended with the first frame after the cut")
+    func copiedEndsInTime() {
+        let packets = Case(gaps: [.init(tracks: [.video], start: 6.5, length: 29)]).packets
+        var cutter = CopiedCutter()
+        for cut in [10, 20, 30, 40] { cutter.cut(at: Int64(cut) * Self.second) }
+        let files = cut(packets, cutter)
+        #expect(files.map(\.isVideo) == [true, false, false, false, true])
+        #expect(zip(files.map(\.start), [0, 16.48, 20, 30, 36]).allSatisfy { abs($0 - $1) < 0.06 })
+        let audio = Set(files.flatMap(\.audio))
+        #expect(audio == Set(packets.filter { $0.track == .audio }.map(\.pts)))
+    }
+
+    @Test("A gap of both tracks at the end of a file makes no file of audio alone")
+    func bothAtBoundary() {
+        for first in [TrackKind.video, .audio] {
+            var packets = Case(gaps: [.init(tracks: [.video, .audio], start: 8, length: 16)]).packets
+            if first == .audio { packets.removeAll { $0.track == .video && $0.pts >= 200 && $0.pts < 625 } }
+            let files = cut(
+                packets, SegmentCutter(length: .duration(.seconds(10)), stream: description(rate: Self.rate)))
+            #expect(files.allSatisfy { $0.isVideo })
+        }
+    }
+
+    @Test("Where audio stopped before a file begins, its frames are not held in memory: 3 s of them were")
+    func doesNotHold() {
+        var cutter = SegmentCutter(length: .duration(.seconds(10)), stream: description(rate: Self.rate))
+        var written: [Int64] = []
+        let packets = Case(gaps: [.init(tracks: [.audio], start: 5, length: 30)]).packets
+        for packet in packets where packet.track == .audio || packet.pts < 260 {
+            for case .write(let packet) in cutter.push(packet) where packet.track == .video {
+                written.append(packet.pts)
+            }
+        }
+        #expect(written == Array(0..<260))
+    }
+
+    @Test("Files of a program whose video stopped are whole, and the catalogue's reader finds nothing wrong")
+    func files() throws {
+        let directory = try TemporaryDirectory()
+        let recording = try Recording(
+            description(rate: Self.rate), length: .duration(.seconds(10)), directory: directory)
+        let program = Case(gaps: [.init(tracks: [.video], start: 6.5, length: 29)])
+        recording.record(program.packets)
+        let files = recording.finished.sorted()
+        #expect(files.count == 5)
+        let facts = try files.map { try SegmentReader.read($0) }
+        #expect(facts.allSatisfy { $0.problems.isEmpty })
+        let samples = facts.reduce(Int64(0)) { $0 + ($1.audio?.shown ?? 0) }
+        let sent = program.packets.filter { $0.track == .audio && $0.pts >= 0 }.count * 1024
+        #expect(abs(samples - Int64(sent)) < 1024)
+        let status = recording.recorder.status
+        #expect(status.incompleteFrames == 10 && status.gapCount == 0)
+    }
+}
