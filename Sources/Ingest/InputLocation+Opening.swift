@@ -7,11 +7,37 @@ extension InputLocation {
     /// Opens what libav reads of the place. Blocks, without limit where it waits to be called; `monitor`'s interrupter ends
     /// it, then and later.
     func openDemuxer(_ options: IngestOptions, monitor: SourceMonitor) throws(IngestError) -> Demuxer {
-        if let address = srtAddress { return try openSRT(at: address, monitor) }
         let (url, settings) = demuxerSettings(options)
+        if let bytes = monitor.takeContinuation() { return try demuxer(of: bytes, settings, monitor) }
+        if let address = srtAddress { return try openSRT(at: address, monitor) }
+        let bytes: AddressBytes
+        do throws(AVFailure) {
+            guard comesAsBytes else {
+                return try Demuxer(
+                    url: url, options: settings, interrupter: monitor.interrupter, subject: description)
+            }
+            bytes = try AddressBytes(
+                url: url, options: settings, interrupter: monitor.interrupter, subject: description)
+        } catch {
+            throw IngestError.cannotBeOpened(input: description, reason: error.message)
+        }
+        return try demuxer(of: TransportStreamBytes(bytes), settings, monitor)
+    }
+
+    /// Whether libav reads a connection to its end, with nothing around what comes.
+    private var comesAsBytes: Bool {
+        if case .url(let scheme, _) = place { scheme == "udp" || scheme == "tcp" } else { false }
+    }
+
+    /// A demuxer of what comes on a connection that is open.
+    private func demuxer(
+        of bytes: TransportStreamBytes, _ settings: Demuxer.Options, _ monitor: SourceMonitor
+    ) throws(IngestError) -> Demuxer {
+        var options = settings
+        if srtAddress != nil { options.format = "mpegts" }
         do throws(AVFailure) {
             return try Demuxer(
-                url: url, options: settings, interrupter: monitor.interrupter, subject: description)
+                reading: bytes, options: options, interrupter: monitor.interrupter, subject: description)
         } catch {
             throw IngestError.cannotBeOpened(input: description, reason: error.message)
         }

@@ -22,9 +22,9 @@ extension InputLocation {
             guard let connection else { throw fail("it was stopped") }
             let reason: String
             do throws(AVFailure) {
+                let bytes = TransportStreamBytes(SRTBytes(connection, of: input))
                 let demuxer = try Demuxer(
-                    reading: SRTBytes(connection, of: input), options: options, interrupter: monitor.interrupter,
-                    subject: name)
+                    reading: bytes, options: options, interrupter: monitor.interrupter, subject: name)
                 if !demuxer.streams.isEmpty || !input.isListening { return demuxer }
                 reason = "its stream has neither video nor audio"
             } catch {

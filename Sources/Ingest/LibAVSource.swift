@@ -57,12 +57,15 @@ final class LibAVSource: MediaSource {
         var failure = play(takeOpened)
         while description.isLive || (failure != nil && loopEnd != nil), failure?.isPermanent != true, !monitor.isStopped
         {
-            let delay = monitor.pauseToReopen(schedule.fail(after: .nanoseconds(openedAt.map { clock.now - $0 } ?? 0)))
-            monitor.noteInterruption(location.description, failure, schedule, delay)
-            markStarved(sink)
-            monitor.pause(delay)
-            if monitor.isStopped { break }
-            monitor.update { $0.state = .opening }
+            if !monitor.isAtChange {
+                let time = Duration.nanoseconds(openedAt.map { clock.now - $0 } ?? 0)
+                let delay = monitor.pauseToReopen(schedule.fail(after: time))
+                monitor.noteInterruption(location.description, failure, schedule, delay)
+                markStarved(sink)
+                monitor.pause(delay)
+                if monitor.isStopped { break }
+                monitor.update { $0.state = .opening }
+            }
             openedAt = nil
             failure = play { () throws(IngestError) in
                 let input = try reopen(isWorthLogging: schedule.isWorthLogging)
@@ -91,10 +94,15 @@ final class LibAVSource: MediaSource {
     ) -> IngestError? {
         do throws(IngestError) {
             let input = try open()
-            monitor.update { ($0.state, $0.video) = (.running, input.description.video) }
+            let found = input.description.video
+            monitor.update { status in
+                status.state = .running
+                // The one from before stays until the next keyframe of an input that was opened again.
+                if input.knowsVideo || status.video == nil { status.video = found }
+            }
             if description.isLive {
                 let timing = time(input, with: &timing, into: sink, video: video, audio: audio)
-                try LiveReader(input, into: sink, video: video, audio: audio, timing: timing, monitor: monitor).run()
+                try readLive(input, into: sink, video: video, audio: audio, timing: timing)
                 return nil
             }
             let reader = try SourceReader(
@@ -110,6 +118,19 @@ final class LibAVSource: MediaSource {
         } catch {
             return error
         }
+    }
+
+    /// Plays a live input to its end.
+    private func readLive(
+        _ input: OpenedInput, into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?, timing: SourceTiming
+    ) throws(IngestError) {
+        do throws(IngestError) {
+            try LiveReader(input, into: sink, video: video, audio: audio, timing: timing, monitor: monitor).run()
+        } catch {
+            monitor.keepConnection(of: input.demuxer, after: error)
+            throw error
+        }
+        monitor.keepConnection(of: input.demuxer)
     }
 
     /// The clock of a live source: made for its first input, told of each later one.
@@ -147,8 +168,13 @@ final class LibAVSource: MediaSource {
     }
 
     private func reopen(isWorthLogging: Bool) throws(IngestError) -> OpenedInput {
-        let input = try OpenedInput(location, options: options, monitor: monitor)
-        monitor.noteOpenAgain(location.description, isWorthLogging: isWorthLogging)
+        let isAtChange = monitor.isAtChange
+        let input = try OpenedInput(location, options: options, isReopened: true, monitor: monitor)
+        if isAtChange {
+            monitor.noteChange(location.description, [input.video, input.audio].compactMap { $0?.stream })
+        } else {
+            monitor.noteOpenAgain(location.description, isWorthLogging: isWorthLogging)
+        }
         return input
     }
 }

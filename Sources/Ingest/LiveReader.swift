@@ -53,7 +53,8 @@ final class LiveReader {
             }
         }
         let streams = [video?.decoder.stream, audio?.decoder.stream].compactMap(\.self)
-        input.demuxer.select(Set(streams.map(\.index)))
+        let isMissingAudio = wantedAudio != nil && audio == nil && input.options.hasAudio
+        input.demuxer.select(Set(streams.map(\.index)), followsAll: isMissingAudio)
         copies = PacketCopies(
             streams, of: input.name, options: input.options, into: sink, timing: timing, monitor: monitor)
         for decoder in [video?.decoder, audio?.decoder] { decoder?.queue.timeLimit = Self.timeLimit }

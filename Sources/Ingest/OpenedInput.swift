@@ -18,9 +18,10 @@ final class OpenedInput {
     /// Makes the decoder of a stream, for an input that errors name so.
     typealias DecoderMaker = (StreamInfo, Decoder.Threading, _ subject: String) throws(AVFailure) -> any PacketDecoder
 
-    /// Opens `location`. Blocks; the monitor's interrupter ends it.
+    /// Opens `location`. Blocks; the monitor's interrupter ends it. If it `isReopened` in a program that has a size, a
+    /// keyframe is not waited for.
     init(
-        _ location: InputLocation, options: IngestOptions, monitor: SourceMonitor,
+        _ location: InputLocation, options: IngestOptions, isReopened: Bool = false, monitor: SourceMonitor,
         makeDecoder: @escaping DecoderMaker = { (stream, threading, subject) throws(AVFailure) in
             try Decoder(stream, threading: threading, subject: subject)
         }
@@ -30,14 +31,22 @@ final class OpenedInput {
         isLive = location.isLive(demuxer)
         self.options = location.tracks
         let choice = try TrackChoice(location.tracks, from: demuxer, input: location.description)
+        monitor.note(uncarried: choice.others, of: name)
+        var frames = choice.video
+        if let stream = frames, !isReopened {
+            frames = try VideoDiscovery(demuxer, of: name, isLive: isLive, monitor: monitor).complete(stream)
+        }
         let threading: Decoder.Threading = isLive ? .slices : .frames
+        let (isReplaceable, name) = (isLive, name)
         do throws(AVFailure) {
             let track = { (stream: StreamInfo?) throws(AVFailure) -> TrackDecoder? in
                 guard let stream else { return nil }
                 let decoder = try makeDecoder(stream, threading, location.description)
-                return TrackDecoder(stream, decoder: decoder, monitor: monitor)
+                let track = TrackDecoder(stream, decoder: decoder, monitor: monitor)
+                if isReplaceable { track.watch { () throws(AVFailure) in try makeDecoder(stream, threading, name) } }
+                return track
             }
-            video = try track(choice.video)
+            video = try track(frames)
             audio = try track(choice.audio)
         } catch {
             throw IngestError.cannotBeDecoded(input: location.description, reason: error.message)
@@ -85,16 +94,22 @@ final class OpenedInput {
         try demuxer.seekToStart()
     }
 
+    /// Whether it is known what the video looks like.
+    var knowsVideo: Bool { video?.stream.video.map { $0.width > 0 && $0.height > 0 } ?? false }
+
     private func format(_ stream: StreamInfo.Video) -> VideoFormat {
+        guard knowsVideo else {
+            var format = VideoFormat.usual
+            if stream.averageRate != nil || stream.baseRate != nil { format.frameRate = frameRate }
+            return format
+        }
         var (width, height) = (stream.width, stream.height)
         var aspect = stream.sampleAspectRatio ?? .square
         if stream.orientation.swapsAxes {
             swap(&width, &height)
             aspect = SampleAspectRatio(aspect.vertical, aspect.horizontal)
         }
-        // Of a stream that begins between its parameter sets probing may not know the size.
-        let frames = FrameFormat(
-            width: max(1, width), height: max(1, height), sampleAspectRatio: aspect, color: stream.color)
+        let frames = FrameFormat(width: width, height: height, sampleAspectRatio: aspect, color: stream.color)
         return VideoFormat(nearestTo: frames, frameRate: frameRate)
     }
 }

@@ -9,6 +9,13 @@ internal import Synchronization
 
 /// What a source's thread shares with the others: its status and its log, and the order to stop.
 final class SourceMonitor: Sendable {
+    /// A connection that the next demuxer continues on.
+    private struct Continuation {
+        let bytes: TransportStreamBytes
+        /// Whether a stream is coded in another way from here on.
+        let isChange: Bool
+    }
+
     /// Ends blocking reads.
     let interrupter: Interrupter
     /// Where what an operator must know at once is said.
@@ -16,8 +23,10 @@ final class SourceMonitor: Sendable {
     private let onlyKeyframes = Atomic(false)
     private let reduction = Atomic(false)
     private let reducible = Atomic(false)
+    private let describing = Atomic(false)
     private let state = Mutex(SourceStatus())
     private let srt = Mutex<SRTInput?>(nil)
+    private let continuation = Mutex<Continuation?>(nil)
     private let hasFailedToConvert = Atomic(false)
     private let stopSignal = DispatchSemaphore(value: 0)
 
@@ -57,11 +66,45 @@ final class SourceMonitor: Sendable {
         set { reducible.store(newValue, ordering: .relaxed) }
     }
 
+    /// Whether media comes of an input that is being opened, and the first frame of its video is waited for.
+    var isDescribing: Bool {
+        get { describing.load(ordering: .relaxed) }
+        set { describing.store(newValue, ordering: .relaxed) }
+    }
+
     /// Stops the source. Any thread, any number of times.
     func stop() {
         interrupter.interrupt()
         stopSignal.signal()
         srt.withLock { $0 }?.stop()
+        // Closed outside of the lock.
+        _ = takeKept()
+    }
+
+    /// Keeps the connection that `demuxer` reads open for the next demuxer: if a stream is coded in another way from here
+    /// on, or after a `failure` to decode. Does nothing otherwise.
+    func keepConnection(of demuxer: Demuxer, after failure: IngestError? = nil) {
+        guard let bytes = demuxer.transportStream, !isStopped else { return }
+        let isFailure = if case .cannotBeDecoded? = failure { true } else { false }
+        guard isFailure || failure == nil && bytes.isChanged else { return }
+        continuation.withLock { $0 = Continuation(bytes: bytes, isChange: !isFailure) }
+    }
+
+    /// Whether the input is to be opened at once, because a stream of it is coded in another way now.
+    var isAtChange: Bool { continuation.withLock { $0?.isChange == true } }
+
+    /// The connection that the next demuxer continues on; nil if it has to make its own.
+    func takeContinuation() -> TransportStreamBytes? {
+        let kept = takeKept()
+        kept?.resume()
+        return kept
+    }
+
+    private func takeKept() -> TransportStreamBytes? {
+        continuation.withLock { kept in
+            defer { kept = nil }
+            return kept?.bytes
+        }
     }
 
     /// The source's way to its SRT peers, made by `make` if there is none yet: a port stays open however often the source is
@@ -142,6 +185,24 @@ final class SourceMonitor: Sendable {
         }
         if let failed { logger.error("input failed", metadata: ["reason": "\(failed)"]) }
         return failed
+    }
+
+    /// Remembers that these `tracks` of the input named `input` are not carried, and logs each of them once.
+    func note(uncarried tracks: [String], of input: String) {
+        let before = state.withLock { state in
+            defer { state.uncarriedTracks = tracks }
+            return state.uncarriedTracks
+        }
+        for track in tracks where !before.contains(track) {
+            logger.notice("\(track) is not carried", metadata: ["input": "\(input)"])
+        }
+    }
+
+    /// The input of the name `input` is coded in another way from here on, as these streams.
+    func noteChange(_ input: String, _ streams: [StreamInfo]) {
+        let tracks = streams.map(\.codecTitle).joined(separator: ", ")
+        logger.notice("input is coded in another way now", metadata: ["input": "\(input)", "tracks": "\(tracks)"])
+        update { $0.reopens += 1 }
     }
 
     /// Waits for `time`, or until the source is stopped.

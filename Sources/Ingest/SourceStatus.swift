@@ -39,6 +39,8 @@ public struct SourceStatus: Sendable, Codable, Hashable {
     public var reopens: Int64 = 0
     /// Tracks of a live source of which nothing comes, though it is open.
     public var silentTracks: Set<TrackKind> = []
+    /// Audio tracks that the input has and that are not carried, such as `audio track 2 (AAC, deu)`.
+    public var uncarriedTracks: [String] = []
     /// How far a live source's audio lies from where its stamps put it against video, in seconds, positive if it is early;
     /// what is above 0.1 is put right at once. Nil for others.
     public var audioOffsetSeconds: Double?

@@ -7,6 +7,8 @@ internal import Media
 struct TrackChoice {
     let video: StreamInfo?
     let audio: StreamInfo?
+    /// The other audio tracks beside the video, such as `audio track 2 (AAC, deu)`; none where audio is left out.
+    let others: [String]
 
     /// Chooses from what `demuxer` found. Throws ``IngestError/invalidOption(input:reason:)``, with what there is, where
     /// something is not.
@@ -29,10 +31,15 @@ struct TrackChoice {
         let chosen = try Self.pick(options.audio, of: tracks, "audio", input)
         self.video = video
         guard options.hasAudio else {
-            audio = nil
+            (audio, others) = (nil, [])
             return
         }
-        audio = chosen ?? Self.best(demuxer.bestAudio(beside: video), tracks)
+        let audio = chosen ?? Self.best(demuxer.bestAudio(beside: video), tracks)
+        self.audio = audio
+        others = tracks.enumerated().filter { $1.index != audio?.index }.map { number, stream in
+            let traits = [stream.codecTitle] + stream.languages
+            return "audio track \(number + 1) (\(traits.joined(separator: ", ")))"
+        }
         try Self.check(options.channels, of: audio, input)
     }
 

@@ -40,7 +40,7 @@ final class TrackDecoder {
 
     let stream: StreamInfo
     var queue: CompressedQueue
-    private let decoder: any PacketDecoder
+    private var decoder: any PacketDecoder
     private let monitor: SourceMonitor
     private var isDraining = false
     /// Whether packets were left out, so that decoding goes on at the next keyframe.
@@ -51,6 +51,10 @@ final class TrackDecoder {
     private var stuckErrors = 0
     /// Errors since the decoder last gave a frame.
     private var errorsInARow = 0
+    /// Sees whether the decoder of a live track refuses everything; nil for a file's track.
+    private var refusal: DecodingRefusal?
+    /// Makes the decoder that takes over then; nil where the track's owner makes another track.
+    private var renew: (() throws(AVFailure) -> any PacketDecoder)?
     /// Where the last packet of audio ends, in ticks.
     private var audioEnd: Int64?
     /// Audio behind a longer hole has nothing in common with what was before it.
@@ -63,6 +67,13 @@ final class TrackDecoder {
         queue = CompressedQueue(timeBase: stream.timeBase)
     }
 
+    /// Replaces a decoder that refuses everything, see ``DecodingRefusal``, by one that `renew` makes. Without `renew`, and
+    /// if the second decoder of video does no better, the track fails.
+    func watch(renew: (() throws(AVFailure) -> any PacketDecoder)? = nil) {
+        refusal = DecodingRefusal()
+        self.renew = renew
+    }
+
     /// The next frame. An error is counted and costs the packet that it is about; decoding goes on behind it. A decoder
     /// that does nothing but fail is given up after ``stuckLimit`` errors, so that this always returns.
     func next(inputEnded: Bool) -> Output {
@@ -72,6 +83,7 @@ final class TrackDecoder {
             } catch {
                 count(error)
                 if stuckErrors >= Self.stuckLimit { return isDraining ? .ended : .failed(error) }
+                if refusal?.isOver == true, !isDraining, !replaceDecoder() { return .failed(error) }
             }
         }
     }
@@ -81,6 +93,7 @@ final class TrackDecoder {
         switch try decoder.receive() {
         case .frame(let frame):
             (stuckErrors, errorsInARow) = (0, 0)
+            refusal?.noteFrame()
             if frame.isDamaged { monitor.update { $0.decodeErrors += 1 } }
             return .frame(frame)
         case .ended where isEmptying:
@@ -97,6 +110,7 @@ final class TrackDecoder {
                 // A codec's frames overlap: the first one would bring the end of what was before the hole.
                 if isBehindHole(packet) { decoder.flush() }
                 if admits(packet) {
+                    note(packet)
                     try decoder.send(packet)
                 } else if isEmptying {
                     try decoder.send(nil)
@@ -125,6 +139,25 @@ final class TrackDecoder {
         return !awaitsKeyframe
     }
 
+    private func note(_ packet: PacketBox) {
+        guard let time = packet.dts ?? packet.pts else { return }
+        refusal?.note(
+            packetAt: stream.timeBase.duration(time), isKeyframe: stream.kind == .audio || packet.isKeyframe)
+    }
+
+    /// Lets another decoder take over. Returns whether one does.
+    private func replaceDecoder() -> Bool {
+        let mayFail = stream.kind == .video && refusal?.replacements ?? 0 > 0
+        guard !mayFail, let renew, let another = try? renew() else { return false }
+        decoder = another
+        refusal?.noteReplacement()
+        stuckErrors = 0
+        monitor.logger.warning(
+            "a decoder refused everything and was replaced",
+            metadata: ["track": "\(stream.kind.rawValue)", "codec": "\(stream.codecName)"])
+        return true
+    }
+
     private func isBehindHole(_ packet: PacketBox) -> Bool {
         guard stream.kind == .audio, let time = packet.dts ?? packet.pts else { return false }
         defer { audioEnd = time &+ packet.duration }
@@ -134,6 +167,7 @@ final class TrackDecoder {
     private func count(_ error: AVFailure) {
         stuckErrors += 1
         errorsInARow += 1
+        refusal?.noteError()
         let isReported = errorsInARow % Self.refusedLimit == 0
         monitor.update {
             $0.decodeErrors += 1

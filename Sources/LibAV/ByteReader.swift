@@ -27,6 +27,9 @@ final class ByteReader {
     let context: UnsafeMutablePointer<AVIOContext>
     private let source: Source
 
+    /// What it reads.
+    var stream: any ByteStream { source.stream }
+
     /// A reader of `stream`, whose waits `interrupter` ends. `subject` is how errors name it.
     init(_ stream: any ByteStream, interrupter: Interrupter, subject: String) throws(AVFailure) {
         source = Source(stream, interrupter)

@@ -32,19 +32,25 @@ extension StreamInfo {
                 timeBase: timeBase, decoderConfiguration: SharedBytes(record), bitrate: Int(values.bit_rate),
                 nominalRate: video.averageRate, reorderDepth: Int64(values.video_delay))
         case .aac, .opus, .mp3, .ac3:
-            guard values.sample_rate > 0, !record.isEmpty || codec == .mp3 || codec == .ac3 else { return nil }
+            // Probing did not see a track that began later: its first frame says it.
+            let stated = firstPayload.flatMap { codec == .mp3 ? MP3Header($0)?.format : AC3Header.format($0) }
+            let rate = values.sample_rate > 0 ? values.sample_rate : stated?.sampleRate ?? 0
+            guard rate > 0, !record.isEmpty || codec == .mp3 || codec == .ac3 else { return nil }
+            let channels = max(Int(relay_parameters_channels(parameters.pointer)), stated?.channels ?? 1)
             let dac3 = firstPayload.flatMap(AC3Header.specificBox) ?? []
             return TrackDescription(
                 audio: codec,
                 format: AudioFormat(
                     // Opus is decoded at 48 kHz, whatever was recorded (RFC 7845, 5.1).
-                    sampleRate: codec == .opus ? 48_000 : values.sample_rate,
-                    channels: max(1, Int(relay_parameters_channels(parameters.pointer)))),
+                    sampleRate: codec == .opus ? 48_000 : rate, channels: channels),
                 timeBase: timeBase, decoderConfiguration: SharedBytes(codec == .ac3 ? dac3 : record),
                 bitrate: Int(values.bit_rate), frameLength: Self.frameLength(codec, values.frame_size))
         case .scte35, .amf0, .text: return nil
         }
     }
+
+    /// The codec's name as people write it.
+    package var codecTitle: String { codec?.description ?? codecName.uppercased() }
 
     /// The codec, if it is one that outputs know.
     package var codec: Codec? {

@@ -84,6 +84,9 @@ public final class Decoder {
         return .frame(frame)
     }
 
+    /// The frame rate that the coding states; nil if it does not, or nothing was decoded yet.
+    package var statedRate: FrameRate? { context.pointee.framerate.asFrameRate }
+
     /// Forgets everything sent so far, for the packets of another place in the stream; also ends a drain.
     public func flush() { avcodec_flush_buffers(context) }
 }

@@ -40,6 +40,8 @@ public final class Demuxer {
     private let readTimeout: Duration?
     /// Whether the last read found nothing, so that its deadline goes on.
     private var isWaiting = false
+    /// Packets that were read before they were wanted, the next one last.
+    private var ahead: [PacketBox] = []
 
     /// All video and audio streams, but for attached pictures.
     public let streams: [StreamInfo]
@@ -138,16 +140,27 @@ public final class Demuxer {
         return nil
     }
 
-    /// Delivers only packets of the streams in `indices` from now on.
-    public func select(_ indices: Set<Int>) {
+    /// Delivers only packets of the streams in `indices` from now on. ``TransportStreamBytes`` end where one of them is coded
+    /// in another way; if it `followsAll`, because one that is wanted is not there, where any stream is.
+    public func select(_ indices: Set<Int>, followsAll: Bool = false) {
+        let chosen = indices.compactMap { context.pointee.streams?[$0]?.pointee.id }
+        transportStream?.follow(followsAll ? nil : Set(chosen.map(Int.init)))
+        ahead.removeAll { !indices.contains($0.streamIndex) }
         for index in 0..<Int(context.pointee.nb_streams) {
             context.pointee.streams?[index]?.pointee.discard =
                 indices.contains(index) ? AVDISCARD_DEFAULT : AVDISCARD_ALL
         }
     }
 
+    /// The bytes that it reads, if another demuxer can continue with them; nil for everything else.
+    package var transportStream: TransportStreamBytes? { reader?.stream as? TransportStreamBytes }
+
+    /// Delivers `packets`, which it gave out, once more before all others.
+    package func putBack(_ packets: [PacketBox]) { ahead += packets.reversed() }
+
     /// The next packet, or nil at the end. Blocks; the interrupter ends it.
     public func readPacket() throws(AVFailure) -> PacketBox? {
+        if let packet = ahead.popLast() { return packet }
         let box = try PacketBox(subject: subject)
         if !isWaiting { interrupter.allow(readTimeout) }
         let code = av_read_frame(context, box.packet)
@@ -159,6 +172,7 @@ public final class Demuxer {
 
     /// Goes to the last packet of `stream` at or before `pts`, in ticks of the stream, from which decoding can start.
     public func seek(_ stream: StreamInfo, to pts: Int64) throws(AVFailure) {
+        ahead = []
         interrupter.allow(readTimeout)
         let code = avformat_seek_file(context, Int32(stream.index), .min, pts, pts, AVSEEK_FLAG_BACKWARD)
         try Self.check(code, "seek in", subject, interrupter)
@@ -166,6 +180,7 @@ public final class Demuxer {
 
     /// Goes back to the first packet.
     public func seekToStart() throws(AVFailure) {
+        ahead = []
         interrupter.allow(readTimeout)
         // MPEG-TS seeks to times by bisection and may miss the first keyframe; the first byte cannot be missed.
         if formatFlags & AVFMT_TS_DISCONT != 0, formatFlags & AVFMT_NO_BYTE_SEEK == 0,

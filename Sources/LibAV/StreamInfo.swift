@@ -38,7 +38,7 @@ public struct StreamInfo: Sendable {
     /// The codec's name.
     public let codecName: String
     /// Nil for audio.
-    public let video: Video?
+    public private(set) var video: Video?
     /// Samples a second, for audio; 0 for video.
     public let sampleRate: Int
     /// Channels, for audio, if probing found them; 0 otherwise.
@@ -122,6 +122,24 @@ extension StreamInfo.Video {
 }
 
 extension StreamInfo {
+    /// The same stream of video with what one of its frames says of it: size, shape of pixels, color. `rate` is the one
+    /// that the coding states, for a stream whose rate is not known otherwise.
+    package func described(by frame: DecodedFrame, rate: FrameRate?) -> StreamInfo {
+        guard let known = video else { return self }
+        let values = frame.frame.pointee
+        var described = self
+        described.video = Video(
+            width: frame.width, height: frame.height, averageRate: known.averageRate ?? rate, baseRate: known.baseRate,
+            sampleAspectRatio: known.sampleAspectRatio ?? values.sample_aspect_ratio.asAspectRatio,
+            color: ColorDescription(
+                format: frame.pixelFormat, primaries: values.color_primaries, transfer: values.color_trc,
+                matrix: values.colorspace, range: values.color_range),
+            orientation: known.orientation,
+            isInterlaced: known.isInterlaced || relay_frame_is_interlaced(frame.frame) != 0,
+            reorderedFrames: known.reorderedFrames)
+        return described
+    }
+
     /// What the container gives a decoder before the first packet; empty for nothing.
     package var configuration: [UInt8] { parameters.extraData ?? [] }
 }

@@ -2,6 +2,13 @@
 
 /// What MP4 needs of the header of an AC-3 frame (ETSI TS 102 366, 4.3 and 4.4).
 public enum AC3Header {
+    /// Sample rate and channels by the header of `frame`; nil for what is no AC-3 frame.
+    package static func format(_ frame: [UInt8]) -> AudioFormat? {
+        guard let box = specificBox(frame) else { return nil }
+        let channels = [2, 1, 2, 3, 3, 4, 4, 5][Int(frame[6] >> 5)] + Int(box[1] >> 2 & 1)
+        return AudioFormat(sampleRate: [48_000, 44_100, 32_000][Int(frame[4] >> 6)], channels: channels)
+    }
+
     /// The body of the `dac3` box (annex F, F.4) for a stream of such frames; nil for what is no AC-3 frame.
     public static func specificBox(_ frame: [UInt8]) -> [UInt8]? {
         guard frame.count >= 8, frame[0] == 0x0B, frame[1] == 0x77 else { return nil }

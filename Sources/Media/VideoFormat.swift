@@ -26,6 +26,9 @@ public struct VideoFormat: Sendable, Hashable, Codable {
         self.color = color
     }
 
+    /// What a program is like of whose video nothing is known: 1280x720 at 30 frames a second.
+    package static let usual = VideoFormat(width: 1280, height: 720, frameRate: FrameRate(30), color: .unspecified)
+
     /// The format nearest to `frames` that is one: sizes even, and within the bounds.
     package init(nearestTo frames: FrameFormat, frameRate: FrameRate) {
         self.init(

@@ -29,14 +29,18 @@ package struct FLVAudio: Sendable {
     /// What the message brings.
     package let content: Content
 
-    /// The audio in a message's body; nil if it holds none, such as the layout of channels, or a track other than the
-    /// first.
+    /// The tracks besides the first that the message is about as well, such as `audio track 2 (AAC)`.
+    package let otherTracks: [String]
+
+    /// The audio in a message's body; nil if it holds none, such as the layout of channels. Throws
+    /// ``FLVFailure/otherTracks(_:)`` if all of it is of tracks other than the first.
     package init?(body: ArraySlice<UInt8>) throws(FLVFailure) {
         var reader = FLVReader(body)
         guard !body.isEmpty else { return nil }
         let first = try reader.byte()
         let type: UInt8
         let payload: ArraySlice<UInt8>
+        var others: [String] = []
         switch first >> 4 {
         case 10:
             codec = .aac
@@ -48,7 +52,9 @@ package struct FLVAudio: Sendable {
             payload = reader.bytes
         case 9:
             let packets = try reader.packets(type: first & 0x0F, multitrack: 5)
-            guard let packet = packets.first(where: { $0.track == 0 }), packet.type != Self.channels else { return nil }
+            others = packets.filter { $0.track > 0 }.map(Self.title)
+            guard let packet = packets.first(where: { $0.track == 0 }) else { throw .otherTracks(others) }
+            guard packet.type != Self.channels else { return nil }
             guard let codec = Codec(rawValue: packet.fourCC) else {
                 throw .unsupported("audio codec \(FLVVideo.printable(packet.fourCC))")
             }
@@ -57,12 +63,19 @@ package struct FLVAudio: Sendable {
         default:
             throw .unsupported("audio codec \(Self.names[first >> 4] ?? "\(first >> 4)")")
         }
+        otherTracks = others
         switch type {
         case FLVPacket.Kind.sequenceStart where !payload.isEmpty: content = .configuration(SharedBytes(payload))
         case FLVPacket.Kind.codedFrames where !payload.isEmpty: content = .frame(SharedBytes(payload))
         case FLVPacket.Kind.sequenceEnd: content = .end
         default: return nil
         }
+    }
+
+    /// What a track is called, the first being 1.
+    private static func title(_ packet: FLVPacket) -> String {
+        let codec = Codec(rawValue: packet.fourCC).map(\.title) ?? FLVVideo.printable(packet.fourCC)
+        return "audio track \(Int(packet.track) + 1) (\(codec))"
     }
 
     /// The packet type that names the channels' order.
@@ -72,4 +85,18 @@ package struct FLVAudio: Sendable {
         0: "PCM", 1: "ADPCM", 3: "PCM", 4: "Nellymoser", 5: "Nellymoser", 6: "Nellymoser", 7: "G.711", 8: "G.711",
         11: "Speex",
     ]
+}
+
+extension FLVAudio.Codec {
+    /// The codec's name as people write it.
+    fileprivate var title: String {
+        switch self {
+        case .aac: "AAC"
+        case .opus: "Opus"
+        case .ac3: "AC-3"
+        case .eac3: "E-AC-3"
+        case .flac: "FLAC"
+        case .mp3: "MP3"
+        }
+    }
 }

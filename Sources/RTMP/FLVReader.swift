@@ -6,6 +6,8 @@ package enum FLVFailure: Error, Equatable, Sendable {
     case malformed
     /// It is of a codec that we do not carry: its name.
     case unsupported(String)
+    /// It is about tracks other than the first alone: what they are.
+    case otherTracks([String])
 }
 
 /// What a packet of Enhanced RTMP says of itself in front of its payload, for audio and video alike (Enhanced RTMP v2,

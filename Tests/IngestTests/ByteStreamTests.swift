@@ -8,7 +8,7 @@ import Testing
 @testable import LibAV
 
 /// Gives out bytes in pieces of changing length, with waits between them, as a network does.
-private final class Pieces: ByteStream {
+final class Pieces: ByteStream {
     private let bytes: [UInt8]
     private let place = Mutex((offset: 0, turn: 0))
     /// What ``read(into:)`` returns when there is nothing left: 0 waits, nil is the end.

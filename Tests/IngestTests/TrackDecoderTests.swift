@@ -116,6 +116,80 @@ struct TrackDecoderTests {
         #expect(decoder.sent == 7 && decoder.flushes == (kind == .audio ? [4] : []))
     }
 
+    /// Queues packets of 40 ms from `start` on. Frames have a keyframe each second.
+    private func queue(_ packets: Int, from start: Int, in track: TrackDecoder) throws {
+        for index in start..<start + packets {
+            let packet = try PacketBox(subject: "test")
+            packet.packet.pointee.pts = Int64(index * 40)
+            packet.packet.pointee.dts = Int64(index * 40)
+            if index % 25 == 0 { packet.packet.pointee.flags |= AV_PKT_FLAG_KEY }
+            track.queue.append(packet)
+        }
+    }
+
+    @Test(
+        "A live decoder that refuses everything is replaced after a second",
+        arguments: [TrackKind.video, .audio])
+    func replaced(kind: TrackKind) throws {
+        let decoder = ScriptedDecoder()
+        decoder.onSend = { () throws(AVFailure) in throw Self.failure }
+        let log = CollectedLog()
+        let track = try track(decoder, packets: 0, kind: kind, monitor: SourceMonitor(logger: log.logger))
+        let other = ScriptedDecoder()
+        track.watch { () throws(AVFailure) in other }
+        try queue(50, from: 0, in: track)
+        guard case .needsPacket = track.next(inputEnded: false) else {
+            Issue.record("the track did not take all packets")
+            return
+        }
+        #expect(decoder.sent == 26 && other.sent == 24)
+        #expect(log.lines(containing: "a decoder refused everything and was replaced").count == 1)
+    }
+
+    @Test(
+        "Video fails if the decoder that took over refuses everything as well; audio is tried again, ever more rarely")
+    func replacedInVain() throws {
+        for kind in [TrackKind.video, .audio] {
+            let decoder = ScriptedDecoder()
+            decoder.onSend = { () throws(AVFailure) in throw Self.failure }
+            var made = 0
+            let track = try track(decoder, packets: 0, kind: kind)
+            track.watch { () throws(AVFailure) in
+                made += 1
+                return decoder
+            }
+            try queue(25 * 20, from: 0, in: track)
+            let output = track.next(inputEnded: false)
+            if kind == .video {
+                guard case .failed = output else {
+                    Issue.record("video did not fail")
+                    return
+                }
+                #expect(made == 1 && decoder.sent < 80)
+            } else {
+                guard case .needsPacket = output else {
+                    Issue.record("audio failed")
+                    return
+                }
+                // After 1, 1, 2, 4 and 8 seconds.
+                #expect(made == 5)
+            }
+        }
+    }
+
+    @Test("A track that another owner replaces fails after a second, and that of a file never does so")
+    func unwatched() throws {
+        for isWatched in [true, false] {
+            let decoder = ScriptedDecoder()
+            decoder.onSend = { () throws(AVFailure) in throw Self.failure }
+            let track = try track(decoder, packets: 0)
+            if isWatched { track.watch() }
+            try queue(200, from: 0, in: track)
+            let hasFailed = if case .failed = track.next(inputEnded: false) { true } else { false }
+            #expect(hasFailed == isWatched && decoder.sent == (isWatched ? 26 : 200))
+        }
+    }
+
     @Test("Packets that a decoder refuses are given up one by one, counted, and said in the status")
     func refused() throws {
         let decoder = ScriptedDecoder()

@@ -3,6 +3,7 @@
 import Foundation
 import Logging
 import Media
+import TestSupport
 import Testing
 
 @testable import Ingest
@@ -103,6 +104,30 @@ struct TrackOptionsTests {
         guard !options.contains("channels") else { return }
         let packets = LibAVPacketSource(InputLocation(clip.path + options), loops: false, logger: Logger(label: "test"))
         #expect(throws: IngestError.self) { try packets.open() }
+    }
+
+    @Test("Audio tracks that are not carried are named once, whether the input is decoded or passed through")
+    func uncarried() throws {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc2=s=160x90:r=25:d=1", "-f", "lavfi", "-i", "sine=d=1:r=48000", "-map", "0:v",
+            "-map", "1:a", "-map", "1:a", "-map", "1:a", "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt",
+            "yuv420p", "-c:a", "aac", "-c:a:2", "ac3", "-metadata:s:a:0", "language=eng", "-metadata:s:a:1",
+            "language=deu", suffix: ".ts")
+        let expected = ["audio track 2 (AAC, deu)", "audio track 3 (AC-3)"]
+        let log = CollectedLog(from: .notice)
+        let first = InputLocation(clip.path + "#audio-track=1")
+        let source = try SourceOpener.open(first, options: IngestOptions(), logger: log.logger)
+        #expect(source.status.uncarriedTracks == expected)
+        let packets = LibAVPacketSource(first, loops: false, logger: log.logger)
+        _ = try packets.open()
+        #expect(packets.status.uncarriedTracks == expected)
+        #expect(log.lines(containing: "audio track 2 (AAC, deu) is not carried").count == 2)
+        let other = try SourceOpener.open(
+            InputLocation(clip.path + "#audio-track=3"), options: IngestOptions(), logger: log.logger)
+        #expect(other.status.uncarriedTracks == ["audio track 1 (AAC, eng)", "audio track 2 (AAC, deu)"])
+        let silent = try SourceOpener.open(
+            InputLocation(clip.path + "#audio=no"), options: IngestOptions(), logger: log.logger)
+        #expect(silent.status.uncarriedTracks == [])
     }
 
     @Test(

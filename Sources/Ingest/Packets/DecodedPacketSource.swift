@@ -96,8 +96,10 @@ package final class DecodedPacketSource: MediaSource {
         let (monitor, name) = (monitor, name)
         let decoder = { (coding: TrackDescription) throws(AVFailure) -> TrackDecoder in
             let stream = try StreamInfo(coding, subject: name)
-            return TrackDecoder(
+            let track = TrackDecoder(
                 stream, decoder: try Decoder(stream, threading: .slices, subject: name), monitor: monitor)
+            track.watch()
+            return track
         }
         var lanes: [TrackKind: DecodingLane] = [:]
         if let video {

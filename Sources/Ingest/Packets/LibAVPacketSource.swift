@@ -18,11 +18,11 @@ package final class LibAVPacketSource: PacketSource {
     private let opened = Mutex<PacketInput?>(nil)
     private let startOnce = StartOnce()
 
-    /// A source at `location` that is not open yet.
-    package init(_ location: InputLocation, loops: Bool, logger: Logger) {
+    /// A source at `location` that is not open yet, and that an `opening` may cancel.
+    package init(_ location: InputLocation, loops: Bool, logger: Logger, opening: SourceOpening? = nil) {
         self.location = location
         self.loops = loops
-        monitor = SourceMonitor(logger: logger)
+        monitor = opening?.monitor ?? SourceMonitor(logger: logger)
         queue = DispatchQueue(label: "relay.ingest.\(location.description)")
     }
 
@@ -57,9 +57,8 @@ package final class LibAVPacketSource: PacketSource {
             var failure: IngestError?
             do throws(IngestError) {
                 if input == nil {
-                    input = try PacketInput(location, monitor: monitor)
+                    input = try reopen(isWorthLogging: schedule.isWorthLogging)
                     openedAt = clock.now
-                    monitor.noteOpenAgain(location.description, isWorthLogging: schedule.isWorthLogging)
                     sink.restart()
                 }
                 monitor.update { $0.state = .running }
@@ -67,8 +66,10 @@ package final class LibAVPacketSource: PacketSource {
             } catch {
                 failure = error
             }
+            if failure == nil { input?.keepConnection() }
             // An address must be free before it can be opened again.
             input = nil
+            if monitor.isAtChange { continue }
             guard isLive, failure?.isPermanent != true else { return finish(failure, sink) }
             let delay = monitor.pauseToReopen(schedule.fail(after: .nanoseconds(openedAt.map { clock.now - $0 } ?? 0)))
             openedAt = nil
@@ -76,6 +77,17 @@ package final class LibAVPacketSource: PacketSource {
             monitor.pause(delay)
         }
         finish(nil, sink)
+    }
+
+    private func reopen(isWorthLogging: Bool) throws(IngestError) -> PacketInput {
+        let isAtChange = monitor.isAtChange
+        let input = try PacketInput(location, isReopened: true, monitor: monitor)
+        if isAtChange {
+            monitor.noteChange(location.description, input.streams)
+        } else {
+            monitor.noteOpenAgain(location.description, isWorthLogging: isWorthLogging)
+        }
+        return input
     }
 
     private func finish(_ failure: IngestError?, _ sink: any PacketSourceSink) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LibAV
+internal import Logging
 internal import Media
 
 /// An input that libav opened, whose packets are handed on. Used by one thread at a time.
@@ -32,48 +33,73 @@ final class PacketInput {
     /// How far back arrivals are counted at most, in nanoseconds.
     private static let longestBacklog: Int64 = 30_000_000_000
 
-    /// Opens `location`. Blocks; the monitor's interrupter ends it.
-    init(_ location: InputLocation, monitor: SourceMonitor) throws(IngestError) {
+    /// Opens `location`. Blocks; the monitor's interrupter ends it. If the input `isReopened`, audio in a codec that no
+    /// output carries is left out, so that its video continues; otherwise it makes the input unusable.
+    init(_ location: InputLocation, isReopened: Bool = false, monitor: SourceMonitor) throws(IngestError) {
         (self.location, self.monitor) = (location, monitor)
         let name = location.description
         self.name = name
         demuxer = try location.openDemuxer(IngestOptions(), monitor: monitor)
         isLive = location.isLive(demuxer)
         let choice = try TrackChoice(location.tracks, from: demuxer, input: name)
-        let streams = [choice.video, choice.audio].compactMap(\.self)
-        if streams.isEmpty { throw IngestError.noMedia(input: name) }
-        var readers: [TrackReader] = []
-        for stream in streams {
-            guard let reader = TrackReader(stream, subject: name) else {
+        var (uncarried, readers): ([String], [TrackReader]) = (choice.others, [])
+        for stream in [choice.video, choice.audio].compactMap(\.self) {
+            if let reader = TrackReader(stream, subject: name) {
+                readers.append(reader)
+            } else if isReopened, stream.kind == .audio, !readers.isEmpty {
+                uncarried.insert("the audio (\(stream.codecTitle))", at: 0)
+            } else {
                 throw IngestError.cannotBeCopied(input: name, reason: "\(stream.codecName) is not carried")
             }
-            readers.append(reader)
         }
+        if readers.isEmpty { throw IngestError.noMedia(input: name) }
         self.readers = readers
+        monitor.note(uncarried: uncarried, of: name)
+        let streams = readers.map(\.stream)
         let kinds = streams.map { ($0.index, $0.kind) }
         moved = MovedTracks(
             reading: Dictionary(uniqueKeysWithValues: kinds),
             wanted: location.tracks.followed(Set(streams.map(\.kind))),
             patience: SourceClockSettings.of(formatName: demuxer.formatName).patience)
         splices = demuxer.spliceStream.map { ($0.index, TrackDescription(data: .scte35, timeBase: $0.timeBase)) }
-        demuxer.select(Set(streams.map(\.index) + [splices?.index].compactMap(\.self)))
-        try peek()
+        let isMissingAudio = location.tracks.hasAudio && !streams.contains { $0.kind == .audio }
+        demuxer.select(
+            Set(streams.map(\.index) + [splices?.index].compactMap(\.self)), followsAll: isMissingAudio)
+        try peek(untilKnown: !isReopened)
     }
 
-    /// Reads until each track has said how it is coded, which transport streams say in their packets; of a live input also
-    /// what probing had read, and a server had kept, up to the first packet that has to be waited for.
-    private func peek() throws(IngestError) {
+    /// Reads on until each track has said how it is coded, as transport streams do in their packets, if that `isAwaited`. It
+    /// also takes in what probing had read of a live input, and a server had kept, up to the first packet that has to be
+    /// waited for.
+    private func peek(untilKnown isAwaited: Bool) throws(IngestError) {
         let clock = SystemClock()
-        var isWaiting = canWait
-        while !isWaiting || readers.contains(where: { $0.track == nil }), peeked.count < Self.longestPeek {
+        let deadline = clock.now + VideoDiscovery.patience.inNanoseconds
+        var (isWaiting, bytes) = (canWait, 0)
+        defer { monitor.isDescribing = false }
+        while !isWaiting || isAwaited && readers.contains(where: { $0.track == nil }) {
+            // Video says it with its next keyframe.
+            monitor.isDescribing = isAwaited && readers.contains { $0.stream.kind == .video && $0.track == nil }
+            let isOver = clock.now >= deadline || bytes >= VideoDiscovery.byteLimit
+            if monitor.isDescribing ? isOver : peeked.count >= Self.longestPeek { break }
             let asked = clock.now
             guard let box = try next() else { break }
+            bytes += box.size
             let arrival = clock.now
             isWaiting = isWaiting || arrival - asked > Self.shortestWait
             if let packet = read(box) { peeked.append((packet, Timestamp(nanoseconds: arrival))) }
         }
-        if readers.allSatisfy({ $0.track == nil }) { throw IngestError.empty(input: name) }
+        if isAwaited { try judgeTracks() }
         if !canWait { backdate() }
+    }
+
+    /// Warns of a track that has not said how it is coded. Throws if none has.
+    private func judgeTracks() throws(IngestError) {
+        if readers.allSatisfy({ $0.track == nil }) { throw IngestError.empty(input: name) }
+        for reader in readers where reader.track == nil {
+            monitor.logger.warning(
+                "nothing of a track has come that says how it is coded; the input begins without it",
+                metadata: ["input": "\(name)", "track": "\(reader.stream.kind.rawValue)"])
+        }
     }
 
     /// What was there already arrived as much earlier than the last packet as it is older.
@@ -101,6 +127,12 @@ final class PacketInput {
             clock: canWait ? .file : .of(formatName: demuxer.formatName),
             stampBits: canWait ? nil : readers.first?.stream.stampBits)
     }
+
+    /// The streams that are read.
+    var streams: [StreamInfo] { readers.map(\.stream) }
+
+    /// Keeps the connection open for the next input, if that continues on it.
+    func keepConnection() { monitor.keepConnection(of: demuxer) }
 
     /// Delivers until the input ends, or round after round, or until the source is stopped. Blocks.
     func read(into sink: any PacketSourceSink, loops: Bool) throws(IngestError) {

@@ -12,6 +12,9 @@ struct RTMPPacketReader {
     /// What cannot be handed on, once each; for the log.
     private(set) var complaints: [String] = []
 
+    /// Audio tracks that come besides the first, which is the one that is carried.
+    private(set) var uncarriedTracks: [String] = []
+
     private var metadata: [String: AMF0Value] = [:]
     /// The newest video configuration, until a keyframe came with which it can be read.
     private var configuration: [UInt8]?
@@ -41,6 +44,9 @@ struct RTMPPacketReader {
         case .data: return nil
         case .unsupported(let what):
             complain("\(what) is not carried")
+            return nil
+        case .otherTracks(let tracks):
+            leaveOut(tracks)
             return nil
         }
     }
@@ -108,6 +114,7 @@ struct RTMPPacketReader {
     }
 
     private mutating func read(_ audio: FLVAudio, at time: Int64) -> EncodedPacket? {
+        leaveOut(audio.otherTracks)
         switch audio.content {
         case .configuration(let bytes):
             describe(audio.codec, by: bytes.array)
@@ -149,18 +156,13 @@ struct RTMPPacketReader {
     }
 
     private mutating func describeMP3(_ frame: [UInt8]) {
-        guard frame.count > 4, frame[0] == 0xFF, frame[1] & 0xE6 == 0xE2, frame[2] >> 2 & 3 < 3 else { return }
-        // Version 1, 2 or 2.5, the rates of each being half of those before (ISO/IEC 11172-3, 2.4.2.3).
-        let halvings: Int32 = [4, 0, 2, 1][Int(frame[1] >> 3 & 3)]
-        guard halvings > 0 else { return }
-        let rate = [44_100, 48_000, 32_000][Int(frame[2] >> 2 & 3)] / halvings
-        setAudio(.mp3, rate, frame[3] >> 6 == 3 ? 1 : 2, [], frameLength: halvings == 1 ? 1152 : 576)
+        guard let header = MP3Header(frame) else { return }
+        setAudio(.mp3, header.format.sampleRate, header.format.channels, [], frameLength: header.frameLength)
     }
 
     private mutating func describeAC3(_ frame: [UInt8]) {
-        guard let box = AC3Header.specificBox(frame), frame[4] >> 6 < 3 else { return }
-        let channels = [2, 1, 2, 3, 3, 4, 4, 5][Int(frame[6] >> 5)] + Int(box[1] >> 2 & 1)
-        setAudio(.ac3, [48_000, 44_100, 32_000][Int(frame[4] >> 6)], channels, box, frameLength: 1536)
+        guard let box = AC3Header.specificBox(frame), let format = AC3Header.format(frame) else { return }
+        setAudio(.ac3, format.sampleRate, format.channels, box, frameLength: 1536)
     }
 
     /// Describes the audio anew, unless it is as it was.
@@ -187,6 +189,13 @@ struct RTMPPacketReader {
 
     private func number(_ name: String) -> Double {
         if case .number(let number)? = metadata[name] { number } else { 0 }
+    }
+
+    private mutating func leaveOut(_ tracks: [String]) {
+        for track in tracks where !uncarriedTracks.contains(track) && uncarriedTracks.count < 8 {
+            uncarriedTracks.append(track)
+            complain("\(track) is not carried")
+        }
     }
 
     private mutating func complain(_ text: String) {

@@ -141,6 +141,7 @@ extension RTMPServerSource: RTMPStreamReceiver {
             }
             if let packet { state.hand(on: packet, arrival, limit: Self.longestPending) }
             let all = state.reader.complaints
+            state.status.uncarriedTracks = state.reader.uncarriedTracks
             defer { state.toldComplaints = all.count }
             return Array(all.dropFirst(state.toldComplaints))
         }

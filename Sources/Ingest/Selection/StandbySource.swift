@@ -26,6 +26,8 @@ package final class StandbySource: Sendable {
         package var status = SourceStatus()
         /// How often opening failed, or a file ended.
         package var failures = 0
+        /// Whether it is being opened, and the first frame of its video is waited for.
+        package var isDescribing = false
         /// Whether a file that is played once was played to its end.
         package var isOver = false
     }
@@ -93,6 +95,7 @@ package final class StandbySource: Sendable {
         state.withLock { state in
             var report = state.report
             if let source = state.source { report.status = source.status() }
+            report.isDescribing = state.opening?.monitor.isDescribing == true
             return report
         }
     }

@@ -14,6 +14,8 @@ package struct RTMPPublishedMessage: Sendable {
         case data(SharedBytes)
         /// Media that we do not carry, told once for each track.
         case unsupported(String)
+        /// Audio tracks besides the first, such as `audio track 2 (AAC)`, told once each.
+        case otherTracks([String])
     }
 
     /// Milliseconds of the sender's clock, modulo 2^32; of video the decoding time.

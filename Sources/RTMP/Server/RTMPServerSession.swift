@@ -76,6 +76,7 @@ package struct RTMPServerSession {
     /// What an aggregate message holds and was not looked at yet.
     private var aggregate: RTMPAggregate?
     private var toldUnsupported: Set<UInt8> = []
+    private var toldTracks: Set<String> = []
 
     /// A connection that was just accepted.
     package init() {}
@@ -157,7 +158,7 @@ extension RTMPServerSession {
         if action == .publish {
             phase = .publishing
             parser.limits = Self.publisherLimits
-            toldUnsupported = []
+            (toldUnsupported, toldTracks) = ([], [])
             answers.user(RTMPAnswers.UserEvent.streamBegin, stream: stream)
             answers.status(.success("NetStream.Publish.Start", "The stream is being published."), stream: stream)
         } else {
@@ -285,6 +286,9 @@ extension RTMPServerSession {
             return content.map { .message(RTMPPublishedMessage(timestamp: message.timestamp, content: $0)) }
         } catch .unsupported(let codec) where toldUnsupported.insert(message.type).inserted {
             return .message(RTMPPublishedMessage(timestamp: message.timestamp, content: .unsupported(codec)))
+        } catch .otherTracks(let tracks) where !toldTracks.isSuperset(of: tracks) && toldTracks.count < 8 {
+            toldTracks.formUnion(tracks)
+            return .message(RTMPPublishedMessage(timestamp: message.timestamp, content: .otherTracks(tracks)))
         } catch {
             // One bad message costs no more than itself: encoders send empty and odd ones.
             return nil

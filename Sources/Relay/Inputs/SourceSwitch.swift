@@ -127,7 +127,7 @@ final class SourceSwitch: Sendable {
         while true {
             let isOverdue = clock.now >= deadline
             if let answer = answer(of: sources, isOverdue: isOverdue, known: known()) { return answer }
-            if isOverdue || isHopeless(sources) { return nil }
+            if isOverdue && !Self.isDescribing(sources) || isHopeless(sources) { return nil }
             clock.sleep(until: clock.now + Self.pause)
         }
     }
@@ -137,6 +137,9 @@ final class SourceSwitch: Sendable {
         let isAwaited = known[0] == nil && sources[0].report.failures == 0
         return isAwaited && !isOverdue ? nil : known.lazy.compactMap { $0 }.first
     }
+
+    /// Whether media comes of one of them, and its video begins with the next keyframe, which is soon.
+    static func isDescribing(_ sources: [StandbySource]) -> Bool { sources.contains { $0.report.isDescribing } }
 
     /// Whether opening each of them has failed, or nobody looks at them any more.
     func isHopeless(_ sources: [StandbySource]) -> Bool {

@@ -123,7 +123,7 @@ extension SwitchedInputs {
             let candidates = isOverdue ? all[...] : all.prefix(1 + all.prefix { $0.isHopeless }.count)
             if let native = candidates.lazy.compactMap({ $0.native(isOverdue: isOverdue) }).first {
                 format = ChannelInputs.shape(native, configuration)
-            } else if isOverdue || all.allSatisfy(\.isHopeless) {
+            } else if isOverdue && !all.contains(where: \.isDescribing) || all.allSatisfy(\.isHopeless) {
                 guard configuration.slate != nil else { throw all[0].choice.noAnswer(of: all[0].sources) }
                 format = defaultFormat(configuration)
             } else {
@@ -136,6 +136,7 @@ extension SwitchedInputs {
 
     private var sources: [StandbySource] { state.withLock { $0.sources } }
     private var isHopeless: Bool { choice.isHopeless(sources) }
+    private var isDescribing: Bool { SourceSwitch.isDescribing(sources) }
 
     /// What its video looks like, as far as an input has answered that counts.
     private func native(isOverdue: Bool) -> VideoFormat? {
@@ -145,8 +146,7 @@ extension SwitchedInputs {
 
     /// The shape of a program whose inputs are all absent.
     private static func defaultFormat(_ configuration: ChannelConfiguration) -> VideoFormat {
-        let native = VideoFormat(width: 1280, height: 720, frameRate: FrameRate(30), color: .unspecified)
-        return ChannelInputs.shape(native, configuration)
+        ChannelInputs.shape(.usual, configuration)
     }
 
     private func decide(on format: VideoFormat) throws(RelayFailure) {

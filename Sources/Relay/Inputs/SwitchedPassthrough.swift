@@ -82,7 +82,7 @@ final class SwitchedPassthrough: ChannelProgram {
             // A backup has no end.
             let source: any PacketSource =
                 try listening.source(at: location, clock: clock, logger: logger)
-                ?? LibAVPacketSource(location, loops: index > 0, logger: logger)
+                ?? LibAVPacketSource(location, loops: index > 0, logger: logger, opening: opening)
             opening.whenCancelled { source.stop() }
             let description = try source.open()
             self?.take(index, description, audioOffset: location.tracks.audioOffset)

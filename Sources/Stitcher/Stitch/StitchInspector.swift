@@ -45,12 +45,17 @@ struct StitchInspector {
         var isHidden: Bool
     }
 
+    /// How far libav may read for the size of the video (64 MiB, 20 s in microseconds): a file may begin between two
+    /// keyframes. It stops when it knows all.
+    private static let probing = ["probesize": "67108864", "analyzeduration": "20000000"]
+
     /// Opens the file at `path` for libav, which sees nothing but files: what names others may name nothing else.
     static func open(_ path: String, name: String) throws(ClipFailure) -> Demuxer {
         do throws(AVFailure) {
+            let values = probing.merging(["protocol_whitelist": "file"]) { _, new in new }
             return try Demuxer(
-                url: "file:" + path, options: Demuxer.Options(values: ["protocol_whitelist": "file"]),
-                interrupter: Interrupter(), subject: name)
+                url: "file:" + path, options: Demuxer.Options(values: values), interrupter: Interrupter(), subject: name
+            )
         } catch {
             throw ClipFailure("\(name) cannot be read: \(error.message).")
         }

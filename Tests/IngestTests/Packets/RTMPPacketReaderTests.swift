@@ -37,6 +37,20 @@ import Testing
         try CodedClip(video: "libx264", audio: "aac", options: options, name: name, in: directory.path)
     }
 
+    @Test("Audio tracks besides the first are named once, whether or not they come with it")
+    func otherTracks() throws {
+        var reader = RTMPPacketReader()
+        let opus = Array("Opus".utf8)
+        let together = try audio([0x95, 0x11] + opus + [1, 0, 0, 1, 5] + [0, 0, 0, 1, 6])
+        for _ in 0..<2 {
+            _ = reader.read(together)
+            _ = reader.read(RTMPPublishedMessage(timestamp: 0, content: .otherTracks(["audio track 3 (AAC)"])))
+        }
+        #expect(reader.uncarriedTracks == ["audio track 2 (Opus)", "audio track 3 (AAC)"])
+        #expect(
+            reader.complaints == ["audio track 2 (Opus) is not carried", "audio track 3 (AAC) is not carried"])
+    }
+
     @Test("Video is described with its first keyframe, by its parameter sets, and each frame stays as it was")
     func avc() throws {
         let clip = try clip(["-bf", "2"])

@@ -75,6 +75,17 @@ struct FLVBodyTests {
         #expect(throws: FLVFailure.malformed) { try video([0x96, 0x31] + code("av01")) }
     }
 
+    @Test("Audio tracks besides the first are named")
+    func otherTracks() throws {
+        let many = code("Opus") + [1, 0, 0, 1, 5] + [0, 0, 0, 1, 6] + [2, 0, 0, 1, 7]
+        let audio = try #require(try FLVAudio(body: ([0x95, 0x11] + many)[...]))
+        #expect(audio.otherTracks == ["audio track 2 (Opus)", "audio track 3 (Opus)"])
+        #expect(throws: FLVFailure.otherTracks(["audio track 3 (AAC)"])) {
+            try FLVAudio(body: ([0x95, 0x01] + code("mp4a") + [2, 9])[...])
+        }
+        #expect(try FLVAudio(body: [0xAF, 1, 7])?.otherTracks == [])
+    }
+
     @Test("Modifiers in front of a packet are skipped")
     func modifiers() throws {
         #expect(try video([0x97, 2, 1, 2, 3, 0x01] + code("hvc1") + [0, 0, 1, 9]) == "hvc1 key 1 [9]")

@@ -69,6 +69,7 @@ struct RTMPServerSessionTests {
                 case .metadata(let properties): "metadata \(properties.keys.sorted())"
                 case .data(let bytes): "data \(bytes.count)"
                 case .unsupported(let codec): "unsupported \(codec)"
+                case .otherTracks(let tracks): "other \(tracks)"
                 }
             }
         }
@@ -135,6 +136,16 @@ struct RTMPServerSessionTests {
             try talk.says(ClientBytes.message(9, [0x12, 0], stream: 1) + ClientBytes.message(8, [0xB2, 0], stream: 1))
         }
         #expect(talk.texts == ["unsupported video codec 2", "unsupported audio codec Speex"])
+    }
+
+    @Test("Audio tracks besides the first are told once each")
+    func otherTracks() throws {
+        var talk = Talk()
+        try talk.says(ClientBytes.publishing("key"))
+        for track: UInt8 in [1, 2, 1, 2] {
+            try talk.says(ClientBytes.message(8, [0x95, 0x01] + Array("mp4a".utf8) + [track, 9], stream: 1))
+        }
+        #expect(talk.texts == ["other [\"audio track 2 (AAC)\"]", "other [\"audio track 3 (AAC)\"]"])
     }
 
     @Test("The messages of an aggregate have times that follow its own")

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CFFmpeg
+
+/// The bytes that come from an address which libavformat opens, as they come; the owner of its `AVIOContext`. Used by one
+/// thread at a time.
+package final class AddressBytes: ByteStream {
+    // Used by the one thread that reads, and closed in `deinit`, after the last read.
+    nonisolated(unsafe) private let context: UnsafeMutablePointer<AVIOContext>
+    /// Must live as long as the context may ask it.
+    private let interrupter: Interrupter
+
+    /// Opens `url` with these options. Blocks; `interrupter` ends it, then and later. `subject` is how errors name it.
+    package init(
+        url: String, options: Demuxer.Options, interrupter: Interrupter, subject: String
+    ) throws(AVFailure) {
+        _ = Library.prepared
+        self.interrupter = interrupter
+        interrupter.allow(options.openTimeout)
+        var values: OpaquePointer?
+        defer { av_dict_free(&values) }
+        for (key, value) in options.values { av_dict_set(&values, key, value, 0) }
+        var callback = interrupter.callback
+        var opened: UnsafeMutablePointer<AVIOContext>?
+        let code = avio_open2(&opened, url, AVIO_FLAG_READ, &callback, &values)
+        if code < 0, interrupter.hasTimedOut, !interrupter.isInterrupted {
+            throw AVFailure(operation: "open", subject: subject, code: relay_averror(ETIMEDOUT))
+        }
+        try AVFailure.check(code, "open", subject)
+        context = try AVFailure.unwrap(opened, "open", subject)
+    }
+
+    deinit {
+        var owned: UnsafeMutablePointer<AVIOContext>? = context
+        avio_closep(&owned)
+    }
+
+    package func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+        // A read that a deadline ended leaves the context at its end.
+        (context.pointee.eof_reached, context.pointee.error) = (0, 0)
+        let bytes = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        let count = avio_read_partial(context, bytes, Int32(clamping: buffer.count))
+        if count > 0 { return Int(count) }
+        return interrupter.mustEnd ? 0 : nil
+    }
+}
