@@ -2,24 +2,29 @@
 
 internal import CLinux
 internal import LibAV
+package import Logging
 public import Media
 internal import Synchronization
 
 /// An encoder session: x264 for the video, AAC-LC for the audio. A channel has one, and one more for each rendition.
 ///
 /// One thread, such as the program's, feeds it, and its packets go straight to the sink. Keyframes may be requested and the status
-/// be read on any thread, without waiting for the encoder.
+/// be read on any thread, without waiting for the encoder. A frame that an encoder refuses is lost and counted; the first
+/// one of each track is logged.
 public final class EncoderSession: ProgramSink, KeyframeRequester {
     private struct Codecs {
-        let video: X264Encoder
+        let video: RestartingEncoder
         let audio: AACEncoder
     }
 
     private let codecs: Mutex<Codecs>
     private let schedule: Mutex<KeyframeSchedule>
     private let counters = Mutex(EncoderStatus())
+    /// Frames of each track that are counted as refused.
+    private let refused = Mutex<[TrackKind: Int64]>([:])
+    private let threads: Mutex<EncoderThreads>
     private let sink: any PacketSink
-    private let videoThreads: EncoderThreads
+    private let logger: Logger
 
     /// What comes out, for whoever carries it.
     public let description: StreamDescription
@@ -28,15 +33,18 @@ public final class EncoderSession: ProgramSink, KeyframeRequester {
     public let delayInFrames: Int
 
     /// Opens both encoders; throws ``EncoderError`` or ``AVFailure``.
-    public init(
-        settings: EncoderSettings, video: VideoFormat, audio: AudioFormat, sink: any PacketSink
+    package init(
+        settings: EncoderSettings, video: VideoFormat, audio: AudioFormat, sink: any PacketSink,
+        logger: Logger = Logger(label: "relay.encoder", factory: { _ in SwiftLogNoOpLogHandler() })
     ) throws {
-        let videoEncoder = try X264Encoder(settings: settings, format: video)
+        self.logger = logger
+        let videoEncoder = try RestartingEncoder(settings: settings, format: video)
         let audioEncoder = try AACEncoder(format: audio, bitrate: settings.audioBitrate)
-        description = StreamDescription(video: videoEncoder.description, audio: audioEncoder.description)
-        delayInFrames = videoEncoder.delay
-        videoThreads = videoEncoder.threads
-        counters.withLock { [parallelism = videoEncoder.parallelism] counters in
+        description = StreamDescription(
+            video: videoEncoder.session.description, audio: audioEncoder.description)
+        delayInFrames = videoEncoder.session.delay
+        threads = Mutex(videoEncoder.session.threads)
+        counters.withLock { [parallelism = videoEncoder.session.parallelism] counters in
             counters.threads = parallelism
             counters.cores = Int(relay_usable_cores())
         }
@@ -55,22 +63,45 @@ public final class EncoderSession: ProgramSink, KeyframeRequester {
     public func encode(_ frame: VideoFrame, at index: Int64) throws {
         let isForced = schedule.withLock { $0.isKeyframeDue(at: FrameIndex(index)) }
         let started = ThreadTime.current
-        let packet = try codecs.withLock { try $0.video.encode(frame, at: index, forceKeyframe: isForced) }
+        let (packet, refused, used) = try codecs.withLock { codecs in
+            (
+                try codecs.video.encode(frame, at: index, forceKeyframe: isForced), codecs.video.refused,
+                codecs.video.session.threads
+            )
+        }
         let spent = ThreadTime.current - started
         counters.withLock { counters in
             counters.framesIn += 1
             counters.forcedKeyframes += isForced ? 1 : 0
             counters.callerSeconds += spent
         }
+        if let reason = refused.reason {
+            threads.withLock { $0 = used }
+            count(refused.frames, .video, reason)
+        }
         if let packet { emit(packet) }
     }
 
     public func encode(_ audio: AudioBuffer) throws {
         let started = ThreadTime.current
-        let packets = try codecs.withLock { try $0.audio.encode(audio) }
+        let (packets, refused) = try codecs.withLock { (try $0.audio.encode(audio), $0.audio.refused) }
         let spent = ThreadTime.current - started
         counters.withLock { $0.callerSeconds += spent }
+        if let reason = refused.reason { count(refused.frames, .audio, reason) }
         for packet in packets { emit(packet) }
+    }
+
+    /// Counts the `frames` of a track that its encoder has refused so far, and logs the first.
+    private func count(_ frames: Int64, _ track: TrackKind, _ reason: any Error) {
+        let before = refused.withLock { refused in
+            defer { refused[track] = frames }
+            return refused[track] ?? 0
+        }
+        counters.withLock { $0.refusedFrames += frames - before }
+        guard before == 0 else { return }
+        logger.warning(
+            "the \(track.rawValue) encoder refused a frame, which is left out; others will only be counted",
+            metadata: ["reason": "\(reason)"])
     }
 
     public func finish() throws {
@@ -82,7 +113,7 @@ public final class EncoderSession: ProgramSink, KeyframeRequester {
     /// A snapshot for status and metrics.
     public var status: EncoderStatus {
         var status = counters.withLock { $0 }
-        status.threadSeconds = videoThreads.seconds
+        status.threadSeconds = threads.withLock { $0.seconds }
         status.processSeconds = ThreadTime.process
         return status
     }

@@ -16,6 +16,8 @@ public struct EncoderStatus: Sendable, Codable {
     public var keyframes = 0
     /// IDR frames that somebody asked for.
     public var forcedKeyframes = 0
+    /// Frames of video and of audio that the encoders refused; they are missing from what came out.
+    public var refusedFrames: Int64 = 0
     /// CPU time that the program's thread spent in the encoders, in seconds.
     public var callerSeconds: Double = 0
     /// CPU time of x264's own threads, in seconds.

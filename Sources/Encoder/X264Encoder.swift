@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CX264
+internal import Dispatch
 internal import Glibc
 internal import Media
 
 /// Owner of one x264 session. Used by one thread at a time; frees the session in `deinit`.
 ///
 /// Frames go in by frame number, so x264's ticks are frames, and its decoding times are exact.
-final class X264Encoder {
+final class X264Encoder: VideoCoding {
     private let handle: OpaquePointer
     // x264 keeps the address for the life of the session; allocated before it is opened, freed after it is closed.
     private let log: UnsafeMutablePointer<relay_x264_log>
@@ -22,16 +23,24 @@ final class X264Encoder {
     let threads: EncoderThreads
     /// How many frames, or parts of one, x264 codes at the same time.
     let parallelism: Int
+    private let width: Int
+    private(set) var isBroken = false
 
-    /// Opens a session, or says why x264 would not.
-    convenience init(settings: EncoderSettings, format: VideoFormat) throws(EncoderError) {
+    /// Opens a session, or says why x264 would not. Its packets refer to the description `before` if their parameter sets
+    /// are the same.
+    convenience init(
+        settings: EncoderSettings, format: VideoFormat, like before: TrackDescription? = nil
+    ) throws(EncoderError) {
         let bitrate = if case .bitrate(let bits) = settings.rateControl { bits } else { 0 }
         try self.init(
-            parameters: X264Encoder.parameters(settings, format: format), format: format, bitrate: bitrate)
+            parameters: X264Encoder.parameters(settings, format: format), format: format, bitrate: bitrate,
+            like: before)
     }
 
     /// Opens a session of these parameters, or says why x264 would not. `bitrate` is what the description says.
-    init(parameters: x264_param_t, format: VideoFormat, bitrate: Int = 0) throws(EncoderError) {
+    init(
+        parameters: x264_param_t, format: VideoFormat, bitrate: Int = 0, like before: TrackDescription? = nil
+    ) throws(EncoderError) {
         var param = parameters
         let log = UnsafeMutablePointer<relay_x264_log>.allocate(capacity: 1)
         log.initialize(to: relay_x264_log())
@@ -47,15 +56,19 @@ final class X264Encoder {
         x264_encoder_parameters(handle, &param)
         do throws(EncoderError) {
             let headers = try Self.headers(handle, log)
-            description = TrackDescription(
-                format: format, decoderConfiguration: headers.configuration, bitrate: bitrate,
-                reorderDepth: param.i_bframe == 0 ? 0 : (param.i_bframe_pyramid != 0 ? 2 : 1),
-                encoderSettings: headers.settings)
+            let isLike = before?.decoderConfiguration.array == headers.configuration.array
+            description =
+                (isLike ? before : nil)
+                ?? TrackDescription(
+                    format: format, decoderConfiguration: headers.configuration, bitrate: bitrate,
+                    reorderDepth: param.i_bframe == 0 ? 0 : (param.i_bframe_pyramid != 0 ? 2 : 1),
+                    encoderSettings: headers.settings)
         } catch {
             x264_encoder_close(handle)
             log.deallocate()
             throw error
         }
+        width = Int(param.i_width)
         self.handle = handle
         self.threads = threads
         self.log = log
@@ -64,12 +77,23 @@ final class X264Encoder {
     }
 
     deinit {
-        x264_encoder_close(handle)
-        log.deallocate()
+        guard isBroken else {
+            x264_encoder_close(handle)
+            return log.deallocate()
+        }
+        // After an error x264 may wait for ever for a thread that it gave nothing to do: nobody waits for that.
+        let session = (handle: UInt(bitPattern: handle), log: UInt(bitPattern: log))
+        DispatchQueue(label: "relay.x264.close").async {
+            guard let handle = OpaquePointer(bitPattern: session.handle) else { return }
+            x264_encoder_close(handle)
+            UnsafeMutablePointer<relay_x264_log>(bitPattern: session.log)?.deallocate()
+        }
     }
 
-    /// Encodes one frame, and returns the packet that came out, if any did.
+    /// Encodes one frame, and returns the packet that came out, if any did. A frame whose rows are too short is refused
+    /// before x264 sees it, which would be broken by it.
     func encode(_ frame: VideoFrame, at index: Int64, forceKeyframe: Bool) throws(EncoderError) -> EncodedPacket? {
+        try check(frame)
         var input = x264_picture_t()
         x264_picture_init(&input)
         input.i_pts = index
@@ -90,8 +114,17 @@ final class X264Encoder {
         return try result.get()
     }
 
+    private func check(_ frame: VideoFrame) throws(EncoderError) {
+        let fits = frame.storage.withPlanes { planes in
+            planes.y.stride >= width && planes.u.stride >= width / 2 && planes.v.stride >= width / 2
+        }
+        if fits { return }
+        throw EncoderError(operation: "encoding a frame", reason: "its rows are shorter than \(width) pixels")
+    }
+
     /// Returns one of the frames still inside, or nil when there is none left.
     func flush() throws(EncoderError) -> EncodedPacket? {
+        if isBroken { return nil }
         while x264_encoder_delayed_frames(handle) > 0 {
             if let packet = try run(nil) { return packet }
         }
@@ -103,7 +136,10 @@ final class X264Encoder {
         var nals: UnsafeMutablePointer<x264_nal_t>?
         var count: Int32 = 0
         let size = x264_encoder_encode(handle, &nals, &count, input, &output)
-        guard size >= 0 else { throw EncoderError(operation: "encoding a frame", reason: Self.text(log)) }
+        guard size >= 0 else {
+            isBroken = true
+            throw EncoderError(operation: "encoding a frame", reason: Self.text(log))
+        }
         guard size > 0, let nals, let bytes = nals[0].p_payload else { return nil }
         let isDisposable = (0..<Int(count)).allSatisfy { !nals[$0].isSlice || nals[$0].i_ref_idc == 0 }
         // The NAL units of one call lie one behind the other (x264.h, "x264_encoder_encode").

@@ -69,12 +69,15 @@ extension InputLocation {
                 // In packets of 188 bytes: 24 MB, some 10 s at 20 Mbit/s. When even that is full, what comes is lost, as
                 // on the way, instead of ending the input (ffmpeg-protocols(1), udp). The address may say otherwise.
                 case "udp": ["fifo_size": "131072", "overrun_nonfatal": "1"]
+                // How long a playlist may have no new segment is decided by the deadline of a read, not by a number of
+                // reloads, whose default differs between libavformat's versions.
+                case "http", "https": ["max_reload": "1000"]
                 default: [:] as [String: String]
                 }
-            return (
-                text,
-                Demuxer.Options(values: values, openTimeout: listens ? nil : .seconds(15), readTimeout: .seconds(10))
-            )
+            var options = Demuxer.Options(
+                values: values, openTimeout: listens ? nil : .seconds(15), readTimeout: .seconds(10))
+            options.targetDuration = targetDuration
+            return (text, options)
         }
     }
 }

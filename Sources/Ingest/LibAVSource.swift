@@ -16,7 +16,6 @@ final class LibAVSource: MediaSource {
     private let monitor: SourceMonitor
     private let queue: DispatchQueue
     private let opened: Mutex<OpenedInput?>
-    private let settings: SourceClockSettings
     private let startOnce = StartOnce()
 
     /// Opens `location`. Blocks; stopping `monitor`, which is the source's from now on, ends that.
@@ -24,14 +23,12 @@ final class LibAVSource: MediaSource {
         _ location: InputLocation, options: IngestOptions, logger: Logger, monitor: SourceMonitor? = nil
     ) throws(IngestError) {
         let monitor = monitor ?? SourceMonitor(logger: logger)
+        monitor.stall.withLock { $0.findEnd = location.playlistEnd }
         let input = try OpenedInput(location, options: options, monitor: monitor)
         self.location = location
         self.options = options
         self.monitor = monitor
         description = input.description
-        settings = .of(
-            input.demuxer, video: input.video?.stream, frameRate: input.frameRate, latency: location.latency,
-            target: location.playlistTarget(input.demuxer, monitor: monitor))
         queue = DispatchQueue(label: "relay.ingest.\(location.description)")
         opened = Mutex(input)
     }
@@ -140,8 +137,10 @@ final class LibAVSource: MediaSource {
     ) -> SourceTiming {
         let wanted: Set<TrackKind> = Set([video.map { _ in .video }, audio.map { _ in .audio }].compactMap(\.self))
         let tracks = input.stamps.filter { wanted.contains($0.key) }
+        let settings = SourceClockSettings.of(
+            input.demuxer, video: input.video?.stream, frameRate: input.frameRate, latency: location.latency)
         if let timing {
-            timing.restart(tracks)
+            timing.restart(tracks, as: settings)
             return timing
         }
         // Audio alone is not held against video of the same input, so its offset is a delay.
@@ -168,6 +167,7 @@ final class LibAVSource: MediaSource {
     }
 
     private func reopen(isWorthLogging: Bool) throws(IngestError) -> OpenedInput {
+        try monitor.checkPlaylistAdvances(location.description)
         let isAtChange = monitor.isAtChange
         let input = try OpenedInput(location, options: options, isReopened: true, monitor: monitor)
         if isAtChange {

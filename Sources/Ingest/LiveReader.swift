@@ -7,9 +7,13 @@ internal import Media
 /// Decodes what a ``PacketPump`` reads of a live input and delivers it into a sink, as long as the input lasts. Lives on
 /// the source's thread.
 final class LiveReader {
-    /// How much media time may wait to be decoded: what a playlist's buffer holds, four segments of 6 s and more. What
-    /// is older is given up.
+    /// How much media time may wait to be decoded; what is older is given up.
     private static let timeLimit = Duration.seconds(60)
+    /// The same of a playlist, in target durations: the three of its start, one that comes before the first of them is
+    /// played, and two of lateness.
+    private static let segmentLimit = 6
+    /// Bytes of a track that may wait to be decoded before reading of a playlist pauses (32 MiB).
+    private static let pauseBytes = CompressedQueue.byteLimit / 2
 
     private let input: OpenedInput
     private let sink: any SourceSink
@@ -57,7 +61,8 @@ final class LiveReader {
         input.demuxer.select(Set(streams.map(\.index)), followsAll: isMissingAudio)
         copies = PacketCopies(
             streams, of: input.name, options: input.options, into: sink, timing: timing, monitor: monitor)
-        for decoder in [video?.decoder, audio?.decoder] { decoder?.queue.timeLimit = Self.timeLimit }
+        let limit = max(Self.timeLimit, (input.demuxer.targetDuration ?? .zero) * Self.segmentLimit)
+        for decoder in [video?.decoder, audio?.decoder] { decoder?.queue.timeLimit = limit }
         // Beside video, so that the clock knows how long it must wait; audio alone is placed later by `SourceTiming`.
         let clock = input.captureClock
         let offset = video == nil ? .zero : input.options.audioOffset
@@ -103,7 +108,14 @@ final class LiveReader {
         return !timing.isPlaced || ((video?.isFinished ?? true) && (audio?.isFinished ?? true))
     }
 
+    /// Whether as much waits to be decoded as is kept, of a playlist, whose segments can wait on their server.
+    private var isFull: Bool {
+        guard input.demuxer.targetDuration != nil else { return false }
+        return [video?.decoder, audio?.decoder].contains { ($0?.queue.bytes ?? 0) > Self.pauseBytes }
+    }
+
     private func takePackets() {
+        if isFull { return }
         let (packets, ending) = pump.take()
         self.ending = ending
         for (track, packet) in packets {

@@ -12,13 +12,18 @@ struct PlaylistHead: Sendable, Hashable {
     private(set) var target: Duration?
     /// The address of its first variant as it is written (4.3.4.2); nil for a list of segments.
     private(set) var variant: String?
+    /// The media sequence number behind its last segment (4.3.3.2); nil for a list of variants.
+    private(set) var end: Int64?
 
     /// Reads `text`, of which the end may be missing; nil if it is no playlist.
     init?(_ text: String) {
         let lines = text.split(whereSeparator: \.isNewline)
         guard lines.first?.hasPrefix("#EXTM3U") == true else { return nil }
         var isVariant = false
+        var (first, segments) = (Int64(0), Int64(0))
         for line in lines {
+            first = Self.value(of: "#EXT-X-MEDIA-SEQUENCE:", in: line).flatMap { Int64($0) } ?? first
+            if line.hasPrefix("#EXTINF:") { segments += 1 }
             if let value = Self.value(of: "#EXT-X-TARGETDURATION:", in: line).flatMap({ Int64($0) }),
                 (1...Self.longestTarget).contains(value)
             {
@@ -27,6 +32,7 @@ struct PlaylistHead: Sendable, Hashable {
             if isVariant, !line.hasPrefix("#"), variant == nil { variant = String(line) }
             isVariant = line.hasPrefix("#EXT-X-STREAM-INF:") || (isVariant && line.hasPrefix("#"))
         }
+        if variant == nil { end = first &+ segments }
     }
 
     private static func value(of tag: String, in line: Substring) -> Substring? {
@@ -49,26 +55,38 @@ struct PlaylistHead: Sendable, Hashable {
 }
 
 extension InputLocation {
-    /// What a playlist's beginning takes at most.
+    /// What is read of a playlist at most.
     private static let headBytes = 64 << 10
 
-    /// How long segments last at most of the playlist that `demuxer` has opened here, of which libavformat tells nothing;
-    /// nil if it is none or does not say. Asks the server once or twice more, for 3 s each at most. Blocks.
-    func playlistTarget(_ demuxer: Demuxer, monitor: SourceMonitor) -> Duration? {
-        guard demuxer.formatName.split(separator: ",").contains("hls"), case .url(_, let text) = place,
-            let start = text.firstRange(of: "http")
-        else { return nil }
-        let url = String(text[start.lowerBound...])
-        guard let head = playlistHead(url, monitor) else { return nil }
-        if let target = head.target { return target }
-        guard let variant = head.variant, let address = PlaylistHead.resolve(variant, in: url) else { return nil }
-        return playlistHead(address, monitor)?.target
+    /// How long segments last at most of what libavformat has opened here as `formatName`, and tells nothing about; nil if
+    /// it has none. Asks the server once or twice more, for 3 s each at most. Blocks; `interrupter` ends it.
+    @Sendable func targetDuration(_ formatName: String, _ interrupter: Interrupter) -> Duration? {
+        guard SourceClockSettings.isPlaylist(formatName: formatName) else { return nil }
+        // What a list for DASH says is not read.
+        let isHLS = formatName.split(separator: ",").contains("hls")
+        return (isHLS ? mediaPlaylist(interrupter)?.head.target : nil) ?? SourceClockSettings.usualTarget
     }
 
-    private func playlistHead(_ url: String, _ monitor: SourceMonitor) -> PlaylistHead? {
-        let head = try? ResourceHead(
-            of: url, limit: Self.headBytes, timeout: .seconds(3), interrupter: monitor.interrupter,
-            subject: description)
-        return head.flatMap { PlaylistHead(String(decoding: $0.bytes, as: UTF8.self)) }
+    /// The number of the segment that comes next in the playlist here; nil if that is not known. Blocks for 6 s at most.
+    @Sendable func playlistEnd(_ interrupter: Interrupter) -> Int64? {
+        // Of a longer one the end was not read.
+        mediaPlaylist(interrupter).flatMap { $0.isWhole ? $0.head.end : nil }
+    }
+
+    /// The beginning of the list of segments here, or of the first one that a list of variants names, and whether that is
+    /// all of it.
+    private func mediaPlaylist(_ interrupter: Interrupter) -> (head: PlaylistHead, isWhole: Bool)? {
+        guard case .url(_, let text) = place, let start = text.firstRange(of: "http") else { return nil }
+        let url = String(text[start.lowerBound...])
+        let list = playlist(url, interrupter)
+        guard let variant = list?.head.variant else { return list }
+        return PlaylistHead.resolve(variant, in: url).flatMap { playlist($0, interrupter) }
+    }
+
+    private func playlist(_ url: String, _ interrupter: Interrupter) -> (head: PlaylistHead, isWhole: Bool)? {
+        let resource = try? ResourceHead(
+            of: url, limit: Self.headBytes, timeout: .seconds(3), interrupter: interrupter, subject: description)
+        guard let resource, let head = PlaylistHead(String(decoding: resource.bytes, as: UTF8.self)) else { return nil }
+        return (head, resource.bytes.count < Self.headBytes)
     }
 }

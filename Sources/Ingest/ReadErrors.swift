@@ -59,7 +59,10 @@ extension SourceMonitor {
             switch verdict {
             case .stop: return .over
             case .wait: pause(.milliseconds(5))
-            case .skip, .fail: noteDamage(error)
+            case .skip: noteDamage(error)
+            case .fail:
+                noteDamage(error)
+                if error.isTimedOut, demuxer.targetDuration != nil { noteStall() }
             }
             return verdict == .fail ? .failed(error) : .nothing
         }

@@ -6,14 +6,12 @@ internal import Media
 extension SourceClockSettings {
     /// How long segments of a playlist are taken to last that does not say so: most servers make them of 2 to 6 s
     /// (RFC 8216, appendix B, and Apple's authoring specification, 7.5: 6 s).
-    private static let usualTarget = Duration.seconds(6)
+    static let usualTarget = Duration.seconds(6)
 
-    /// How an opened live input is treated: by its demuxer's name, with the `latency` that its address asks for and the
-    /// `target` duration that its playlist states.
-    static func of(
-        _ demuxer: Demuxer, video: StreamInfo?, frameRate: FrameRate, latency: Duration?, target: Duration?
-    ) -> Self {
-        var settings = of(formatName: demuxer.formatName, target: target)
+    /// How an opened live input is treated: by its demuxer's name and the target duration of its playlist, with the
+    /// `latency` that its address asks for.
+    static func of(_ demuxer: Demuxer, video: StreamInfo?, frameRate: FrameRate, latency: Duration?) -> Self {
+        var settings = of(formatName: demuxer.formatName, target: demuxer.targetDuration)
         if let latency { settings.latency = latency }
         if isDevice(formatName: demuxer.formatName), let stamp = demuxer.firstStamp, CaptureClock(stamp: stamp) != nil {
             (settings.arrivals, settings.sharesMap) = (.captureTime, true)
@@ -23,6 +21,11 @@ extension SourceClockSettings {
         let held = Int64(video.reorderedFrames + (video.isInterlaced ? 1 : 0))
         settings.decoding = frameRate.timeBase.duration(held)
         return settings
+    }
+
+    /// Whether a demuxer of this name reads a list of segments.
+    static func isPlaylist(formatName: String) -> Bool {
+        formatName.split(separator: ",").contains { $0 == "hls" || $0 == "dash" }
     }
 
     /// Whether a demuxer of this name reads a capture device.

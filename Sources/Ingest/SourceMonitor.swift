@@ -29,6 +29,9 @@ final class SourceMonitor: Sendable {
     private let continuation = Mutex<Continuation?>(nil)
     private let hasFailedToConvert = Atomic(false)
     private let stopSignal = DispatchSemaphore(value: 0)
+    private let hasRepairedSamples = Atomic(false)
+    /// Where a playlist ended that stood still, and how that is found.
+    let stall = Mutex(PlaylistStall())
 
     /// A monitor of a source that has not begun; it logs nothing unless a logger is given.
     init(
@@ -149,6 +152,14 @@ final class SourceMonitor: Sendable {
         noteDamage(failure)
         if hasFailedToConvert.exchange(true, ordering: .relaxed) { return }
         logger.warning("what was decoded cannot be converted", metadata: ["reason": "\(failure)"])
+    }
+
+    /// Audio had samples that were replaced. The status counts each of their frames; only the source's first is logged.
+    func noteRepairedSamples(of subject: String) {
+        if hasRepairedSamples.exchange(true, ordering: .relaxed) { return }
+        logger.warning(
+            "audio has samples that are not numbers, or far too loud: the first are silenced, the others turned down",
+            metadata: ["input": "\(subject)"])
     }
 
     /// The input of the name `input` was opened again. It `isWorthLogging` if the failure before was.

@@ -67,13 +67,16 @@ final class SourceTiming: SourceTimes {
         return noted
     }
 
-    /// Says how the tracks of an input that was opened again are stamped, and collects its packets anew.
-    func restart(_ tracks: [TrackKind: (timeBase: TimeBase, bits: Int?)]) {
+    /// Says how the tracks of an input that was opened again are stamped, and collects its packets from the start. If
+    /// it is to be treated otherwise than before, `settings` say how.
+    func restart(
+        _ tracks: [TrackKind: (timeBase: TimeBase, bits: Int?)], as settings: SourceClockSettings? = nil
+    ) {
         state.withLock { state in
             for track in TrackKind.timed {
                 if let line = state.clock.line(of: track) { state.lastLines[track] = line }
             }
-            state.clock.restart()
+            state.clock.restart(as: settings)
             state.newestFrame = nil
             for (track, description) in tracks {
                 state.clock.declare(track, description.timeBase, bits: description.bits)

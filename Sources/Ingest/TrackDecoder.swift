@@ -95,6 +95,7 @@ final class TrackDecoder {
             (stuckErrors, errorsInARow) = (0, 0)
             refusal?.noteFrame()
             if frame.isDamaged { monitor.update { $0.decodeErrors += 1 } }
+            if decoder.repairedSamples > 0 { monitor.noteRepairedSamples(of: decoder.subject) }
             return .frame(frame)
         case .ended where isEmptying:
             decoder.flush()
@@ -194,9 +195,18 @@ final class TrackDecoder {
 
 /// What a track needs of a decoder: ``LibAV/Decoder``, or one that a test made.
 protocol PacketDecoder: AnyObject {
+    /// Samples of audio that could not be right, and were replaced.
+    var repairedSamples: Int64 { get }
+    /// How errors name the coding and the input.
+    var subject: String { get }
     func send(_ packet: PacketBox?) throws(AVFailure)
     func receive() throws(AVFailure) -> Decoder.Output
     func flush()
+}
+
+extension PacketDecoder {
+    var repairedSamples: Int64 { 0 }
+    var subject: String { "" }
 }
 
 extension Decoder: PacketDecoder {}

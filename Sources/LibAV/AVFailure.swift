@@ -33,6 +33,8 @@ public struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
     public var isMissingLibrary: Bool { code == relay_averror(ELIBACC) }
     /// Whether ``Interrupter/interrupt()`` ended the call.
     public var isInterrupted: Bool { code == relay_averror_exit }
+    /// Whether the call took longer than it was allowed to.
+    package var isTimedOut: Bool { code == relay_averror(ETIMEDOUT) }
     /// Whether the data, and not the way to it, is at fault; the next packet may be good again.
     public var isInvalidData: Bool { code == relay_averror_invalid_data }
     /// The code of ``isInvalidData``.

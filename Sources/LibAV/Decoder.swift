@@ -23,8 +23,15 @@ public final class Decoder {
         case ended
     }
 
+    /// The loudest sample that is believed: 36 dB above full scale. A gain of 20 dB, a mix of many sources, the filters and
+    /// the square of a sum stay far below what a `Float` holds and the AAC encoder accepts.
+    static let loudestSample: Float = 64
+
     private let context: UnsafeMutablePointer<AVCodecContext>
-    private let subject: String
+    /// How errors name the coding and the input.
+    package let subject: String
+    /// Samples that were infinite, not a number or beyond ``loudestSample``, of all frames so far.
+    package private(set) var repairedSamples: Int64 = 0
 
     /// A decoder for `stream`. Two threads at most, so as not to compete with the encoder.
     public convenience init(_ stream: StreamInfo, threading: Threading, subject: String) throws(AVFailure) {
@@ -74,13 +81,24 @@ public final class Decoder {
         try send(try PacketBox(packet, pts: packet.pts, dts: packet.dts, subject: subject))
     }
 
-    /// Takes the next frame out. An error means that a frame is lost; the next one may be good.
+    private func repairSamples(of frame: DecodedFrame) throws(AVFailure) {
+        let changed = try AVFailure.check(
+            relay_frame_repair_samples(frame.frame, Self.loudestSample), "decode", subject)
+        guard changed > 0 else { return }
+        repairedSamples += Int64(changed)
+        frame.frame.pointee.flags |= AV_FRAME_FLAG_CORRUPT
+    }
+
+    /// Takes the next frame out. An error means that a frame is lost; the next one may be good. All samples of audio are
+    /// finite and at most ``loudestSample``: others, which encoders and filters would not survive, are replaced by silence
+    /// or by that bound, and their frame counts as damaged.
     public func receive() throws(AVFailure) -> Output {
         let frame = try DecodedFrame(subject: subject)
         let code = avcodec_receive_frame(context, frame.frame)
         if code == relay_averror(EAGAIN) { return .needsPacket }
         if code == relay_averror_eof { return .ended }
         try AVFailure.check(code, "decode", subject)
+        if context.pointee.codec_type == AVMEDIA_TYPE_AUDIO { try repairSamples(of: frame) }
         return .frame(frame)
     }
 

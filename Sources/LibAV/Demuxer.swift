@@ -19,6 +19,10 @@ public final class Demuxer {
         /// Whether reads return at once when there is nothing, because those of the input end by no deadline: capture
         /// devices'. ``Demuxer/readPacket()`` then throws what ``AVFailure/isWouldBlock`` is true of.
         package var isPolled = false
+        /// Called once the name of the format is known: returns how long a segment of the playlist lasts at most, and nil
+        /// for an input without segments. It may use the interrupter. Probing and each read then have
+        /// ``Demuxer/readTimeout(_:target:)``.
+        package var targetDuration: (@Sendable (_ formatName: String, Interrupter) -> Duration?)?
 
         /// Options of these values.
         public init(
@@ -37,8 +41,11 @@ public final class Demuxer {
     private let reader: ByteReader?
     private let interrupter: Interrupter
     private let subject: String
+    /// How long one segment of the playlist lasts at most, as far as it is known; nil for an input without segments.
+    package let targetDuration: Duration?
     private let readTimeout: Duration?
-    /// Whether the last read found nothing, so that its deadline goes on.
+    /// Whether the deadline of the last read holds for the next one as well: it found nothing, or it gave what the demuxer of
+    /// a playlist still held when its time was over.
     private var isWaiting = false
     /// Packets that were read before they were wanted, the next one last.
     private var ahead: [PacketBox] = []
@@ -62,6 +69,14 @@ public final class Demuxer {
         try self.init(url, nil, options, interrupter, subject)
     }
 
+    /// How long one read may take of an input whose segments last `target`, where `usual` is the limit for others. A
+    /// client reloads a playlist after a target duration, and after half of one if it has no new segment (RFC 8216,
+    /// 6.3.4), so that 1.5 of them pass between two segments that are on time. Three allow as much again for lateness.
+    package static func readTimeout(_ usual: Duration?, target: Duration?) -> Duration? {
+        guard let usual, let target else { return usual }
+        return max(usual, target * 3)
+    }
+
     /// Opens the container that comes as `bytes`. As ``init(url:options:interrupter:subject:)``; the format is best named,
     /// because libavformat has some that would open files.
     public convenience init(
@@ -78,9 +93,12 @@ public final class Demuxer {
         self.interrupter = interrupter
         self.subject = subject
         self.reader = reader
-        readTimeout = options.readTimeout
         interrupter.allow(options.openTimeout)
         context = try Self.open(url, reader, options, interrupter, subject)
+        targetDuration = options.targetDuration?(Self.formatName(of: context), interrupter)
+        readTimeout = Self.readTimeout(options.readTimeout, target: targetDuration)
+        // Where the playlist has just begun, probing waits for its next segment.
+        if let targetDuration { interrupter.allow(Self.readTimeout(options.openTimeout, target: targetDuration)) }
         do {
             try Self.check(avformat_find_stream_info(context, nil), "probe", subject, interrupter)
             streams = try Self.describe(context, subject)
@@ -121,7 +139,11 @@ public final class Demuxer {
     package func tag(_ key: String) -> String? { context.pointee.metadata.text(key) }
 
     /// The demuxer's name, such as `mpegts`, `flv` or `hls`; some have several, with commas between them.
-    public var formatName: String { context.pointee.iformat.map { String(cString: $0.pointee.name) } ?? "" }
+    public var formatName: String { Self.formatName(of: context) }
+
+    private static func formatName(of context: UnsafeMutablePointer<AVFormatContext>) -> String {
+        context.pointee.iformat.map { String(cString: $0.pointee.name) } ?? ""
+    }
 
     /// Whether timestamps may jump within the stream by design, as in MPEG-TS.
     public var mayJump: Bool { formatFlags & AVFMT_TS_DISCONT != 0 }
@@ -164,7 +186,9 @@ public final class Demuxer {
         let box = try PacketBox(subject: subject)
         if !isWaiting { interrupter.allow(readTimeout) }
         let code = av_read_frame(context, box.packet)
-        isWaiting = code == relay_averror(EAGAIN) && !interrupter.mustEnd
+        isWaiting =
+            code == relay_averror(EAGAIN) && !interrupter.mustEnd
+            || code >= 0 && targetDuration != nil && interrupter.hasTimedOut
         if code == relay_averror_eof, !interrupter.mustEnd { return nil }
         try Self.check(code, "read", subject, interrupter)
         return box

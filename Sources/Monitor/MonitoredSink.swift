@@ -18,14 +18,24 @@ package final class MonitoredSink: ProgramSink {
         let audio: SilenceDetector
         var frames: FrameDetector
         var chain: LoudnessChain?
+        /// Where the audio that the chain gave ends, in samples; nil before any.
+        var given: Int64?
+        /// Runs of audio that the chain refused one after the other.
+        var refusals = 0
+        var hasRefused = false
         /// Where the frame lay that was looked at last.
         var lookedAt: Int64?
     }
+
+    /// Runs of audio in a row that may be refused, each by another chain, until loudness is given up.
+    private static let mostRefusals = 25
 
     /// How many frames there are from one that is looked at to the next: a tenth of a second.
     private let stride: Int64
     private let frameRate: FrameRate
     private let next: any ProgramSink
+    /// Makes what measures and levels loudness; nil if that is not wanted.
+    private let makeChain: (@Sendable () throws(AVFailure) -> LoudnessChain)?
     private let logger: Logger
     private let state: Mutex<State>
     private let shown = Mutex(MonitorStatus())
@@ -40,6 +50,12 @@ package final class MonitoredSink: ProgramSink {
         frameRate = video.frameRate
         stride = max(1, Int64(video.frameRate.value / 10))
         let isMeasured = settings.measuresLoudness || settings.loudness != nil
+        let target = settings.loudness
+        if isMeasured, let audio {
+            makeChain = { () throws(AVFailure) in try LoudnessChain(target: target, format: audio) }
+        } else {
+            makeChain = nil
+        }
         state = Mutex(
             State(
                 silence: audio == nil ? nil : settings.silence.map(Alarm.init), black: settings.black.map(Alarm.init),
@@ -47,10 +63,7 @@ package final class MonitoredSink: ProgramSink {
                 frames: FrameDetector(
                     blackLevel: settings.blackLevel, frozenLevel: settings.frozenLevel,
                     isFullRange: video.color.isFullRange),
-                chain: try isMeasured
-                    ? audio.map { (audio) throws(AVFailure) in
-                        try LoudnessChain(target: settings.loudness, format: audio)
-                    } : nil))
+                chain: try makeChain?()))
         publish()
     }
 
@@ -100,16 +113,34 @@ package final class MonitoredSink: ProgramSink {
         for (event, kind) in events { kind.tell(event, to: logger) }
     }
 
-    /// What goes on air of `audio`: itself, once the chain failed.
+    /// What goes on air of `audio`: itself where the chain refuses it, behind silence for what that still held.
     private func process(_ audio: AudioBuffer, _ state: inout State) -> AudioBuffer {
         guard let chain = state.chain else { return audio }
+        var ready: AudioBuffer
         do throws(AVFailure) {
-            return try chain.process(audio)
+            ready = try chain.process(audio)
+            state.refusals = 0
         } catch {
-            state.chain = nil
-            logger.error("loudness is not measured any more", metadata: ["reason": "\(error)"])
-            return audio
+            let start = state.given ?? audio.position
+            ready = .silence(at: start, count: Int(max(0, audio.position - start)), format: audio.format)
+            ready.append(audio)
+            replaceChain(because: error, &state)
         }
+        if ready.count > 0 { state.given = ready.end }
+        return ready
+    }
+
+    /// Puts another chain in the place of one that refused audio; none after too many refusals in a row.
+    private func replaceChain(because failure: AVFailure, _ state: inout State) {
+        state.refusals += 1
+        state.chain = state.refusals < Self.mostRefusals ? try? makeChain?() : nil
+        if state.chain == nil {
+            logger.error("loudness is not measured any more", metadata: ["reason": "\(failure)"])
+        } else if !state.hasRefused {
+            logger.warning(
+                "a run of audio was not measured; measuring begins again behind it", metadata: ["reason": "\(failure)"])
+        }
+        state.hasRefused = true
     }
 
     private func publish() {

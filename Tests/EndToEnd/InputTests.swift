@@ -39,6 +39,22 @@ extension SerialPeers {
                 + ["-c:v", "libx264", "-preset", "ultrafast", "-c:a", "aac", "-shortest"]
         }
 
+        @Test(
+            "One audio sample that is no number, or infinite, ended the program with status 70: it is silent",
+            arguments: ["0/0", "1/0"])
+        func badSample(sample: String) async throws {
+            let input = directory.file("bad.mkv")
+            let tone = "aevalsrc='if(eq(n,48000),\(sample),0.3*sin(2*PI*1000*t))':s=48000:d=2"
+            try await Clip.make(
+                input,
+                ["-f", "lavfi", "-i", "testsrc2=d=2:s=160x90:r=25", "-f", "lavfi", "-i", tone, "-c:v", "libx264"]
+                    + ["-preset", "ultrafast", "-c:a", "pcm_f32le"])
+            let path = try await record(input, ["--meter"])
+            let audio = try await DecodedAudio(path)
+            #expect(abs(audio.samples.count - 2 * 48_000) <= 1024)
+            #expect(audio.samples[48_100..<52_000].contains { abs($0) > 0.2 })
+        }
+
         @Test("A looped file plays without a hole in video or audio")
         func loop() async throws {
             let path = try await record(try await signal(seconds: 2), ["--loop", "--duration", "7s"])

@@ -136,7 +136,7 @@ struct DeviceTests {
         let input = try OpenedInput(location, options: IngestOptions(), monitor: SourceMonitor())
         #expect(input.captureClock == .wall)
         let settings = SourceClockSettings.of(
-            input.demuxer, video: nil, frameRate: FrameRate(25), latency: location.latency, target: nil)
+            input.demuxer, video: nil, frameRate: FrameRate(25), latency: location.latency)
         #expect(settings.arrivals == .captureTime && settings.sharesMap && settings.latency == .milliseconds(80))
         let source = try SourceOpener.open(location, options: IngestOptions(), logger: Logger(label: "test"))
         let sink = CollectingSink(frames: 0, audio: 4800)

@@ -68,6 +68,31 @@ struct MonitoredSinkTests {
         }
     }
 
+    @Test(
+        "A run of audio that cannot be measured goes on air as it is, keeps its place, and the next is measured again",
+        arguments: [nil, -23.0])
+    func refused(loudness: Double?) throws {
+        var settings = MonitorSettings()
+        (settings.measuresLoudness, settings.loudness) = (true, loudness)
+        let sink = try sink(settings)
+        try run(sink, from: 0, seconds: 1, luma: { _ in 16 }, sample: 0.1)
+        // libavfilter refuses audio whose rate is not that of its graph.
+        let other = AudioFormat(sampleRate: 44_100, channels: 2)
+        try sink.encode(AudioBuffer.silence(at: 48_000, count: 1920, format: other))
+        // A tone of 1 kHz.
+        let tone = (0..<1920).map { $0 / 24 % 2 == 0 ? Float(0.1) : -0.1 }
+        for index in 26..<100 {
+            try sink.encode(AudioBuffer(position: Int64(index * 1920), format: .program, channels: [tone, tone]))
+        }
+        try sink.finish()
+        let audio = encoder.taken.withLock { $0.audio }
+        #expect(audio.first?.position == 0 && audio.reduce(0) { $0 + $1.count } == 192_000)
+        #expect(zip(audio, audio.dropFirst()).allSatisfy { $0.end == $1.position })
+        #expect(sink.status.loudness.map { $0.momentary > -60 } == true)
+        #expect(lines.all.withLock { $0.filter { $0.contains("was not measured") }.count } == 1)
+        #expect(lines.all.withLock { $0.filter { $0.contains("not measured any more") }.isEmpty })
+    }
+
     @Test("Silence, black and still video are told with when they began and how long they lasted")
     func alarms() throws {
         var settings = MonitorSettings()

@@ -125,6 +125,59 @@ struct DirectorMemoryTests {
         #expect(director.isWanted("cam3", orHeard: true) && !director.isWanted("cam3", orHeard: false))
     }
 
+    /// The director of the channel that is opened again after it failed, which has made its first frame.
+    private func failed(_ before: Director, _ runDown: RunDown) throws -> Director {
+        var memory = before.memory
+        memory.noteFailure()
+        let after = try director(runDown)
+        after.restore(memory)
+        after.play(0)
+        return after
+    }
+
+    @Test("A segment during which the channel failed twice is left out, and an operator may start it again")
+    func failedTwice() throws {
+        let first = runDown("first", ["cam1", "cam2", "cam1"])
+        var director = try director(first)
+        _ = try director.perform(.start(segment: 1))
+        director.play(0)
+        director = try failed(director, first)
+        #expect(state(director)?.current?.index == 1 && director.runDownFailure == nil)
+        director = try failed(director, first)
+        #expect(state(director)?.current?.index == 2)
+        #expect(director.runDownFailure?.contains("failed 2 times") == true)
+        // As long as the process lasts, also where it is its turn again.
+        director = try failed(director, first)
+        _ = try director.perform(.start(segment: 0))
+        director.play(0)
+        _ = try director.perform(.next)
+        director.play(1)
+        #expect(state(director)?.current?.index == 2)
+        _ = try director.perform(.start(segment: 1))
+        director.play(2)
+        #expect(state(director)?.current?.index == 1)
+    }
+
+    @Test("A segment that was played to its end after a failure is not held against it, nor what an operator cut to")
+    func failedOnce() throws {
+        let first = runDown("first", ["cam1", "cam2", "cam1"])
+        var director = try director(first)
+        for frame in [FrameIndex(1), 2] {
+            director = try failed(director, first)
+            #expect(state(director)?.current?.index == 0, "\(frame)")
+            _ = try director.perform(.next)
+            director.play(1)
+            _ = try director.perform(.start(segment: 0))
+            director.play(2)
+        }
+        for _ in 0..<3 {
+            _ = director.show(by: .cut, at: nil) { _ in Director.Named(layout: SceneLayout(.single, ["cam2"])) }
+            director.play(3)
+            director = try failed(director, first)
+            #expect(state(director)?.current?.index == 0 && state(director)?.isCutAway == true)
+        }
+    }
+
     @Test("A segment that was held is on air, and is held")
     func held() throws {
         let first = runDown("first", ["cam1", "cam2"])

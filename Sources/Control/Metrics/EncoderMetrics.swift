@@ -16,6 +16,9 @@ enum EncoderMetrics {
         encoder("relay_encoder_forced_keyframes_total", "Keyframes that somebody asked for.") {
             Double($0.forcedKeyframes)
         },
+        encoder("relay_encoder_refused_frames_total", "Frames of video and audio that the encoders refused.") {
+            Double($0.refusedFrames)
+        },
         .channel(
             "relay_encoder_cpu_seconds_total", .counter,
             "CPU time of the program's thread, of the encoder's own threads, and of the whole process.",

@@ -24,7 +24,10 @@ package final class AudioTranscoder: TrackTranscoder {
     /// Where the encoder's first sample is in the program, and how many went in; nil before the first.
     private var origin: Int64?
     private var fed: Int64 = 0
-    package private(set) var errors = 0
+    private var decodingErrors = 0
+    /// What encoders before the present one refused.
+    private var refusedBefore: Int64 = 0
+    package var errors: Int { decodingErrors + Int(refusedBefore + encoder.refused.frames) }
 
     /// A transcoder to `bitrate` bits a second. `subject` is how errors name the input.
     package init(bitrate: Int, subject: String) throws(AVFailure) {
@@ -46,7 +49,7 @@ package final class AudioTranscoder: TrackTranscoder {
         } catch let failure as AVFailure {
             // It costs this packet; silence takes its place.
             if failure.isMissingLibrary { throw failure }
-            errors += 1
+            decodingErrors += 1
         }
         return coded
     }
@@ -69,6 +72,7 @@ package final class AudioTranscoder: TrackTranscoder {
         var coded: [EncodedPacket] = []
         while let (track, decoder) = decoder, case .frame(let frame) = try decoder.receive() {
             let stated = frame.pts.map { track.timeBase.rescale($0, to: AudioFormat.program.timeBase) }
+            if frame.isDamaged { decodingErrors += 1 }
             coded += try place(stated)
             coded += try feed(resampler.convert(frame))
         }
@@ -94,6 +98,7 @@ package final class AudioTranscoder: TrackTranscoder {
         resampler.start(at: stated)
         if off > Self.longestHole {
             coded += renamed(try encoder.finish())
+            refusedBefore += encoder.refused.frames
             encoder = try AACEncoder(format: .program, bitrate: bitrate)
             (self.origin, fed) = (stated, 0)
         } else if off > 0 {

@@ -27,7 +27,7 @@ package final class VideoTranscoder: TrackTranscoder {
     package let delayInFrames: Int
     private let subject: String
     private let format: VideoFormat
-    private let encoder: X264Encoder
+    private let encoder: RestartingEncoder
     private let requests: Requests
     private var source: (track: TrackDescription, decoder: Decoder, converter: FrameConverter)?
     /// The times of the frames from number `firstTime` on, in ticks of ``description``.
@@ -36,7 +36,8 @@ package final class VideoTranscoder: TrackTranscoder {
     private var next: Int64 = 0
     private var start: Int64?
     private var captions: [UInt8] = []
-    package private(set) var errors = 0
+    private var decodingErrors = 0
+    package var errors: Int { decodingErrors + Int(encoder.refused.frames) }
 
     /// A transcoder by `settings` of video like `track`, which says how large its frames are unless `size` does. `subject`
     /// is how errors name the input.
@@ -45,10 +46,10 @@ package final class VideoTranscoder: TrackTranscoder {
     ) throws {
         self.subject = subject
         format = Self.format(of: track, size: size)
-        encoder = try X264Encoder(settings: settings, format: format)
-        delayInFrames = encoder.delay
+        encoder = try RestartingEncoder(settings: settings, format: format)
+        delayInFrames = encoder.session.delay
         requests = Requests(frameRate: format.frameRate)
-        description = encoder.description.timed(in: track.timeBase)
+        description = encoder.session.description.timed(in: track.timeBase)
     }
 
     private static func format(of track: TrackDescription, size: FrameSize?) -> VideoFormat {
@@ -74,7 +75,7 @@ package final class VideoTranscoder: TrackTranscoder {
             coded += try decode()
         } catch let failure as AVFailure {
             if failure.isMissingLibrary { throw failure }
-            errors += 1
+            decodingErrors += 1
         }
         return coded
     }

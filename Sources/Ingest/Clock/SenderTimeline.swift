@@ -72,7 +72,7 @@ struct SenderTimeline: Sendable {
     private static let delaysKept = 8
 
     /// How long nothing may come of any track before it is a pause, in nanoseconds.
-    private let longestGap: Int64
+    var longestGap: Int64
     private var tracks = PerTrack<Track>()
     private var pending: Pending?
     /// Where the timeline goes on after ``restart()``: its last moment and that one's arrival.

@@ -58,7 +58,7 @@ package struct SourceClock: Sendable {
     static let margin: Int64 = 40_000_000
 
     /// How the source is treated.
-    package let settings: SourceClockSettings
+    package private(set) var settings: SourceClockSettings
     /// Its part in a buffer that it has in common with others, which copies of the clock share; nil for one of its own.
     let seat: CommonBuffer.Seat?
     /// Numbers for an operator.
@@ -101,14 +101,20 @@ package struct SourceClock: Sendable {
         self.settings = settings
         seat = settings.arrivals == .jitter && settings.sharesMap ? common?.takeSeat() : nil
         expected = Set(tracks.keys)
-        timeline = SenderTimeline(
-            longestGap: settings.arrivals == .bursts ? settings.patience.inNanoseconds : SenderTimeline.jump)
-        let map = Map(
-            floor: MapFloor(
-                bucketLength: settings.bucket.inNanoseconds, bucketsForRate: settings.bucketsForRate,
-                pathStep: settings.pathStep.inNanoseconds))
+        timeline = SenderTimeline(longestGap: Self.longestGap(settings))
+        let map = Map(floor: Self.floor(settings))
         maps = settings.sharesMap ? [map] : [map, map]
         for (track, description) in tracks { declare(track, description.timeBase, bits: description.bits) }
+    }
+
+    private static func longestGap(_ settings: SourceClockSettings) -> Int64 {
+        settings.arrivals == .bursts ? settings.patience.inNanoseconds : SenderTimeline.jump
+    }
+
+    private static func floor(_ settings: SourceClockSettings) -> MapFloor {
+        MapFloor(
+            bucketLength: settings.bucket.inNanoseconds, bucketsForRate: settings.bucketsForRate,
+            pathStep: settings.pathStep.inNanoseconds)
     }
 
     /// Adds a track that was found later, or describes one anew. Unless it is not `isExpected`, it is waited for when the
@@ -141,10 +147,20 @@ package struct SourceClock: Sendable {
     /// a decoded minute of video is gigabytes.
     package func decoding(of due: Timestamp) -> Timestamp? { settings.decodingLead.map { due - $0 } }
 
-    /// The source was opened again: packets are collected anew. The timeline goes on, and the rate is kept as a hint.
-    package mutating func restart() {
+    /// The source was opened again: packets are collected from the start. The timeline continues, and the rate is kept as
+    /// a hint. A playlist may have segments of another length by now, which `new` settings take into account.
+    package mutating func restart(as new: SourceClockSettings? = nil) {
+        let old = settings
+        if let new, new.arrivals == old.arrivals, new.sharesMap == old.sharesMap { settings = new }
         timeline.restart(resumes: settings.arrivals != .captureTime)
-        for index in maps.indices { maps[index].floor.restart() }
+        timeline.longestGap = Self.longestGap(settings)
+        for index in maps.indices {
+            if settings.bucket == old.bucket {
+                maps[index].floor.restart()
+            } else {
+                maps[index].floor = Self.floor(settings)
+            }
+        }
         delays = PerTrack()
         started = nil
         lateArrivals = []

@@ -84,10 +84,18 @@ extension SourceClockSettings {
     package static let rtp = SourceClockSettings(
         arrivals: .jitter, latency: .milliseconds(300), collecting: .seconds(1))
 
+    /// How much later than its target duration a segment of a live playlist may come and nothing is missing.
+    package static let playlistLateness = Duration.seconds(3)
+
     /// A live playlist whose segments last about `target` (RFC 8216, 4.3.3.1), opened three segments before its end.
+    ///
+    /// From one segment to the next it takes a target duration, half of one until the playlist is read again (6.3.4), and
+    /// ``playlistLateness``, with half a second to spare. Three segments of 2 s and less hold too little for that.
     package static func playlist(target: Duration) -> SourceClockSettings {
+        let longestWait = target + target / 2 + playlistLateness + .milliseconds(500)
         var settings = SourceClockSettings(
-            arrivals: .bursts, latency: .zero, limit: target * 4, collecting: .zero, patience: target * 2 + .seconds(1))
+            arrivals: .bursts, latency: max(.zero, longestWait - target * 3), limit: target * 4, collecting: .zero,
+            patience: max(target * 2 + .seconds(1), longestWait))
         settings.bucket = target * 2
         settings.pathStep = target / 4
         settings.shrinks = false

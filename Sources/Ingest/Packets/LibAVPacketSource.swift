@@ -23,6 +23,7 @@ package final class LibAVPacketSource: PacketSource {
         self.location = location
         self.loops = loops
         monitor = opening?.monitor ?? SourceMonitor(logger: logger)
+        monitor.stall.withLock { $0.findEnd = location.playlistEnd }
         queue = DispatchQueue(label: "relay.ingest.\(location.description)")
     }
 
@@ -80,6 +81,7 @@ package final class LibAVPacketSource: PacketSource {
     }
 
     private func reopen(isWorthLogging: Bool) throws(IngestError) -> PacketInput {
+        try monitor.checkPlaylistAdvances(location.description)
         let isAtChange = monitor.isAtChange
         let input = try PacketInput(location, isReopened: true, monitor: monitor)
         if isAtChange {

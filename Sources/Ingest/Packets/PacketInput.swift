@@ -60,7 +60,7 @@ final class PacketInput {
         moved = MovedTracks(
             reading: Dictionary(uniqueKeysWithValues: kinds),
             wanted: location.tracks.followed(Set(streams.map(\.kind))),
-            patience: SourceClockSettings.of(formatName: demuxer.formatName).patience)
+            patience: SourceClockSettings.of(formatName: demuxer.formatName, target: demuxer.targetDuration).patience)
         splices = demuxer.spliceStream.map { ($0.index, TrackDescription(data: .scte35, timeBase: $0.timeBase)) }
         let isMissingAudio = location.tracks.hasAudio && !streams.contains { $0.kind == .audio }
         demuxer.select(

@@ -33,6 +33,7 @@ extension RunDownPlayer {
             if rest == nil { finish() } else if place != nil { lateFrames += 1 }
             return false
         }
+        if let reason = barred[next.segment] { return skip(next, reason, at: frame) }
         switch next.clip.map({ clips[$0]?.opening ?? .opening }) ?? .ready {
         case .opening:
             if place != nil { lateFrames += 1 }
@@ -102,7 +103,8 @@ extension RunDownPlayer {
     }
 
     mutating func prepared(_ segment: Int, _ pass: Int64) -> Upcoming {
-        Upcoming(segment: segment, pass: pass, clip: runDown.segments[segment].clip.map { prepare($0) })
+        let clip = barred[segment] == nil ? runDown.segments[segment].clip : nil
+        return Upcoming(segment: segment, pass: pass, clip: clip.map { prepare($0) })
     }
 
     mutating func prepare(_ clip: RunDown.Clip) -> ClipID {

@@ -12,6 +12,7 @@ extension RunDownPlayer {
         (place, held, rest, isOver, isDue, isWaiting) = (nil, nil, nil, false, false, false)
         (skipped, failure, lateFrames, holdsNext, shown) = (0, nil, 0, false, nil)
         state = .running
+        unbar(segment)
         upcoming = prepared(segment, 0)
     }
 

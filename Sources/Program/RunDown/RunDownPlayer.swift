@@ -142,6 +142,8 @@ package struct RunDownPlayer: Sendable {
     var lateFrames: Int64 = 0
     /// Segments left out one after the other.
     var skipped = 0
+    /// Segments that are left out whenever it is their turn, and why, until an operator starts one of them.
+    package private(set) var barred: [Int: String] = [:]
     /// Why a segment was left out last, or was over before its end.
     package internal(set) var failure: String?
     var actions: [Action] = []
@@ -178,6 +180,12 @@ package struct RunDownPlayer: Sendable {
     package var isResting: Bool { rest != nil }
 
     // MARK: What it is told
+
+    /// Leaves a segment out from now on, also if it has been started and did not begin yet. Nothing of its file is decoded.
+    package mutating func bar(_ segment: Int, because reason: String) { barred[segment] = reason }
+
+    /// Lets a segment be played again.
+    mutating func unbar(_ segment: Int) { barred[segment] = nil }
 
     /// Whether it is held, and whether something else is on air then.
     package var hold: (isHeld: Bool, isCutAway: Bool) {

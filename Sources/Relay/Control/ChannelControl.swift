@@ -109,10 +109,11 @@ final class ChannelControl: ControlledChannel {
         if let memory = changes.program { channel.director?.restore(memory) }
     }
 
-    /// The channel is off air, and what comes is `stage`.
-    func closed(_ stage: ChannelReport.State, by run: Int) {
-        let memory = state.withLock { $0.run == run ? $0.channel : nil }?.director?.memory
-        let clips = state.withLock { state -> ClipBook? in
+    /// The channel is off air, and what comes is `stage`; whether its program failed is remembered with what was on air.
+    func closed(_ stage: ChannelReport.State, by run: Int, hasFailed: Bool = false) {
+        var memory = state.withLock { $0.run == run ? $0.channel : nil }?.director?.memory
+        if hasFailed { memory?.noteFailure() }
+        let clips = state.withLock { [memory] state -> ClipBook? in
             guard state.run == run else { return nil }
             (state.channel, state.stage, state.startedAt) = (nil, stage, nil)
             if let memory { state.changes.program = memory }

@@ -139,7 +139,7 @@ final class ChannelRun: Sendable {
                 (state.channel, state.opening, state.wasTried) = (nil, nil, true)
                 return state.isEnding
             }
-            control.closed(.waiting, by: number)
+            control.closed(.waiting, by: number, hasFailed: status == .internalError && !isEnding)
             if isEnding || status == .done || (status == .usage && isFirst && failures == 0) { return status }
             if resources.clock.now - began > Self.stableTime.inNanoseconds { failures = 0 }
             failures += 1

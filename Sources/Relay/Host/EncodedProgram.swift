@@ -49,7 +49,7 @@ final class EncodedProgram: ChannelProgram {
         self.inputs = inputs
         isAhead = configuration.isPaced && inputs.canReadAhead
         interleaver = InterleavingSink(hub)
-        let encoder = try Self.openEncoder(configuration, format: inputs.format, sink: interleaver)
+        let encoder = try Self.openEncoder(configuration, format: inputs.format, sink: interleaver, logger)
         self.encoder = encoder
         // Audio is ahead of the video by the encoder's delay.
         let delay = inputs.format.frameRate.timeBase.duration(Int64(encoder.delayInFrames))
@@ -187,10 +187,11 @@ final class EncodedProgram: ChannelProgram {
     }
 
     private static func openEncoder(
-        _ configuration: ChannelConfiguration, format: VideoFormat, sink: any PacketSink
+        _ configuration: ChannelConfiguration, format: VideoFormat, sink: any PacketSink, _ logger: Logger
     ) throws(RelayFailure) -> EncoderSession {
         do {
-            return try EncoderSession(settings: configuration.encoder, video: format, audio: .program, sink: sink)
+            return try EncoderSession(
+                settings: configuration.encoder, video: format, audio: .program, sink: sink, logger: logger)
         } catch {
             throw RelayFailure(.internalError, "The encoder cannot be opened: \(error).")
         }

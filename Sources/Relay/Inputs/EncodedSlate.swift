@@ -112,7 +112,8 @@ final class EncodedSlate: Sendable {
         let slate = try slate(format, on: stage)
         defer { slate.stop() }
         let encoder = try EncoderSession(
-            settings: Self.settings(bitrate), video: format, audio: .program, sink: InterleavingSink(sink))
+            settings: Self.settings(bitrate), video: format, audio: .program, sink: InterleavingSink(sink),
+            logger: logger)
         let program = Program(
             frameRate: format.frameRate, audio: .program, pacing: .realTime(lead: Int64(encoder.delayInFrames)),
             frameLimit: nil, stage: stage, sink: encoder, clock: clock, logger: logger)

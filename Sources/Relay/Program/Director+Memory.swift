@@ -15,6 +15,9 @@ extension Director {
         fileprivate var faders: [String: Fader.Memory]
         fileprivate var overlays: [OverlayDesk.Memory]
         fileprivate var runDown: RunDownMemory?
+
+        /// The channel failed while this was on air.
+        mutating func noteFailure() { runDown?.noteFailure() }
     }
 
     /// What was chosen so far.

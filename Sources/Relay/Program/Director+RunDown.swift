@@ -42,6 +42,7 @@ extension Director {
                 default: handle(action, &desk)
                 }
             }
+            desk.forgetFailures()
             return (skipped, over, wasRunning && desk.player.state == .over)
         }
         for clip in over { release(clip) }
@@ -230,7 +231,8 @@ extension Director {
     var runDownMemory: RunDownMemory? { state.withLock { $0.runDownMemory } }
 
     /// Loads the run-down again that was there, and goes on with its segment, or holds it; another that the configuration
-    /// names by now comes before it. Returns whether a run-down says what is on air.
+    /// names by now comes before it. A segment during which the channel has failed twice is left out. Returns whether a
+    /// run-down says what is on air.
     func restoreRunDown(_ memory: RunDownMemory?) -> Bool {
         let (configured, loaded) = state.withLock { ($0.configured, $0.desk?.player.runDown) }
         guard let memory, memory.configured == configured else { return loaded != nil }
@@ -251,6 +253,7 @@ extension Director {
         } else if (try? perform(.start(segment: segment))) == nil {
             return false
         }
+        state.withLock { $0.desk?.restore(failures: memory.failures) }
         // What the configuration names has begun with its first segment, which is not to be seen.
         if !memory.isCutAway { waitForStart(Self.patience) }
         return !memory.isCutAway
@@ -287,7 +290,7 @@ extension Director.State {
         guard let player = desk?.player else { return endedRunDown }
         return RunDownMemory(
             runDown: player.runDown, configured: configured, segment: player.currentSegment,
-            isHeld: player.hold.isHeld, isCutAway: player.hold.isCutAway)
+            isHeld: player.hold.isHeld, isCutAway: player.hold.isCutAway, failures: desk?.failures ?? [:])
     }
 }
 

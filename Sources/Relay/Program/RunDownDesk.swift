@@ -13,6 +13,18 @@ struct RunDownMemory {
     let isHeld: Bool
     /// Whether something else was on air.
     let isCutAway: Bool
+    /// How often the channel failed while a segment was on air that has not ended since, by the segment's number; and of
+    /// those that are left out for it.
+    var failures: [Int: Int]
+
+    /// So many failures of the channel during one segment let it be left out.
+    static let mostFailures = 2
+
+    /// The channel failed.
+    mutating func noteFailure() {
+        guard let segment, !isCutAway else { return }
+        failures[segment, default: 0] += 1
+    }
 }
 
 /// A run-down that is loaded: its player, and the files that are open for it.
@@ -29,6 +41,23 @@ struct RunDownDesk {
     var formerChange: FrameIndex?
     /// The first frame that the player was not asked for.
     var next: FrameIndex = 0
+    /// As ``RunDownMemory/failures``.
+    private(set) var failures: [Int: Int] = [:]
+
+    /// Takes over what the channel did before it was opened again: leaves out segments that made it fail too often.
+    mutating func restore(failures: [Int: Int]) {
+        self.failures = failures
+        for (segment, count) in failures where count >= RunDownMemory.mostFailures {
+            player.bar(segment, because: "the channel failed \(count) times while it was on air")
+        }
+    }
+
+    /// A segment that has ended did no harm, and one that an operator started is given another chance.
+    mutating func forgetFailures() {
+        if failures.isEmpty { return }
+        let current = player.currentSegment
+        failures = failures.filter { $0.key == current || player.barred[$0.key] != nil }
+    }
 
     /// Tells the player what became of its files.
     mutating func look() {

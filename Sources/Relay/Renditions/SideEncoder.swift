@@ -77,7 +77,7 @@ final class SideEncoder: KeyframeRequester {
         pixels = format.width * format.height
         frameRate = format.frameRate
         interleaver = InterleavingSink(hub)
-        session = try Self.open(name, settings, format, handover)
+        session = try Self.open(name, settings, format, handover, logger)
         let delay = format.frameRate.timeBase.duration(Int64(session.delayInFrames))
         interleaver.wait(upTo: max(.seconds(10), delay * 2))
     }
@@ -176,14 +176,16 @@ extension SideEncoder {
     /// x264 makes its threads when a session is opened, and they have the priority of the thread that opens it, which does
     /// nothing else: threads that Dispatch makes on a call inherit it, too, and serve everybody.
     private static func open(
-        _ name: Name, _ settings: EncoderSettings, _ format: VideoFormat, _ sink: any PacketSink
+        _ name: Name, _ settings: EncoderSettings, _ format: VideoFormat, _ sink: any PacketSink, _ logger: Logger
     ) throws(RelayFailure) -> EncoderSession {
         let answer = Answer<Result<EncoderSession, RelayFailure>>()
         MediaThread.start(name.thread) {
             _ = nice(niceness)
             do {
                 answer.give(
-                    .success(try EncoderSession(settings: settings, video: format, audio: .program, sink: sink)))
+                    .success(
+                        try EncoderSession(
+                            settings: settings, video: format, audio: .program, sink: sink, logger: logger)))
             } catch {
                 answer.give(
                     .failure(RelayFailure(.internalError, "The encoder of \(name.subject) cannot be opened: \(error)."))

@@ -103,17 +103,30 @@ final class SourceAudioEncoder: SourceCoding {
             })
         else { return }
         do {
-            let packets = try session.withLock { try body(&$0) }
+            let (packets, refused) = try session.withLock { (try body(&$0), $0.encoder.refused) }
             let bytes = packets.reduce(0) { $0 + Int64($1.payload.count) }
             state.withLock { state in
                 state.status.bytes += bytes
                 state.status.audioBytes += bytes
             }
+            if let reason = refused.reason { count(refused.frames, reason) }
             for packet in packets { hub.publish(packet) }
         } catch {
             logger.error("the recording of a source ends: its encoder failed: \(error)")
             state.withLock { $0.failure = "\(error)" }
         }
+    }
+
+    /// Counts the frames that the encoder has refused so far, and logs the first.
+    private func count(_ refused: Int64, _ reason: AVFailure) {
+        let before = state.withLock { state in
+            defer { state.status.refusedFrames = refused }
+            return state.status.refusedFrames
+        }
+        guard before == 0 else { return }
+        logger.warning(
+            "the encoder of the recording of a source refused a frame, which is silent; others will only be counted",
+            metadata: ["reason": "\(reason)"])
     }
 }
 

@@ -66,6 +66,67 @@ static inline int relay_frame_channels(const AVFrame *frame) {
 #endif
 }
 
+// Floats as the integers that have the same bits. Without the sign a larger number is a larger integer, and infinities and
+// what is not a number are above all others, so that one pass without branches finds the loudest sample.
+typedef int32_t __attribute__((may_alias)) relay_float_bits;
+typedef int64_t __attribute__((may_alias)) relay_double_bits;
+
+static inline bool relay_exceeds_float(const uint8_t *data, int count, float bound) {
+    const relay_float_bits *bits = (const relay_float_bits *)data;
+    int32_t most = 0;
+    for (int index = 0; index < count; index++) {
+        int32_t value = bits[index] & INT32_MAX;
+        most = value > most ? value : most;
+    }
+    return most > *(const relay_float_bits *)&bound;
+}
+
+static inline bool relay_exceeds_double(const uint8_t *data, int count, double bound) {
+    const relay_double_bits *bits = (const relay_double_bits *)data;
+    int64_t most = 0;
+    for (int index = 0; index < count; index++) {
+        int64_t value = bits[index] & INT64_MAX;
+        most = value > most ? value : most;
+    }
+    return most > *(const relay_double_bits *)&bound;
+}
+
+// What takes the place of a sample that is beyond `bound`.
+static inline double relay_repaired_sample(double sample, double bound) {
+    return __builtin_isfinite(sample) ? __builtin_copysign(bound, sample) : 0;
+}
+
+// Brings samples within `bound` that are beyond it; those that are infinite or not a number become 0. Returns how many
+// there were, or a negative error. Integer samples are left alone.
+static inline int relay_frame_repair_samples(AVFrame *frame, float bound) {
+    int channels = relay_frame_channels(frame);
+    bool is_planar = av_sample_fmt_is_planar((enum AVSampleFormat)frame->format);
+    bool is_double = frame->format == AV_SAMPLE_FMT_DBL || frame->format == AV_SAMPLE_FMT_DBLP;
+    if (!is_double && frame->format != AV_SAMPLE_FMT_FLT && frame->format != AV_SAMPLE_FMT_FLTP) return 0;
+    int planes = is_planar ? channels : 1, count = frame->nb_samples * (is_planar ? 1 : channels);
+    bool exceeds = false;
+    for (int plane = 0; plane < planes; plane++) {
+        const uint8_t *data = frame->extended_data[plane];
+        exceeds |= is_double ? relay_exceeds_double(data, count, bound) : relay_exceeds_float(data, count, bound);
+    }
+    if (!exceeds) return 0;
+    // The decoder may keep the memory for frames that follow.
+    int error = av_frame_make_writable(frame), changed = 0;
+    if (error < 0) return error;
+    for (int plane = 0; plane < planes; plane++) {
+        float *floats = (float *)frame->extended_data[plane];
+        double *doubles = (double *)frame->extended_data[plane];
+        for (int index = 0; index < count; index++) {
+            double sample = is_double ? doubles[index] : floats[index];
+            if (__builtin_fabs(sample) <= bound) continue;
+            sample = relay_repaired_sample(sample, bound);
+            if (is_double) doubles[index] = sample; else floats[index] = (float)sample;
+            changed++;
+        }
+    }
+    return changed;
+}
+
 // The channels by name as a bit mask; 0 when they have no names.
 static inline uint64_t relay_frame_channel_mask(const AVFrame *frame) {
 #if RELAY_HAS_CHANNEL_LAYOUT

@@ -126,6 +126,26 @@ struct ClockSimulationTests {
         expectClean(run(model, .playlist(target: .seconds(segment))))
     }
 
+    @Test(
+        "Segments of any length, on time, always 3 s late, and from a moment on: all of them come before they are due",
+        arguments: [1, 2, 6, 8, 10, 20], [(0, 0), (3, 0), (0, 3)])
+    func lateSegments(segment: Int, late: (always: Int, later: Int)) {
+        var model = SenderModel()
+        (model.duration, model.jitter) = (.seconds(200), .gauss(milliseconds: 50))
+        (model.segment, model.path) = (.seconds(segment), .seconds(late.always))
+        // The last segment was published just before the playlist was opened.
+        model.burst = .seconds(3 * segment + late.always)
+        if late.later > 0 {
+            // Where it is late it is also missed by one look at the playlist.
+            model.pathChange = (3_000_000_000 * Int64(segment), .seconds(late.later) + .seconds(segment) / 2)
+        }
+        let result = run(model, .playlist(target: .seconds(segment)))
+        #expect(result.late == 0 && result.holes == 0 && result.steps.isEmpty && result.slack > 0, "\(result)")
+        // Behind the last segment there is silence for good.
+        let wasSilent = result.events.contains { if case .resumed = $0 { true } else { false } }
+        #expect(!wasSilent, "\(result.events)")
+    }
+
     @Test("A device's audio with a clock of its own, 300 ppm off")
     func ownClocks() {
         var model = SenderModel()

@@ -141,7 +141,7 @@ struct SourceClockTests {
 
     @Test("A playlist's first packet is placed at once, and what the burst holds is its buffer")
     func playlist() throws {
-        var clock = SourceClock(.playlist(target: .seconds(2)), tracks: Self.both)
+        var clock = SourceClock(.playlist(target: .seconds(6)), tracks: Self.both)
         _ = note(&clock, .video, 0, at: 100)
         let noted = note(&clock, .audio, 0, at: 100)
         let first = try #require(noted)
@@ -155,6 +155,32 @@ struct SourceClockTests {
             let noted = note(&clock, .video, time, at: 100)
             #expect(noted?.events == [])
         }
+    }
+
+    @Test("A playlist of short segments begins as much later as three of them hold too little")
+    func shortSegments() throws {
+        for (target, latency) in [(1, 2000.0), (2, 500), (3, 0)] {
+            var clock = SourceClock(.playlist(target: .seconds(target)), tracks: Self.both)
+            let noted = [note(&clock, .video, 0, at: 100), note(&clock, .audio, 0, at: 100)]
+            let first = try #require(noted[1])
+            let due = try #require(clock.due(first.time, of: .audio))
+            #expect(abs(Double(due.nanoseconds) / 1e6 - max(140, 100 + latency)) < 1)
+        }
+    }
+
+    @Test("A playlist that was opened again with longer segments is not silent between them")
+    func longerSegments() {
+        var clock = SourceClock(.playlist(target: .seconds(2)), tracks: Self.both)
+        for time in stride(from: Int64(0), to: 6000, by: 40) { _ = note(&clock, .video, time, at: 6000) }
+        clock.restart(as: .playlist(target: .seconds(10)))
+        #expect(clock.settings.patience == .seconds(21))
+        var events: [SourceClockEvent] = []
+        for time in stride(from: Int64(100_000), to: 110_000, by: 40) {
+            events += note(&clock, .video, time, at: 120_000)?.events ?? []
+            events += note(&clock, .audio, time, at: 120_000)?.events ?? []
+        }
+        events += clock.advance(to: Timestamp(nanoseconds: 138_000_000_000))
+        #expect(!events.contains { if case .silent = $0 { true } else { $0 == .lost } }, "\(events)")
     }
 
     @Test("Capture times are due a latency later, whatever their arrivals are")

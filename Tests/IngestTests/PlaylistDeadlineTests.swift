@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LibAV
+import Logging
+import Media
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Ingest
+
+@Suite("How long a live playlist may have no new segment", .serialized)
+struct PlaylistDeadlineTests {
+    /// Seven seconds of video and audio in segments of a second, and how many packets the first three have.
+    private struct Segments {
+        let segments: [Data]
+        let packets: Int64
+
+        init() throws {
+            let directory = NSTemporaryDirectory() + "relay-playlist-\(UUID().uuidString)/"
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(atPath: directory) }
+            try Clip.run(
+                "ffmpeg",
+                [
+                    "-v", "error", "-nostdin", "-f", "lavfi", "-i", "testsrc=s=160x90:r=25:d=7", "-f", "lavfi", "-i",
+                    "sine=d=7:r=48000", "-c:v", "libx264", "-preset", "ultrafast", "-bf", "0", "-g", "25", "-pix_fmt",
+                    "yuv420p", "-c:a", "aac", "-f", "hls", "-hls_time", "1", "-hls_list_size", "0",
+                    "-hls_segment_filename", directory + "%d.ts", directory + "list.m3u8",
+                ])
+            segments = try (0..<7).map { try Data(contentsOf: URL(fileURLWithPath: directory + "\($0).ts")) }
+            let three = directory + "three.ts"
+            try (segments[0] + segments[1] + segments[2]).write(to: URL(fileURLWithPath: three))
+            let demuxer = try Demuxer(url: three, options: .init(), interrupter: Interrupter(), subject: "three")
+            var packets: Int64 = 0
+            while try demuxer.readPacket() != nil { packets += 1 }
+            self.packets = packets
+        }
+    }
+
+    /// A live playlist that is played, with deadlines of a clock that the test moves.
+    private final class Player {
+        let clock = ManualClock()
+        let server: PlaylistServer
+        let source: LibAVSource
+        let sink = CollectingSink()
+        let log = CollectedLog()
+
+        init(_ media: Segments, target: Int) throws {
+            server = try PlaylistServer(media.segments, .init(target: target, count: 3))
+            source = try LibAVSource(
+                InputLocation(server.url), options: IngestOptions(), logger: log.logger,
+                monitor: SourceMonitor(logger: log.logger, interrupter: Interrupter(clock: clock)))
+            source.start(into: sink, video: source.description.video, audio: .program)
+            // A demuxer holds back a packet or two of each track, so that the last one is known by none that follows.
+            var (last, looks) = (Int64(0), 0)
+            try eventually("all is read that there is") {
+                let read = source.status.packetsRead
+                (last, looks) = (read, read == last && read >= media.packets - 6 ? looks + 1 : 0)
+                return looks == 10
+            }
+        }
+
+        deinit { source.stop() }
+    }
+
+    private static let media = Result { try Segments() }
+
+    /// When the next segment is found at the latest: after a target duration, `late` seconds, and the half target
+    /// duration that passes between two looks at the playlist.
+    private static func gap(target: Int, late: Int) -> Duration {
+        .seconds(target) + .seconds(target) / 2 + .seconds(late)
+    }
+
+    @Test(
+        "A segment that is as long as the target duration, or comes 3 s late, is no loss",
+        arguments: [2, 6, 8, 10, 20], [0, 3])
+    func late(target: Int, late: Int) throws {
+        let media = try Self.media.get()
+        let player = try Player(media, target: target)
+        // libavformat asks whether its time is over before it looks at the playlist again.
+        player.clock.advance(by: Self.gap(target: target, late: late))
+        player.server.update { $0.count = 4 }
+        try eventually("the next segment is read") { player.source.status.packetsRead > media.packets + 20 }
+        #expect(player.source.status.reopens == 0 && player.source.status.lastError == nil)
+        #expect(player.log.lines.isEmpty, "\(player.log.lines)")
+    }
+
+    @Test(
+        "A playlist that stands still is given up after three target durations, and opened when it has a new segment",
+        arguments: [(2, 10), (10, 30)])
+    func standsStill(target: Int, bound: Int) throws {
+        let player = try Player(try Self.media.get(), target: target)
+        let begin = player.clock.now
+        player.clock.advance(by: .seconds(bound) - .milliseconds(500))
+        try eventually("it is given up") {
+            player.clock.advance(by: .milliseconds(10))
+            return player.source.status.state == .waiting
+        }
+        // The packet that the demuxer held back and gave out when the time was over began another wait as long.
+        let waited = player.clock.now - begin
+        let limit = Duration.seconds(bound).inNanoseconds
+        #expect((limit..<2 * limit).contains(waited))
+        #expect(player.log.lines(containing: "timed out").count == 1, "\(player.log.lines)")
+        try eventually("it is not played again") {
+            player.source.status.lastError?.contains("no new segment") == true
+        }
+        #expect(player.source.status.reopens == 0)
+        player.server.update { ($0.first, $0.count) = (1, 3) }
+        try eventually("it is open again") { player.source.status.reopens == 1 }
+        try eventually("the new segment is played") { player.source.status.state == .running }
+    }
+
+    @Test("A server that does not answer any more is given up as soon")
+    func silentServer() throws {
+        let player = try Player(try Self.media.get(), target: 6)
+        player.server.fallSilent(true)
+        player.clock.advance(by: .seconds(17))
+        try eventually("it is given up") {
+            // Asking what the playlist has come to has a deadline, too.
+            player.clock.advance(by: .milliseconds(100))
+            return !player.log.lines(containing: "input is interrupted").isEmpty
+        }
+        player.server.fallSilent(false)
+        player.server.update { $0.count = 5 }
+        try eventually("it is open again") {
+            player.clock.advance(by: .milliseconds(1))
+            return player.source.status.reopens >= 1
+        }
+    }
+
+    @Test("The bound of a read follows the target duration, and is never below that of other inputs")
+    func bounds() {
+        let usual = Duration.seconds(10)
+        for (target, bound) in [(1, 10), (2, 10), (6, 18), (8, 24), (10, 30), (20, 60)] {
+            #expect(Demuxer.readTimeout(usual, target: .seconds(target)) == .seconds(bound))
+        }
+        #expect(Demuxer.readTimeout(usual, target: nil) == usual)
+        #expect(Demuxer.readTimeout(nil, target: .seconds(6)) == nil)
+        for target in [2, 6, 8, 10, 20] {
+            let bound = Demuxer.readTimeout(usual, target: .seconds(target)) ?? .zero
+            #expect(Self.gap(target: target, late: 3) < bound)
+        }
+    }
+
+    @Test("A playlist says what it has come to, a list of variants does not")
+    func end() {
+        let list = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:41\n#EXTINF:2,\na.ts\n#EXTINF:2,\nb.ts\n"
+        #expect(PlaylistHead(list)?.end == 43)
+        #expect(PlaylistHead("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nlow.m3u8\n")?.end == nil)
+        #expect(PlaylistHead("#EXTM3U\n#EXT-X-TARGETDURATION:2\n")?.end == 0)
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Synchronization
+
+/// An HTTP server on the loopback interface that hands out a playlist, of as many segments as a test has published.
+final class PlaylistServer: Sendable {
+    /// What the playlist says.
+    struct Playlist {
+        var target: Int
+        /// The number of the first segment in the list.
+        var first = 0
+        /// How many segments are listed.
+        var count: Int
+        var hasEnded = false
+    }
+
+    let port: UInt16
+    private let descriptor: Int32
+    private let segments: [Data]
+    private let state: Mutex<(playlist: Playlist, isSilent: Bool)>
+
+    /// A server of these segments, a second each, of which `playlist` lists some.
+    init(_ segments: [Data], _ playlist: Playlist) throws {
+        self.segments = segments
+        state = Mutex((playlist, false))
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isBound = withUnsafeMutablePointer(to: &address) { [descriptor] pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                bind(descriptor, generic, length) == 0 && listen(descriptor, 16) == 0
+                    && getsockname(descriptor, generic, &length) == 0
+            }
+        }
+        guard isBound else { throw POSIXError(.EADDRINUSE) }
+        port = UInt16(bigEndian: address.sin_port)
+        let descriptor = descriptor
+        Thread.detachNewThread { [weak self] in
+            while case let peer = accept(descriptor, nil, nil), peer >= 0 {
+                Thread.detachNewThread { [weak self] in
+                    self?.serve(peer)
+                    close(peer)
+                }
+            }
+        }
+    }
+
+    deinit {
+        shutdown(descriptor, Int32(SHUT_RDWR))
+        close(descriptor)
+    }
+
+    /// The playlist's address.
+    var url: String { "http://127.0.0.1:\(port)/live.m3u8" }
+
+    /// Changes what the playlist says.
+    func update(_ change: (inout Playlist) -> Void) { state.withLock { change(&$0.playlist) } }
+
+    /// Answers nothing any more, or again.
+    func fallSilent(_ isSilent: Bool) { state.withLock { $0.isSilent = isSilent } }
+
+    private func serve(_ peer: Int32) {
+        var request: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while !request.suffix(4).elementsEqual([13, 10, 13, 10]) {
+            let count = recv(peer, &buffer, buffer.count, 0)
+            if count <= 0 { return }
+            request += buffer.prefix(count)
+        }
+        while state.withLock({ $0.isSilent }) {
+            // A peer that has gone away is not waited for.
+            if recv(peer, &buffer, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) == 0 { return }
+            usleep(10_000)
+        }
+        let words = String(decoding: request, as: UTF8.self).split(separator: " ")
+        let body = words.count > 1 ? self.body(of: String(words[1])) : nil
+        let status = body == nil ? "404 Not Found" : "200 OK"
+        let head = "HTTP/1.1 \(status)\r\nContent-Length: \(body?.count ?? 0)\r\nConnection: close\r\n\r\n"
+        let answer = Array(head.utf8) + (body ?? Data())
+        var sent = 0
+        while sent < answer.count {
+            let count = answer.withUnsafeBytes {
+                send(peer, $0.baseAddress?.advanced(by: sent), answer.count - sent, Int32(MSG_NOSIGNAL))
+            }
+            if count <= 0 { return }
+            sent += count
+        }
+    }
+
+    private func body(of path: String) -> Data? {
+        if path == "/live.m3u8" { return Data(text.utf8) }
+        guard let number = Int(path.dropFirst().prefix { $0 != "." }), segments.indices.contains(number) else {
+            return nil
+        }
+        return segments[number]
+    }
+
+    private var text: String {
+        let playlist = state.withLock { $0.playlist }
+        var lines = ["#EXTM3U", "#EXT-X-VERSION:3", "#EXT-X-TARGETDURATION:\(playlist.target)"]
+        lines.append("#EXT-X-MEDIA-SEQUENCE:\(playlist.first)")
+        for number in playlist.first..<playlist.first + playlist.count { lines += ["#EXTINF:1.0,", "\(number).ts"] }
+        if playlist.hasEnded { lines.append("#EXT-X-ENDLIST") }
+        return lines.joined(separator: "\n") + "\n"
+    }
+}
