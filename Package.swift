@@ -242,7 +242,7 @@ let package = Package(
         .testTarget(
             name: "CatalogueTests",
             dependencies: [
-                "Catalogue", "Archive", "MP4", "Segmenter", "Media", "FanOut", "TestSupport",
+                "Catalogue", "Archive", "MP4", "Segmenter", "Media", "FanOut", "RecordingSamples", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"), logging,
             ],
             swiftSettings: testSettings),

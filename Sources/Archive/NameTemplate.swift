@@ -126,6 +126,19 @@ public struct NameTemplate: Sendable, Hashable {
         }
     }
 
+    /// What ``init(parsing:)`` makes an equal template of.
+    var text: String {
+        parts.map { part in
+            switch part {
+            case .literal(let text): text.replacing("%", with: "%%")
+            case .channel: "{channel}"
+            case .start: "{start}"
+            case .sequence: "{sequence}"
+            case .calendar(let field): "{\(field.rawValue)}"
+            }
+        }.joined()
+    }
+
     /// A path with every field filled in.
     private var sample: String {
         parts.map { part in
@@ -237,6 +250,9 @@ extension NameTemplate {
 /// A piece of a local date or time in a file's name.
 enum CalendarField: String, Sendable {
     case date, time, year, month, day, hour, minute, second, shortYear, dayOfYear
+
+    /// Those of one number each.
+    static let single: [CalendarField] = [.year, .month, .day, .hour, .minute, .second, .shortYear, .dayOfYear]
 
     /// The letters of strftime.
     static let conversions: [Character: CalendarField] = [

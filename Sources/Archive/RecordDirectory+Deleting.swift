@@ -3,8 +3,8 @@
 internal import Glibc
 
 extension RecordDirectory {
-    /// Deletes a finished file of `channel`, if its content says, too, that it is one; false if it is already gone, it is
-    /// held, or somebody else is still at it. Throws if it is a file of another program or of another channel.
+    /// Deletes a finished file of `channel`, if place, name and content say that it is one; false if it is already gone, it
+    /// is held, or somebody else is still at it. Throws a failure without a system's code if it is not the channel's.
     package func delete(_ segment: StoredSegment, of channel: String) throws(FileFailure) -> Bool {
         try delete(recording: segment.fileName, of: channel)
     }
@@ -20,14 +20,17 @@ extension RecordDirectory {
             if error.code == ENOENT { return false }
             throw error
         }
-        let isStream = name.hasSuffix(RecordFormat.ts.fileExtension)
-        guard try SegmentOrigin(of: file, isStream: isStream) == .ours, let owner = isStream ? channel : file.channel
-        else {
-            throw FileFailure("delete", path, text: "it has the name of a recording, but is none of this program")
+        let ownership = Ownership(self, channel: channel)
+        guard let claim = ownership.claim(name) else {
+            throw FileFailure("delete", path, text: "its name is not that of a recording of this channel")
         }
-        // A template without the channel, or an unlucky name, makes one channel's files look like another's.
-        if SegmentName.safe(owner) != SegmentName.safe(channel) {
+        switch try ownership.verdict(on: file, name, claim) {
+        case .ours: break
+        case .other(let owner):
+            // A template without the channel makes one channel's files look like another's.
             throw FileFailure("delete", path, text: "it is a recording of the channel \"\(owner)\"")
+        case .empty, .unnamed, .foreign:
+            throw FileFailure("delete", path, text: "it has the name of a recording, but is none of this program")
         }
         // With the lock, which whoever holds a recording waits for after the mark is there.
         guard file.lock(), !HoldMark.isSet(of: name, in: self) else { return false }

@@ -31,10 +31,6 @@ extension RecordDirectory {
     /// The name of a file while it is being written that will be called `name`.
     package static func openName(of name: String) -> String { name + SegmentName.openMark }
 
-    /// Whether the file `name` has a name that a file of `channel` has.
-    package func isNamed(_ name: String, of channel: String) -> Bool {
-        SegmentName(fileName: name, channel: SegmentName.safe(channel), template: template) != nil
-    }
 }
 
 /// What tells one content of a file from another, as far as the system says.

@@ -3,15 +3,20 @@
 internal import Glibc
 
 extension RecordDirectory {
-    /// The files of `channel`, the oldest first, finished or open. A file that goes while it is looked at is left out.
+    /// The files of `channel` by their place and name, the oldest first, finished or open. A file that goes while it is
+    /// looked at is left out. The content is not read: see ``Ownership``.
     ///
     /// Numbers tell the order, whatever the clock did. Where a name has none, its letters say nothing of the order
     /// (`01-12-2026` comes before `30-11-2026`), so all are ordered by when they ended.
     ///
-    /// `others` are the names of further files of the channel, which its template does not make.
+    /// `others` are the names of further files of the channel, which its templates do not make.
     package func segments(of channel: String, others: [String] = []) throws(FileFailure) -> [StoredSegment] {
-        var segments = try entries().compactMap { fileName in
-            name(of: fileName, channel).flatMap { segment(fileName, sequence: $0.sequence) }
+        let ownership = Ownership(self, channel: channel)
+        var segments = try entries().compactMap { fileName -> StoredSegment? in
+            guard !fileName.hasSuffix(SegmentName.brokenSuffix),
+                case .certain(let sequence) = ownership.claim(fileName)
+            else { return nil }
+            return segment(fileName, sequence: sequence)
         }
         let known = Set(segments.map(\.fileName))
         segments += others.filter { !known.contains($0) }.compactMap { segment($0, sequence: 0) }
@@ -21,52 +26,18 @@ extension RecordDirectory {
         return segments.sorted { ($0.ended.milliseconds, $0.fileName) < ($1.ended.milliseconds, $1.fileName) }
     }
 
-    /// The finished files of `channel` that its template does not make, as when it was another and deeper one before.
+    /// The finished files of `channel` that no noted template makes, as when it was another one in an earlier version.
     ///
-    /// Their paths must be such that a template of fields and separators alone could have made them, and they must say
-    /// themselves that they are recordings of the channel: an exported clip, and what somebody renamed or put into a
-    /// directory of his own, is left alone, and so is another record directory below this one. Opens each file of such a name.
+    /// A template of fields and separators alone must be able to make their names, and they must say themselves that they
+    /// are recordings of the channel. Opens each file of such a name.
     package func otherSegments(of channel: String) throws(FileFailure) -> [String] {
-        let channel = SegmentName.safe(channel)
-        let known = Set(try segments(of: channel).map(\.fileName))
-        var archives: [Substring: Bool] = [:]
+        let ownership = Ownership(self, channel: channel)
         return try entries(depth: NameTemplate.deepest).filter { fileName in
-            guard fileName.hasSuffix(RecordFormat.hybrid.fileExtension), !known.contains(fileName),
-                Self.isMadeOfFields(SegmentSalvage.originalName(fileName), channel),
-                !isInOtherArchive(fileName, &archives), segment(fileName, sequence: 0) != nil,
-                let file = try? FileDescriptor.open(readOnly: "\(path)/\(fileName)"),
-                (try? SegmentOrigin(of: file, isStream: false)) == .ours, let owner = file.recordingChannel
+            guard !fileName.hasSuffix(SegmentName.openMark), case .possible = ownership.claim(fileName),
+                segment(fileName, sequence: 0) != nil
             else { return false }
-            return SegmentName.safe(owner) == channel
+            return ownership.owns(fileName) ?? false
         }
-    }
-
-    /// Whether each part of a path consists of the channel, digits and separators, and the last one has the six digits or
-    /// more of a time of day or a number, without which no template makes names that differ.
-    private static func isMadeOfFields(_ fileName: String, _ channel: String) -> Bool {
-        let path = fileName.dropLast(RecordFormat.hybrid.fileExtension.count)
-        let parts = path.split(separator: "/").map { $0.replacing(channel, with: "") }
-        return parts.allSatisfy { $0.allSatisfy { "0123456789-_.TZ".contains($0) } }
-            && parts.last?.count(where: \.isNumber) ?? 0 >= 6
-    }
-
-    /// Whether one of the directories between this one and the file is a record directory itself; `known` are those
-    /// that were looked at.
-    private func isInOtherArchive(_ fileName: String, _ known: inout [Substring: Bool]) -> Bool {
-        fileName.indices.filter { fileName[$0] == "/" }.map { fileName[..<$0] }.contains { directory in
-            if let isArchive = known[directory] { return isArchive }
-            let names = (try? Self.names(in: "\(path)/\(directory)")) ?? []
-            let isArchive = names.contains { $0.hasPrefix(Self.markPrefix) }
-            known[directory] = isArchive
-            return isArchive
-        }
-    }
-
-    /// What the name of a file of `channel` says, or of the copy that was salvaged of one; nil if it is none of them.
-    private func name(of fileName: String, _ channel: String) -> SegmentName? {
-        guard !fileName.hasSuffix(SegmentName.brokenSuffix) else { return nil }
-        return SegmentName(
-            usedBy: SegmentSalvage.originalName(fileName), channel: SegmentName.safe(channel), template: template)
     }
 
     private func segment(_ fileName: String, sequence: Int) -> StoredSegment? {

@@ -11,17 +11,22 @@ public struct RecordDirectory: Sendable {
     let device: UInt64
     /// What its files are called.
     package let template: NameTemplate
+    /// All templates that its files may have been named by: its own, the usual one, and those that it had before.
+    let templates: [NameTemplate]
     /// The name of an empty file in it by which it is known again when its disk comes back under another number; nil
     /// where none can be made.
     private(set) var mark: String?
 
     /// How the name of every ``mark`` begins.
     static let markPrefix = ".relay-archive-"
+    /// The name of the catalogue's database in a record directory.
+    package static let catalogueName = ".relay.sqlite"
 
     init(path: String, device: UInt64, template: NameTemplate = .standard) {
         self.path = path
         self.device = device
         self.template = template
+        templates = [template, .standard] + Self.notedTemplates(in: path)
     }
 
     /// Makes `path` a directory that can be written, creating what is missing of it, and proves it with a file that is
@@ -35,6 +40,7 @@ public struct RecordDirectory: Sendable {
         var directory = RecordDirectory(path: path, device: try Self.device(of: path), template: template)
         try directory.probe(bytes: 0)
         directory.mark = directory.findMark()
+        directory.noteTemplate()
         return directory
     }
 
@@ -104,37 +110,62 @@ public struct RecordDirectory: Sendable {
         }
     }
 
-    /// The paths, from here, of all that is in the directory and in those below it that its template can make, but for
-    /// directories and what is hidden; sorted.
-    func entries() throws(FileFailure) -> [String] { try entries(depth: template.depth) }
-
-    /// Like ``entries()``, but looks `depth` directories deep.
-    func entries(depth: Int) throws(FileFailure) -> [String] {
-        var files: [String] = []
-        var directories = try Self.list(path, "", &files)
-        for _ in 0..<depth {
-            var deeper: [String] = []
-            // One that vanished meanwhile, or is none of ours and closed to us, holds nothing of ours.
-            for directory in directories { deeper += (try? Self.list(path, directory, &files)) ?? [] }
-            directories = deeper
-        }
-        return files.sorted()
+    /// The paths, from here, of all that is in the directory and in those below it that its templates can make, but for
+    /// directories, what is hidden, and what is in another record directory; sorted.
+    func entries() throws(FileFailure) -> [String] {
+        try entries(depth: templates.map(\.depth).max() ?? 0)
     }
 
-    /// Appends what is in the directory `relative` of `root` to `files`, but for what is hidden, and returns its
-    /// directories.
-    private static func list(
-        _ root: String, _ relative: String, _ files: inout [String]
-    ) throws(FileFailure) -> [String] {
+    /// Like ``entries()``, but looks `depth` directories deep.
+    func entries(depth: Int) throws(FileFailure) -> [String] { try walk(depth).files }
+
+    /// The paths of the record directories up to `depth` directories below this one. Each has files of its own.
+    package func nestedArchives(depth: Int = 8) throws(FileFailure) -> [String] { try walk(depth).archives }
+
+    private func walk(_ depth: Int) throws(FileFailure) -> (files: [String], archives: [String]) {
+        var (files, archives): ([String], [String]) = ([], [])
         var directories: [String] = []
-        for entry in try read("\(root)/\(relative)") where !entry.name.hasPrefix(".") {
+        Self.sort(try Self.read(path), of: "", &files, &directories)
+        for _ in 0..<depth {
+            let level = directories
+            directories = []
+            for directory in level {
+                // A directory that vanished meanwhile, or that this user may not read, holds no recordings for it.
+                guard let entries = try? Self.read("\(path)/\(directory)") else { continue }
+                if entries.contains(where: { Self.isArchiveMark($0.name) }) {
+                    archives.append(String(directory.dropLast()))
+                } else {
+                    Self.sort(entries, of: directory, &files, &directories)
+                }
+            }
+        }
+        return (files.sorted(), archives.sorted())
+    }
+
+    /// Appends the paths of `entries`, which are in the directory `relative`, to `files` and `directories`, but for what
+    /// is hidden.
+    private static func sort(
+        _ entries: [(name: String, isDirectory: Bool)], of relative: String, _ files: inout [String],
+        _ directories: inout [String]
+    ) {
+        for entry in entries where !entry.name.hasPrefix(".") {
             if entry.isDirectory {
                 directories.append("\(relative)\(entry.name)/")
             } else {
                 files.append(relative + entry.name)
             }
         }
-        return directories
+    }
+
+    /// Whether the directory at `path` is a record directory; false if it cannot be read.
+    static func isArchive(_ path: String) -> Bool {
+        (try? names(in: path))?.contains(where: isArchiveMark) ?? false
+    }
+
+    /// Whether a record directory alone has an entry called `name`: the mark, which a file system may refuse, or a
+    /// catalogue, which earlier versions made without it.
+    private static func isArchiveMark(_ name: String) -> Bool {
+        name.hasPrefix(markPrefix) || name == catalogueName
     }
 
     /// The names of all that is in the directory itself, also of what is hidden; sorted.
@@ -164,10 +195,19 @@ public struct RecordDirectory: Sendable {
         return found
     }
 
-    /// The highest sequence number that `channel` has used here, open, closed or broken; 0 if none.
+    /// The highest sequence number that `channel` has used here, open, closed or broken; 0 if none. Files of another
+    /// channel whose names do not say it count, because they share the names.
     package func lastSequence(of channel: String) throws(FileFailure) -> Int {
-        let channel = SegmentName.safe(channel)
-        return try entries().compactMap { SegmentName(usedBy: $0, channel: channel, template: template)?.sequence }
-            .max() ?? 0
+        let ownership = Ownership(self, channel: channel)
+        let names = try entries().compactMap { name -> (name: String, claim: Ownership.Claim)? in
+            guard let claim = ownership.claim(name), claim.isCertain else { return nil }
+            return (name, claim)
+        }
+        // Files are opened from the highest number down: the first is nearly always one that counts.
+        let last = names.sorted { $0.claim.sequence > $1.claim.sequence }.first { name, claim in
+            guard !name.hasSuffix(SegmentName.brokenSuffix), let file = try? open(recording: name) else { return true }
+            return (try? ownership.verdict(on: file, name, claim)) != .foreign
+        }
+        return last?.claim.sequence ?? 0
     }
 }

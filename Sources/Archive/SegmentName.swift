@@ -72,7 +72,8 @@ public struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     }
 
     private init?(_ path: Substring, _ fileExtension: String, _ channel: String, _ template: NameTemplate) {
-        if let name = SegmentName(standard: path, fileExtension), name.channel == channel {
+        // A usual name in a directory that the template does not make is a copy that somebody keeps there.
+        if !path.contains("/"), let name = SegmentName(standard: path, fileExtension), name.channel == channel {
             self = name
         } else if let reading = template.read(path, channel: channel) {
             self.init(String(path), channel, reading, fileExtension)
@@ -90,6 +91,9 @@ public struct SegmentName: Sendable, Hashable, CustomStringConvertible {
         guard !channel.isEmpty, let reading = NameTemplate.standard.read(fileName, channel: channel) else { return nil }
         self.init(String(path), channel, reading, fileExtension)
     }
+
+    /// The path of a file that is open or closed, without its extension; nil if it has another extension.
+    static func path(of fileName: String) -> Substring? { takeApart(fileName)?.path }
 
     /// Path and extension of a file that is open or closed; nil if it has another extension.
     private static func takeApart(_ fileName: String) -> (path: Substring, fileExtension: String)? {

@@ -32,9 +32,14 @@ extension FileDescriptor {
         return (try? MovieTagsReader.tags(layout.userData))?.channel
     }
 
-    /// Whose recording the file is by the tags at its beginning, which each recording and each salvaged copy has, and an
-    /// exported clip has not; nil if there are none.
-    var recordingChannel: String? { (try? headLayout.flatMap { try MovieTagsReader.tags($0.userData) })?.channel }
+    /// The tags at the file's beginning, which each recording and each salvaged copy has, and an exported clip has not;
+    /// nil if there are none.
+    var recordingTags: MovieTags? { (try? headLayout.flatMap { try MovieTagsReader.tags($0.userData) }) ?? nil }
+
+    /// Whose recording a transport stream is by its service description; nil if that does not say it.
+    var streamChannel: String? {
+        (try? read(at: 0, count: TransportStreamFile.headSize)).flatMap(TransportStreamFile.channel)
+    }
 
     private var headLayout: MovieLayout? { try? FragmentedFileReader(self).readHead()?.layout }
 }

@@ -34,8 +34,8 @@ public enum SegmentRecovery {
         public let outcome: Outcome
     }
 
-    /// Completes what `channel` left open in `directory`. Touches no other file: neither those of other names, nor those
-    /// whose content is another program's, such as a browser's download.
+    /// Completes what `channel` left open in `directory`. Touches no other file (``Ownership``), such as a browser's
+    /// download.
     public static func run(in directory: RecordDirectory, channel: String) throws(FileFailure) -> [Entry] {
         try run(in: directory, channel: channel, checkedTail: volatileTail)
     }
@@ -47,22 +47,25 @@ public enum SegmentRecovery {
         in directory: RecordDirectory, channel: String, checkedTail: Int64, own: [String: Int64] = [:],
         lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
     ) throws(FileFailure) -> [Entry] {
-        let channel = SegmentName.safe(channel)
+        let ownership = Ownership(directory, channel: channel)
         var entries: [Entry] = []
-        for fileName in try directory.entries() where fileName.hasSuffix(SegmentName.openMark) {
-            guard let name = SegmentName(fileName: fileName, channel: channel, template: directory.template) else {
-                continue
+        for fileName in try directory.entries(depth: NameTemplate.deepest)
+        where fileName.hasSuffix(SegmentName.openMark) {
+            guard let claim = ownership.claim(fileName), let name = SegmentName(anyName: fileName) else { continue }
+            let outcome = recover(name, in: directory.path, own[fileName], checkedTail, lockCall) { file in
+                switch try ownership.verdict(on: file, fileName, claim) {
+                case .ours, .empty: true
+                case .unnamed: claim.isCertain
+                case .other, .foreign: false
+                }
             }
-            let written = own[fileName]
-            if let outcome = recover(name, in: directory.path, isOursByName: true, written, checkedTail, lockCall) {
-                entries.append(Entry(fileName: fileName, outcome: outcome))
-            }
+            if let outcome { entries.append(Entry(fileName: fileName, outcome: outcome)) }
         }
         return entries
     }
 
-    /// Completes the open files `names` of `directory`, but for those whose content is another program's. One that is
-    /// empty must have a name of the usual form.
+    /// Completes the open files `names` of `directory`, of all channels, but for those whose content is another
+    /// program's. One that is empty must have a name of the usual form.
     package static func run(
         in directory: RecordDirectory, open names: [String],
         lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
@@ -70,32 +73,35 @@ public enum SegmentRecovery {
         names.compactMap { fileName in
             guard let name = SegmentName(anyName: fileName) else { return nil }
             let isUsual = SegmentName(fileName: fileName) != nil
-            return recover(name, in: directory.path, isOursByName: isUsual, nil, volatileTail, lockCall)
-                .map { Entry(fileName: fileName, outcome: $0) }
+            let outcome = recover(name, in: directory.path, nil, volatileTail, lockCall) { file in
+                switch try SegmentOrigin(of: file, isStream: name.fileExtension == RecordFormat.ts.fileExtension) {
+                case .ours: true
+                case .nothing: isUsual
+                case .foreign: false
+                }
+            }
+            return outcome.map { Entry(fileName: fileName, outcome: $0) }
         }
     }
 
-    /// What became of the file `name`; nil if it is another program's, and so left alone. `written` bytes were written
+    /// What became of the file `name`; nil if it is not one that `isOurs`, and so left alone. `written` bytes were written
     /// to it by this process, which is done with it.
     private static func recover(
-        _ name: SegmentName, in directory: String, isOursByName: Bool, _ written: Int64?, _ checkedTail: Int64,
-        _ lockCall: @escaping FileDescriptor.LockCall
+        _ name: SegmentName, in directory: String, _ written: Int64?, _ checkedTail: Int64,
+        _ lockCall: @escaping FileDescriptor.LockCall, isOurs: (FileDescriptor) throws -> Bool
     ) -> Outcome? {
         do {
             let descriptor = try FileDescriptor.open(existing: "\(directory)/\(name.open)", lockCall: lockCall)
             guard try descriptor.attributes().isRegular else {
                 throw FileFailure("open", descriptor.path, text: "it is not a regular file")
             }
-            let isStream = name.fileExtension == RecordFormat.ts.fileExtension
-            switch try SegmentOrigin(of: descriptor, isStream: isStream) {
-            case .ours: break
-            case .nothing: if !isOursByName { return nil }
-            case .foreign: return nil
-            }
+            guard try isOurs(descriptor) else { return nil }
             // Before the lock, which its writer is about to take.
             if written == nil, descriptor.mayBeBeginning { return .inUse }
             guard descriptor.lock(), written != nil || !descriptor.mayBeWrittenElsewhere else { return .inUse }
-            if isStream { return try completeStream(descriptor, name, in: directory, written, checkedTail) }
+            if name.fileExtension == RecordFormat.ts.fileExtension {
+                return try completeStream(descriptor, name, in: directory, written, checkedTail)
+            }
             return try complete(descriptor, name, in: directory, checkedTail)
         } catch let failure as FileFailure {
             return .failed(failure)

@@ -19,8 +19,23 @@ package enum TransportStreamFile {
         guard head.count == headSize,
             stride(from: 0, to: head.count, by: Int(packetSize)).allSatisfy({ head[$0] == syncByte })
         else { return false }
-        let provider = Array(provider.utf8)
-        return !BoxReader.positions(of: [UInt8(provider.count)] + provider, in: head).isEmpty
+        return !BoxReader.positions(of: maker, in: head).isEmpty
+    }
+
+    /// The provider's name as the service description has it, behind its length.
+    private static let maker = [UInt8(provider.utf8.count)] + Array(provider.utf8)
+
+    /// The service that a stream beginning with `head` names, which is the channel; nil if it cannot be read there. Its
+    /// length and text follow the provider's (ETSI EN 300 468, 6.2.33); a first byte below 0x20 names the text's coding
+    /// (annex A.2).
+    static func channel(_ head: [UInt8]) -> String? {
+        guard let position = BoxReader.positions(of: maker, in: head).first else { return nil }
+        let start = position + maker.count
+        let end = (start / Int(packetSize) + 1) * Int(packetSize)
+        guard start < head.count, start + 1 + Int(head[start]) <= end else { return nil }
+        let text = head[(start + 1)...].prefix(Int(head[start]))
+        return text.isEmpty
+            ? nil : String(decoding: text.first.map { $0 < 0x20 } == true ? text.dropFirst() : text, as: UTF8.self)
     }
 
     /// What is in a part of a stream.

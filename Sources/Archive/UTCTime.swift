@@ -49,6 +49,16 @@ public struct UTCTime: Sendable, Hashable, Codable {
 }
 
 extension UTCTime {
+    /// Reads ``basic``, such as `20261121T140310.123Z`, and nothing else.
+    init?(basic text: String) {
+        var characters = Array(text)
+        guard characters.count == "20261121T140310.123Z".count else { return nil }
+        for (index, separator) in [(13, ":"), (11, ":"), (6, "-"), (4, "-")] as [(Int, Character)] {
+            characters.insert(separator, at: index)
+        }
+        self.init(extended: String(characters))
+    }
+
     /// Reads ``extended``, such as `2026-11-21T14:03:10.123Z`, and nothing else.
     package init?(extended text: String) {
         let bytes = Array(text.utf8)

@@ -29,6 +29,9 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
         var lastFailure: CatalogueFailure?
         var isRetryQueued = false
         var isOver = false
+        var hasReportedStrangers = false
+        /// Files that the recorder of this run told of, which are the channel's whatever they are called.
+        var told: Set<String> = []
     }
 
     /// So many changes wait for a database that cannot be written. What is beyond is found in the files later.
@@ -99,8 +102,8 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
     public func uploads(besides names: Set<String>, _ reply: @escaping @Sendable (UploadBacklog?) -> Void) {
         queue.async {
             reply(
-                self.ask { store in
-                    let (backlog, added) = try store.uploads(of: self.channel, besides: names)
+                self.ask { store, told in
+                    let (backlog, added) = try self.uploads(in: store, besides: names, told)
                     self.hold.noteWaiting(added)
                     return backlog
                 })
@@ -131,6 +134,11 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
         queue.async {
             self.state.withLock { state in
                 guard !state.isOver else { return }
+                switch change {
+                case .segment(let name, _): state.told.insert(name)
+                case .deleted(let name, _): state.told.remove(name)
+                case .gap, .event, .checksum, .upload: break
+                }
                 if state.pending.count == Self.patience { state.pending.removeFirst() }
                 state.pending.append(change)
                 self.flush(&state)
@@ -146,12 +154,12 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
 
 extension Catalogue {
     /// What the database answers when all that was told so far is in it; nil if it cannot.
-    private func ask<T: Sendable>(_ question: (CatalogueStore) throws -> T) -> T? {
+    private func ask<T: Sendable>(_ question: (CatalogueStore, _ told: Set<String>) throws -> T) -> T? {
         state.withLock { state in
             flush(&state)
             guard !state.isOver, state.pending.isEmpty else { return nil }
             do {
-                return try question(open(&state))
+                return try question(open(&state), state.told)
             } catch {
                 report(error, &state)
                 return nil
@@ -204,19 +212,20 @@ extension Catalogue {
             logger.debug("not in the catalogue: \(failure)", metadata: ["segment": "\(name)"])
         }
         reads.withLock { $0 }?.add(try store.unhashed(channel: channel))
-        try restoreUploads(store)
+        try restoreUploads(store, state.told)
         hold.load(try store.uploadStates(of: channel))
+        try reportStrangers(store, &state)
         state.checked = store.identity
         return store
     }
 
     /// Notes in a database that may be a new one, whoever made it, what this run knows of uploads. If nobody knows what
     /// waits, all does.
-    private func restoreUploads(_ store: CatalogueStore) throws {
+    private func restoreUploads(_ store: CatalogueStore, _ told: Set<String>) throws {
         let known = hold.known
         try store.setUploads(known)
         guard UploadMark.isSet(for: channel, in: directory.path) else { return }
-        if !hold.isLoaded, try store.uploads(of: channel, besides: []).backlog.files > 0 {
+        if !hold.isLoaded, try uploads(in: store, besides: [], told).backlog.files > 0 {
             logger.warning("nobody knows which recordings were uploaded: all of them wait for it, and none is deleted")
         }
         let names = Set(try store.segments().map(\.name))
@@ -230,6 +239,29 @@ extension Catalogue {
         }
         try store.put(rows, living: [])
         try UploadMark.remove(for: channel, in: directory.path)
+    }
+
+    private func uploads(
+        in store: CatalogueStore, besides names: Set<String>, _ told: Set<String>
+    ) throws(CatalogueFailure) -> (backlog: UploadBacklog, added: [String]) {
+        let ownership = Ownership(directory, channel: channel)
+        return try store.uploads(of: channel, besides: names) {
+            told.contains($0.name) || ownership.claims($0.name)
+        }
+    }
+
+    /// Says once which files are recordings of the channel by their tags and not by their names.
+    private func reportStrangers(_ store: CatalogueStore, _ state: inout State) throws {
+        guard !state.hasReportedStrangers else { return }
+        state.hasReportedStrangers = true
+        let ownership = Ownership(directory, channel: channel)
+        let names = try store.segments().filter { $0.channel == channel && !ownership.claims($0.name) }.map(\.name)
+        guard let first = names.first else { return }
+        logger.notice(
+            """
+            left alone: \(names.count) recordings of this channel have names that --record-name never made here, such as \
+            \(first); they are not deleted, handed over or listed
+            """)
     }
 
     private func apply(_ change: Change, to store: CatalogueStore) throws(CatalogueFailure) {

@@ -25,15 +25,18 @@ public struct UploadBacklog: Sendable, Equatable {
 }
 
 extension CatalogueStore {
-    /// Lets wait what of `channel` was never uploaded, and returns what waits; its next is none of `names`. Those that
-    /// did not wait before are `added`.
+    /// Lets wait what of `channel` was never uploaded and `isOurs`, and returns what waits; its next is none of `names`.
+    /// Those that did not wait before are `added`.
     func uploads(
-        of channel: String, besides names: Set<String>
+        of channel: String, besides names: Set<String>, isOurs: (CatalogueSegment) -> Bool
     ) throws(CatalogueFailure) -> (backlog: UploadBacklog, added: [String]) {
         try write { database in
-            let new = "channel = ? AND upload IS NULL AND deleted IS NULL"
-            let added = try Self.segments(new, [channel], by: "start, name", database).map(\.name)
-            try database.execute(sql: "UPDATE segments SET upload = 'waiting' WHERE \(new)", arguments: [channel])
+            let new = try Self.segments(
+                "channel = ? AND upload IS NULL AND deleted IS NULL", [channel], by: "start, name", database)
+            let added = new.filter(isOurs).map(\.name)
+            for name in added {
+                try database.execute(sql: "UPDATE segments SET upload = 'waiting' WHERE name = ?", arguments: [name])
+            }
             let waiting = try Self.segments(
                 "channel = ? AND upload = 'waiting'", [channel], by: "start, name", database)
             let backlog = UploadBacklog(

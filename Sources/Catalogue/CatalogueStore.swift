@@ -9,7 +9,7 @@ internal import Synchronization
 /// up to 5 s on another process that writes.
 final class CatalogueStore: Sendable {
     /// The database's name in the directory of the recordings.
-    static let fileName = ".relay.sqlite"
+    static let fileName = RecordDirectory.catalogueName
 
     private let database: DatabaseQueue
     /// Where the database is; the word for one that is only in memory.

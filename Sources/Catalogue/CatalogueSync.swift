@@ -21,7 +21,12 @@ enum CatalogueSync {
         let files = try directory.recordings().filter { $0.kind == .closed }.map(\.name)
         let living = directory.livingRuns()
         let uploads = uploads.merging(try store.removeDamagedRows()) { known, _ in known }
-        let rowsBefore = try store.segments()
+        // Earlier versions took the files of record directories below this one for its own.
+        let nested = try directory.nestedArchives().map { $0 + "/" }
+        let all = try store.segments()
+        let strangers = all.map(\.name).filter { name in nested.contains { name.hasPrefix($0) } }
+        if !strangers.isEmpty { try store.remove(strangers) }
+        let rowsBefore = all.filter { !strangers.contains($0.name) }
         let known = Set(rowsBefore.map(\.name))
         // A transport stream says nothing that a row could be made of again.
         let wanted = files.filter { !known.contains($0) || isFull && !$0.hasSuffix(RecordFormat.ts.fileExtension) }

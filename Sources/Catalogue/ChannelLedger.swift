@@ -20,7 +20,8 @@ package struct ChannelLedger: Sendable {
     private let directory: RecordDirectory
     private let channel: String
 
-    /// The ledger of `channel` in `directory`. Nothing is read yet.
+    /// The ledger of `channel` in `directory`. Nothing is read yet. Rows of files that are not the channel's by their place
+    /// and name (``Ownership``) are left out, such as those that earlier versions made of other record directories.
     package init(directory: RecordDirectory, channel: String) {
         (self.directory, self.channel) = (directory, SegmentName.safe(channel))
     }
@@ -45,7 +46,7 @@ package struct ChannelLedger: Sendable {
                     database, sql: "SELECT * FROM events WHERE \(newest) >= ? ORDER BY start DESC LIMIT \(limit)",
                     arguments: arguments) : []
             return Page(
-                segments: segments.reversed(), gaps: gaps.compactMap(CatalogueGap.init(validating:)).reversed(),
+                segments: own(segments).reversed(), gaps: gaps.compactMap(CatalogueGap.init(validating:)).reversed(),
                 events: events.compactMap(CatalogueEvent.init(validating:)).reversed())
         }
     }
@@ -54,7 +55,7 @@ package struct ChannelLedger: Sendable {
     package func segment(_ name: String) throws -> CatalogueSegment? {
         guard let store = store() else { return nil }
         return try store.read { database in
-            try CatalogueStore.segments("name = ? AND channel = ?", [name, channel], by: "name", database).first
+            own(try CatalogueStore.segments("name = ? AND channel = ?", [name, channel], by: "name", database)).first
         }
     }
 
@@ -62,7 +63,7 @@ package struct ChannelLedger: Sendable {
     package func kept() throws -> [CatalogueSegment] {
         guard let store = store() else { return try pageOfFiles(0..<Int64.max, limit: .max).segments }
         return try store.read { database in
-            try CatalogueStore.segments("channel = ? AND deleted IS NULL", [channel], by: "start, name", database)
+            own(try CatalogueStore.segments("channel = ? AND deleted IS NULL", [channel], by: "start, name", database))
         }
     }
 
@@ -106,13 +107,20 @@ package struct ChannelLedger: Sendable {
         return store
     }
 
+    /// Those of `segments` that are the channel's. What was deleted is no file any more.
+    private func own(_ segments: [CatalogueSegment]) -> [CatalogueSegment] {
+        let ownership = Ownership(directory, channel: channel)
+        return segments.filter { $0.deleted != nil || ownership.claims($0.name) }
+    }
+
     private func pageOfFiles(_ range: Range<Int64>, limit: Int) throws -> Page {
         guard try directory.recordings().contains(where: { $0.kind == .closed }) else { return Page() }
         let contents = try RecordingArchive(directory.path).contents()
-        let segments = contents.segments.filter {
-            $0.channel == channel && $0.start < range.upperBound
-                && $0.start + $0.duration / 1_000_000 >= range.lowerBound
-        }
+        let segments = own(
+            contents.segments.filter {
+                $0.channel == channel && $0.start < range.upperBound
+                    && $0.start + $0.duration / 1_000_000 >= range.lowerBound
+            })
         let gaps = contents.gaps.filter { $0.channel == channel && range.contains($0.start) }
         let events = contents.events.filter { $0.channel == channel && range.contains($0.start) }
         return Page(segments: segments.suffix(limit), gaps: gaps.suffix(limit), events: events.suffix(limit))

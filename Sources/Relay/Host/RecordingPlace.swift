@@ -97,6 +97,11 @@ struct RecordingPlace: Sendable {
     var uploadStatus: UploadStatus? { uploader?.status }
 
     private func recover() {
+        if let nested = try? directory.nestedArchives(), !nested.isEmpty {
+            let rest = nested.count > 5 ? " and \(nested.count - 5) more" : ""
+            let names = nested.prefix(5).joined(separator: ", ") + rest
+            logger.notice("left alone: other record directories below \(directory.path): \(names)")
+        }
         do {
             for entry in try SegmentRecovery.run(in: directory, channel: channel) {
                 report(entry)

@@ -25,6 +25,8 @@ public final class Retention: RecordingObserver {
         var nextDeepLook = Int64.min
         /// Files that could not be deleted. Until the next deep look they are passed over, so that the next oldest go.
         var undeletable: Set<String> = []
+        /// Files of which it is known whether their content is a recording of the channel, as they were then.
+        var verdicts: [String: (file: StoredSegment, isOurs: Bool)] = [:]
         /// Why the directory cannot be looked at.
         var failure: String?
         /// Why files could not be deleted: each is logged once.
@@ -164,7 +166,23 @@ public final class Retention: RecordingObserver {
                 state.nextDeepLook = now + Self.deepLookInterval
             }
         }
-        return try directory.segments(of: channel, others: others ?? [])
+        let ownership = Ownership(directory, channel: channel)
+        let known = state.withLock { $0.verdicts }
+        var verdicts: [String: (file: StoredSegment, isOurs: Bool)] = [:]
+        let segments = try directory.segments(of: channel, others: others ?? []).filter { segment in
+            if let verdict = known[segment.fileName], verdict.file == segment {
+                verdicts[segment.fileName] = verdict
+                return verdict.isOurs
+            }
+            // Each file is opened before it is deleted. If its name could be another channel's, it is opened now, so that
+            // it is not counted either.
+            guard !ownership.isNamedAfterChannel(segment.fileName) else { return true }
+            guard let isOurs = ownership.owns(segment.fileName) else { return false }
+            verdicts[segment.fileName] = (segment, isOurs)
+            return isOurs
+        }
+        state.withLock { [verdicts] in $0.verdicts = verdicts }
+        return segments
     }
 
     /// One look. Called by the timer, on retention's queue.
@@ -248,7 +266,11 @@ public final class Retention: RecordingObserver {
                 return false
             }
         } catch {
-            state.withLock { _ = $0.undeletable.insert(segment.fileName) }
+            state.withLock { state in
+                state.undeletable.insert(segment.fileName)
+                // It is not the channel's, and is not counted from now on.
+                if error.code == 0 { state.verdicts[segment.fileName] = (segment, false) }
+            }
             // A disk that lets nothing be deleted says so once, not once for each file.
             let kind = error.code == 0 ? error.description : error.text
             let isNews = state.withLock { $0.reported.count < Self.mostReported && $0.reported.insert(kind).inserted }

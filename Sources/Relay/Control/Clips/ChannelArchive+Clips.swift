@@ -37,10 +37,11 @@ extension ChannelArchive {
             }
             var found = Set(files.values.joined().map(\.closedName))
             let known = Set(rows.map(\.name))
+            let ownership = ownership(directory)
             for (name, kind) in try directory.recordings() where kind != .broken && !known.contains(name) {
                 let closed = RecordDirectory.closedName(of: name)
                 // One that is closed while this looks is both.
-                guard directory.isNamed(closed, of: channel), !found.contains(closed),
+                guard ownership.owns(name) ?? false, !found.contains(closed),
                     let facts = try? SegmentReader.read("\(directory.path)/\(name)"),
                     let position = facts.position, runs.contains(position.run)
                 else { continue }

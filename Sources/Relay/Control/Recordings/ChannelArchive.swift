@@ -90,7 +90,7 @@ final class ChannelArchive: ControlledArchive {
             return (directory, OpenFile(name: name, closedName: name, isOpen: false, descriptor: descriptor))
         }
         let open = RecordDirectory.openName(of: name)
-        if directory.isNamed(name, of: channel), let descriptor = try? directory.open(recording: open) {
+        if ownership(directory).claims(open), let descriptor = try? directory.open(recording: open) {
             return (directory, OpenFile(name: open, closedName: name, isOpen: true, descriptor: descriptor))
         }
         throw Self.unknown
@@ -101,10 +101,10 @@ final class ChannelArchive: ControlledArchive {
     /// Whether the closed file `name` is a recording of the channel: the catalogue says so, or the file itself.
     private func isOurs(_ name: String, in directory: RecordDirectory) -> Bool {
         if (try? ledger(directory).segment(name)) ?? nil != nil { return true }
-        if name.hasSuffix(RecordFormat.ts.fileExtension) { return directory.isNamed(name, of: channel) }
-        let facts = try? SegmentReader.read("\(directory.path)/\(name)")
-        return facts.map { SegmentName.safe($0.channel) == channel } ?? false
+        return ownership(directory).owns(name) ?? false
     }
+
+    func ownership(_ directory: RecordDirectory) -> Ownership { Ownership(directory, channel: channel) }
 
     /// Where the fragments of `file` lie, as far as they are complete now.
     func map(_ file: OpenFile) throws -> FragmentMap {
@@ -214,11 +214,10 @@ extension ChannelArchive {
     /// The open files of the channel, when they begin, and what is in them; nil of MPEG-TS, which does not say it.
     func openFiles(_ directory: RecordDirectory) throws -> [(file: OpenFile, start: Int64, map: FragmentMap?)] {
         var found: [(file: OpenFile, start: Int64, map: FragmentMap?)] = []
+        let ownership = ownership(directory)
         for (name, kind) in try directory.recordings() where kind == .open {
             let closed = RecordDirectory.closedName(of: name)
-            guard directory.isNamed(closed, of: channel), let descriptor = try? directory.open(recording: name) else {
-                continue
-            }
+            guard ownership.owns(name) ?? false, let descriptor = try? directory.open(recording: name) else { continue }
             let file = OpenFile(name: name, closedName: closed, isOpen: true, descriptor: descriptor)
             if file.isStream {
                 let start = try descriptor.stamp().modified / 1_000_000

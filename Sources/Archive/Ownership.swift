@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Synchronization
+
+/// Tells which files of a record directory are recordings of one channel.
+///
+/// Retention, recovery, the catalogue, uploads, sequence numbers and lists all ask here. Three things must agree:
+/// - the place: no directory between the record directory and the file is a record directory itself;
+/// - the name: a template of the directory makes it, one that it had earlier included;
+/// - the content: the tags of an MP4, or the service description of a transport stream.
+///
+/// A file that leaves a doubt is not a recording of the channel. All calls block on the disk.
+package final class Ownership: Sendable {
+    /// What the name of a file says.
+    enum Claim: Equatable {
+        /// A template of the directory makes it. The number is 0 if the name has none.
+        case certain(sequence: Int)
+        /// Some template of fields and separators alone makes it, perhaps one of an earlier version of relay, which did not
+        /// note its templates.
+        case possible(sequence: Int)
+
+        var sequence: Int {
+            switch self {
+            case .certain(let sequence), .possible(let sequence): sequence
+            }
+        }
+
+        var isCertain: Bool { if case .certain = self { true } else { false } }
+    }
+
+    /// What the content of a file with a claimed name says.
+    package enum Verdict: Sendable, Equatable {
+        /// It is a recording of the channel.
+        case ours
+        /// It has no bytes but zeros, as a crash leaves a file that was just begun.
+        case empty
+        /// It begins as this program's files do, and does not say its channel: its head is damaged.
+        case unnamed
+        /// It is a recording of this channel.
+        case other(channel: String)
+        /// It is not a recording of this program, or its name and its content contradict each other.
+        case foreign
+    }
+
+    private let directory: RecordDirectory
+    private let channel: String
+    /// Which directories, by their paths from the record directory, are record directories themselves.
+    private let archives = Mutex<[Substring: Bool]>([:])
+
+    /// The files of `channel` in `directory`. Nothing is read yet. What is learnt of nested directories is kept, so an
+    /// object is used for one pass over the files.
+    package init(_ directory: RecordDirectory, channel: String) {
+        (self.directory, self.channel) = (directory, SegmentName.safe(channel))
+    }
+
+    /// Whether `fileName`, a path below the record directory, is a recording of the channel, if the caller knows already
+    /// that its content is one. The file is opened only if its name leaves a doubt.
+    package func claims(_ fileName: String) -> Bool {
+        claim(fileName).map { $0.isCertain || owns(fileName) ?? false } ?? false
+    }
+
+    /// Whether `fileName` is a recording of the channel; nil if the file cannot be read now.
+    package func owns(_ fileName: String) -> Bool? {
+        guard let claim = claim(fileName) else { return false }
+        guard let file = try? directory.open(recording: fileName),
+            let verdict = try? verdict(on: file, fileName, claim)
+        else { return nil }
+        return verdict == .ours
+    }
+
+    /// What the place and the name of `fileName` say; nil if they are not those of a recording of the channel.
+    func claim(_ fileName: String) -> Claim? {
+        let original = SegmentSalvage.originalName(fileName)
+        let claim: Claim
+        if let name = directory.templates.lazy.compactMap({ self.name(original, $0) }).first {
+            claim = .certain(sequence: name.sequence)
+        } else if isMadeOfFields(original) {
+            claim = .possible(sequence: Self.usualName(original)?.sequence ?? 0)
+        } else {
+            return nil
+        }
+        return isInOtherArchive(fileName) ? nil : claim
+    }
+
+    /// Whether the name of `fileName` cannot be that of another channel's file.
+    package func isNamedAfterChannel(_ fileName: String) -> Bool {
+        let original = SegmentSalvage.originalName(fileName)
+        return directory.templates.contains { ($0.hasChannel) && name(original, $0) != nil }
+    }
+
+    private func name(_ fileName: String, _ template: NameTemplate) -> SegmentName? {
+        SegmentName(usedBy: fileName, channel: channel, template: template)
+    }
+
+    /// Whether one of the directories between the record directory and the file is a record directory itself.
+    private func isInOtherArchive(_ fileName: String) -> Bool {
+        fileName.indices.filter { fileName[$0] == "/" }.map { fileName[..<$0] }.contains { nested in
+            if let isArchive = archives.withLock({ $0[nested] }) { return isArchive }
+            let isArchive = RecordDirectory.isArchive("\(directory.path)/\(nested)")
+            archives.withLock { $0[nested] = isArchive }
+            return isArchive
+        }
+    }
+}
+
+// MARK: Content
+
+extension Ownership {
+    /// What the content of the open `file` says, whose name `fileName` makes `claim`.
+    func verdict(on file: FileDescriptor, _ fileName: String, _ claim: Claim) throws(FileFailure) -> Verdict {
+        let isStream = RecordDirectory.closedName(of: fileName).hasSuffix(RecordFormat.ts.fileExtension)
+        switch try SegmentOrigin(of: file, isStream: isStream) {
+        case .foreign: return .foreign
+        case .nothing: return claim.isCertain ? .empty : .foreign
+        case .ours: break
+        }
+        guard claim.isCertain else { return isStream ? stream(file, fileName) : movie(file, fileName) }
+        if let owner = isStream ? file.streamChannel : file.channel { return verdict(owner) }
+        return isStream && isNamedAfterChannel(fileName) ? .ours : .unnamed
+    }
+
+    private func verdict(_ owner: String) -> Verdict {
+        SegmentName.safe(owner) == channel ? .ours : .other(channel: owner)
+    }
+
+    /// An exported clip has its tags at its end and is left alone, and so is a copy in a directory of another time.
+    private func movie(_ file: FileDescriptor, _ fileName: String) -> Verdict {
+        guard let tags = file.recordingTags, isDated(fileName, tags.start) else { return .foreign }
+        return verdict(tags.channel)
+    }
+
+    /// A transport stream does not say when it began, so its name must.
+    private func stream(_ file: FileDescriptor, _ fileName: String) -> Verdict {
+        guard let start = Self.usualName(fileName).flatMap({ UTCTime(basic: $0.start) }), isDated(fileName, start),
+            let owner = file.streamChannel
+        else { return .foreign }
+        return verdict(owner)
+    }
+}
+
+// MARK: Names of earlier templates
+
+extension Ownership {
+    /// What the last part of a path says, if it is of the usual form.
+    private static func usualName(_ fileName: String) -> SegmentName? {
+        SegmentName(fileName: String(fileName.split(separator: "/").last ?? ""))
+    }
+
+    /// Whether each part of a path consists of the channel, digits and separators, and the last one has the six digits or
+    /// more of a time of day or a number, without which no template makes names that differ.
+    private func isMadeOfFields(_ fileName: String) -> Bool {
+        guard let path = SegmentName.path(of: fileName) else { return false }
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+            .map { $0.replacing(channel, with: "") }
+        return parts.count <= NameTemplate.deepest + 1
+            && parts.allSatisfy { $0.allSatisfy { "0123456789-_.TZ".contains($0) } }
+            && fileName.split(separator: "/").allSatisfy { !$0.hasPrefix(".") }
+            && parts.last?.count(where: \.isNumber) ?? 0 >= 6
+    }
+
+    /// By how many quarters of an hour time zones are ahead of UTC, the likely ones first.
+    private static let zones = (-48...56).sorted { abs($0) < abs($1) }
+
+    /// Whether the directories of `fileName` can have been named after `start` in some time zone.
+    private func isDated(_ fileName: String, _ start: UTCTime) -> Bool {
+        let directories = fileName.split(separator: "/").dropLast()
+            .map { $0.replacing(start.basic, with: "").replacing(channel, with: "") }
+        return directories.isEmpty
+            || Self.zones.contains { quarters in
+                let local = UTCTime(milliseconds: start.milliseconds + Int64(quarters) * 900_000).calendar
+                let texts = CalendarField.single.map { $0.text(local) }
+                return directories.allSatisfy { directory in
+                    directory.split { !$0.isNumber }.allSatisfy { Self.isMade($0, of: texts) }
+                }
+            }
+    }
+
+    private static func isMade(_ digits: Substring, of texts: [String]) -> Bool {
+        digits.isEmpty || texts.contains { digits.hasPrefix($0) && isMade(digits.dropFirst($0.count), of: texts) }
+    }
+}
