@@ -13,7 +13,7 @@ internal import Synchronization
 /// A file that leaves a doubt is not a recording of the channel. All calls block on the disk.
 package final class Ownership: Sendable {
     /// What the name of a file says.
-    enum Claim: Equatable {
+    enum NameMatch: Equatable {
         /// A template of the directory makes it. The number is 0 if the name has none.
         case certain(sequence: Int)
         /// Some template of fields and separators alone makes it, perhaps one of an earlier version of relay, which did not
@@ -29,7 +29,7 @@ package final class Ownership: Sendable {
         var isCertain: Bool { if case .certain = self { true } else { false } }
     }
 
-    /// What the content of a file with a claimed name says.
+    /// What the content of a file with a matching name says.
     package enum Verdict: Sendable, Equatable {
         /// It is a recording of the channel.
         case ours
@@ -56,31 +56,31 @@ package final class Ownership: Sendable {
 
     /// Whether `fileName`, a path below the record directory, is a recording of the channel, if the caller knows already
     /// that its content is one. The file is opened only if its name leaves a doubt.
-    package func claims(_ fileName: String) -> Bool {
-        claim(fileName).map { $0.isCertain || owns(fileName) ?? false } ?? false
+    package func matches(_ fileName: String) -> Bool {
+        match(fileName).map { $0.isCertain || owns(fileName) ?? false } ?? false
     }
 
     /// Whether `fileName` is a recording of the channel; nil if the file cannot be read now.
     package func owns(_ fileName: String) -> Bool? {
-        guard let claim = claim(fileName) else { return false }
+        guard let match = match(fileName) else { return false }
         guard let file = try? directory.open(recording: fileName),
-            let verdict = try? verdict(on: file, fileName, claim)
+            let verdict = try? verdict(on: file, fileName, match)
         else { return nil }
         return verdict == .ours
     }
 
     /// What the place and the name of `fileName` say; nil if they are not those of a recording of the channel.
-    func claim(_ fileName: String) -> Claim? {
+    func match(_ fileName: String) -> NameMatch? {
         let original = SegmentSalvage.originalName(fileName)
-        let claim: Claim
+        let match: NameMatch
         if let name = directory.templates.lazy.compactMap({ self.name(original, $0) }).first {
-            claim = .certain(sequence: name.sequence)
+            match = .certain(sequence: name.sequence)
         } else if isMadeOfFields(original) {
-            claim = .possible(sequence: Self.usualName(original)?.sequence ?? 0)
+            match = .possible(sequence: Self.usualName(original)?.sequence ?? 0)
         } else {
             return nil
         }
-        return isInOtherArchive(fileName) ? nil : claim
+        return isInOtherArchive(fileName) ? nil : match
     }
 
     /// Whether the name of `fileName` cannot be that of another channel's file.
@@ -107,15 +107,15 @@ package final class Ownership: Sendable {
 // MARK: Content
 
 extension Ownership {
-    /// What the content of the open `file` says, whose name `fileName` makes `claim`.
-    func verdict(on file: FileDescriptor, _ fileName: String, _ claim: Claim) throws(FileFailure) -> Verdict {
+    /// What the content of the open `file` says, whose name `fileName` is such a `match`.
+    func verdict(on file: FileDescriptor, _ fileName: String, _ match: NameMatch) throws(FileFailure) -> Verdict {
         let isStream = RecordDirectory.closedName(of: fileName).hasSuffix(RecordFormat.ts.fileExtension)
         switch try SegmentOrigin(of: file, isStream: isStream) {
         case .foreign: return .foreign
-        case .nothing: return claim.isCertain ? .empty : .foreign
+        case .nothing: return match.isCertain ? .empty : .foreign
         case .ours: break
         }
-        guard claim.isCertain else { return isStream ? stream(file, fileName) : movie(file, fileName) }
+        guard match.isCertain else { return isStream ? stream(file, fileName) : movie(file, fileName) }
         if let owner = isStream ? file.streamChannel : file.channel { return verdict(owner) }
         return isStream && isNamedAfterChannel(fileName) ? .ours : .unnamed
     }

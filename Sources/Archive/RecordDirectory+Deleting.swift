@@ -21,10 +21,10 @@ extension RecordDirectory {
             throw error
         }
         let ownership = Ownership(self, channel: channel)
-        guard let claim = ownership.claim(name) else {
+        guard let match = ownership.match(name) else {
             throw FileFailure("delete", path, text: "its name is not that of a recording of this channel")
         }
-        switch try ownership.verdict(on: file, name, claim) {
+        switch try ownership.verdict(on: file, name, match) {
         case .ours: break
         case .other(let owner):
             // A template without the channel makes one channel's files look like another's.

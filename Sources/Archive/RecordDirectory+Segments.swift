@@ -14,7 +14,7 @@ extension RecordDirectory {
         let ownership = Ownership(self, channel: channel)
         var segments = try entries().compactMap { fileName -> StoredSegment? in
             guard !fileName.hasSuffix(SegmentName.brokenSuffix),
-                case .certain(let sequence) = ownership.claim(fileName)
+                case .certain(let sequence) = ownership.match(fileName)
             else { return nil }
             return segment(fileName, sequence: sequence)
         }
@@ -33,7 +33,7 @@ extension RecordDirectory {
     package func otherSegments(of channel: String) throws(FileFailure) -> [String] {
         let ownership = Ownership(self, channel: channel)
         return try entries(depth: NameTemplate.deepest).filter { fileName in
-            guard !fileName.hasSuffix(SegmentName.openMark), case .possible = ownership.claim(fileName),
+            guard !fileName.hasSuffix(SegmentName.openMark), case .possible = ownership.match(fileName),
                 segment(fileName, sequence: 0) != nil
             else { return false }
             return ownership.owns(fileName) ?? false

@@ -125,14 +125,17 @@ public struct RecordDirectory: Sendable {
     private func walk(_ depth: Int) throws(FileFailure) -> (files: [String], archives: [String]) {
         var (files, archives): ([String], [String]) = ([], [])
         var directories: [String] = []
-        Self.sort(try Self.read(path), of: "", &files, &directories)
+        let top = try Self.read(path)
+        // In a directory that holds several record directories all files are shown.
+        let isArchive = top.contains { Self.isArchiveMark($0.name) }
+        Self.sort(top, of: "", &files, &directories)
         for _ in 0..<depth {
             let level = directories
             directories = []
             for directory in level {
                 // A directory that vanished meanwhile, or that this user may not read, holds no recordings for it.
                 guard let entries = try? Self.read("\(path)/\(directory)") else { continue }
-                if entries.contains(where: { Self.isArchiveMark($0.name) }) {
+                if isArchive, entries.contains(where: { Self.isArchiveMark($0.name) }) {
                     archives.append(String(directory.dropLast()))
                 } else {
                     Self.sort(entries, of: directory, &files, &directories)
@@ -199,15 +202,15 @@ public struct RecordDirectory: Sendable {
     /// channel whose names do not say it count, because they share the names.
     package func lastSequence(of channel: String) throws(FileFailure) -> Int {
         let ownership = Ownership(self, channel: channel)
-        let names = try entries().compactMap { name -> (name: String, claim: Ownership.Claim)? in
-            guard let claim = ownership.claim(name), claim.isCertain else { return nil }
-            return (name, claim)
+        let names = try entries().compactMap { name -> (name: String, match: Ownership.NameMatch)? in
+            guard let match = ownership.match(name), match.isCertain else { return nil }
+            return (name, match)
         }
         // Files are opened from the highest number down: the first is nearly always one that counts.
-        let last = names.sorted { $0.claim.sequence > $1.claim.sequence }.first { name, claim in
+        let last = names.sorted { $0.match.sequence > $1.match.sequence }.first { name, match in
             guard !name.hasSuffix(SegmentName.brokenSuffix), let file = try? open(recording: name) else { return true }
-            return (try? ownership.verdict(on: file, name, claim)) != .foreign
+            return (try? ownership.verdict(on: file, name, match)) != .foreign
         }
-        return last?.claim.sequence ?? 0
+        return last?.match.sequence ?? 0
     }
 }

@@ -51,11 +51,11 @@ public enum SegmentRecovery {
         var entries: [Entry] = []
         for fileName in try directory.entries(depth: NameTemplate.deepest)
         where fileName.hasSuffix(SegmentName.openMark) {
-            guard let claim = ownership.claim(fileName), let name = SegmentName(anyName: fileName) else { continue }
+            guard let match = ownership.match(fileName), let name = SegmentName(anyName: fileName) else { continue }
             let outcome = recover(name, in: directory.path, own[fileName], checkedTail, lockCall) { file in
-                switch try ownership.verdict(on: file, fileName, claim) {
+                switch try ownership.verdict(on: file, fileName, match) {
                 case .ours, .empty: true
-                case .unnamed: claim.isCertain
+                case .unnamed: match.isCertain
                 case .other, .foreign: false
                 }
             }

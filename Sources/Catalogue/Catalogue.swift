@@ -213,7 +213,8 @@ extension Catalogue {
         }
         reads.withLock { $0 }?.add(try store.unhashed(channel: channel))
         try restoreUploads(store, state.told)
-        hold.load(try store.uploadStates(of: channel))
+        if let text = try ClipRestoring.run(store, in: directory).text(in: directory) { logger.warning("\(text)") }
+        hold.load(hold.uploads(in: store).uploads)
         try reportStrangers(store, &state)
         state.checked = store.identity
         return store
@@ -246,7 +247,7 @@ extension Catalogue {
     ) throws(CatalogueFailure) -> (backlog: UploadBacklog, added: [String]) {
         let ownership = Ownership(directory, channel: channel)
         return try store.uploads(of: channel, besides: names) {
-            told.contains($0.name) || ownership.claims($0.name)
+            told.contains($0.name) || ownership.matches($0.name)
         }
     }
 
@@ -255,7 +256,7 @@ extension Catalogue {
         guard !state.hasReportedStrangers else { return }
         state.hasReportedStrangers = true
         let ownership = Ownership(directory, channel: channel)
-        let names = try store.segments().filter { $0.channel == channel && !ownership.claims($0.name) }.map(\.name)
+        let names = try store.segments().filter { $0.channel == channel && !ownership.matches($0.name) }.map(\.name)
         guard let first = names.first else { return }
         logger.notice(
             """

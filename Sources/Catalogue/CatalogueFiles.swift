@@ -9,16 +9,21 @@ enum CatalogueFiles {
     /// SQLite's own files beside the database.
     private static let companions = ["-wal", "-shm", "-journal"]
 
-    /// Renames a damaged database to `.relay.sqlite.broken-N` and returns that name. Nothing is deleted.
+    /// The name of the damaged database that was set aside under `number`.
+    static func brokenName(_ number: Int) -> String { "\(CatalogueStore.fileName).broken-\(number)" }
+
+    /// Renames a damaged database to `.relay.sqlite.broken-N` and returns that name. Nothing is deleted. ``ClipMark`` says
+    /// before that the clips in it are to be restored.
     static func setAside(in directory: RecordDirectory) throws(FileFailure) -> String {
         let path = "\(directory.path)/\(CatalogueStore.fileName)"
         for number in 1..<1000 {
-            let target = "\(path).broken-\(number)"
+            let target = "\(directory.path)/\(brokenName(number))"
             guard access(target, F_OK) != 0 else { continue }
+            try ClipMark.begin(number, in: directory.path)
             guard rename(path, target) == 0 else { throw FileFailure("rename", path, code: errno) }
             // Without them a new database of the old name would be taken for the old one.
             for companion in companions { rename(path + companion, target + companion) }
-            return "\(CatalogueStore.fileName).broken-\(number)"
+            return brokenName(number)
         }
         throw FileFailure("rename", path, code: EEXIST)
     }

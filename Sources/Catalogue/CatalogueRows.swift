@@ -122,13 +122,14 @@ extension CatalogueSegment {
             upload: upload, deleted: deleted)
     }
 
-    /// What a row says of an upload, whatever else is wrong with it; nil if that cannot be read either.
-    static func upload(in row: Row) -> (name: String, state: UploadState)? {
+    /// What a row says of an upload, whatever else is wrong with it; nil if it says nothing. Of the channels that were ever
+    /// `uploaded`, a state that cannot be read may have been that the file waits.
+    static func upload(in row: Row, uploaded: Set<String>) -> (name: String, state: UploadState)? {
         let cells = Cells(row: row)
-        guard let name = cells.path("name"), let state = cells.text("upload").flatMap(UploadState.init) else {
-            return nil
-        }
-        return (name, state)
+        guard let name = cells.path("name"), !cells.isNull("upload") else { return nil }
+        if let state = cells.text("upload").flatMap(UploadState.init) { return (name, state) }
+        let mayWait = cells.text("channel").map(uploaded.contains) ?? !uploaded.isEmpty
+        return mayWait ? (name, .waiting) : nil
     }
 }
 

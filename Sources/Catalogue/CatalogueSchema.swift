@@ -7,6 +7,9 @@ enum CatalogueSchema {
     /// `RLAY`: what `file` and SQLite's own tools may tell the database by (`PRAGMA application_id`).
     private static let applicationID = 0x524C_4159
 
+    /// The step that made the table of clips.
+    static let clipsStep = "3: clips"
+
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1: segments and gaps") { database in
@@ -15,11 +18,23 @@ enum CatalogueSchema {
             try database.execute(sql: gaps)
         }
         migrator.registerMigration("2: events") { try $0.execute(sql: events) }
-        migrator.registerMigration("3: clips") { try $0.execute(sql: clips) }
+        migrator.registerMigration(clipsStep) { try $0.execute(sql: clips) }
         migrator.registerMigration("4: events by kind") {
             try $0.execute(sql: "CREATE INDEX events_by_kind ON events (channel, kind)")
         }
+        migrator.registerMigration("5: seals of clips", migrate: sealClips)
         return migrator
+    }
+
+    /// A cell that a disk has changed is still one that SQLite takes.
+    private static func sealClips(_ database: Database) throws {
+        try database.execute(sql: "ALTER TABLE clips ADD COLUMN seal INTEGER")
+        for row in try Row.fetchAll(database, sql: "SELECT rowid AS place, * FROM clips") {
+            guard let clip = CatalogueClip(cells: row) else { continue }
+            try database.execute(
+                sql: "UPDATE clips SET seal = ? WHERE rowid = ?",
+                arguments: [clip.seal, row["place"] as DatabaseValue?])
+        }
     }
 
     private static let segments = """

@@ -70,24 +70,4 @@ extension CatalogueStore {
         }
     }
 
-    /// What became of the uploads of the files of all channels, by name.
-    func uploadStates() throws(CatalogueFailure) -> [String: UploadState] { try uploadStates("true", []) }
-
-    /// What became of the uploads of the files of `channel` that are there, by name; files that were never looked at for
-    /// an upload are not in it.
-    func uploadStates(of channel: String) throws(CatalogueFailure) -> [String: UploadState] {
-        try uploadStates("channel = ?", [channel])
-    }
-
-    private func uploadStates(
-        _ condition: String, _ arguments: StatementArguments
-    ) throws(CatalogueFailure) -> [String: UploadState] {
-        try read { database in
-            let rows = try Row.fetchAll(
-                database,
-                sql: "SELECT name, upload FROM segments WHERE \(condition) AND upload IS NOT NULL AND deleted IS NULL",
-                arguments: arguments)
-            return Dictionary(rows.compactMap(CatalogueSegment.upload), uniquingKeysWith: { $1 })
-        }
-    }
 }

@@ -70,6 +70,18 @@ final class CatalogueStore: Sendable {
         identity = Self.identity(path)
     }
 
+    /// Opens the database at `path`, which is damaged, for what can still be read of it.
+    init(salvaging path: String) throws(CatalogueFailure) {
+        self.path = path
+        wasChecked = false
+        do {
+            database = try DatabaseQueue(path: path)
+        } catch {
+            throw CatalogueFailure("open", path, error)
+        }
+        identity = Self.identity(path)
+    }
+
     /// A catalogue in memory, for a directory that must or can only be read.
     init() throws(CatalogueFailure) {
         path = "the catalogue in memory"
@@ -90,6 +102,9 @@ final class CatalogueStore: Sendable {
         }
         let verdict = try database.read { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
         guard verdict == "ok" else { throw CatalogueFailure.damaged("\(path) is damaged: \(verdict ?? "no answer")") }
+        if let table = try database.unsafeRead(incompleteTable) {
+            throw CatalogueFailure.damaged("\(path) is damaged: the table \(table) lacks rows")
+        }
         if let directory, try !database.read(hasTables) {
             do throws(FileFailure) {
                 try UploadMark.setAll(in: directory)
@@ -155,6 +170,9 @@ final class CatalogueStore: Sendable {
         }
     }
 
+    /// Reads without a transaction, whose end fails where a page could not be read; nil if that throws.
+    func salvage<T>(_ body: (Database) throws -> T) -> T? { try? database.unsafeRead(body) }
+
     func read<T>(_ body: (Database) throws -> T) throws(CatalogueFailure) -> T {
         do {
             return try database.read(body)
@@ -215,14 +233,14 @@ extension CatalogueStore {
     }
 
     /// Removes the rows that have a cell that is not what it should be, and returns what can still be read in them of
-    /// uploads, by the names of the files.
-    func removeDamagedRows() throws(CatalogueFailure) -> [String: UploadState] {
+    /// uploads, by the names of the files. The channels `uploaded` are those of which something was ever uploaded.
+    func removeDamagedRows(uploaded: Set<String>) throws(CatalogueFailure) -> [String: UploadState] {
         guard try damagedRows() > 0 else { return [:] }
         return try write { database in
             var uploads: [String: UploadState] = [:]
             for row in try Row.fetchAll(database, sql: "SELECT rowid AS place, * FROM segments")
             where CatalogueSegment(validating: row) == nil {
-                if let (name, state) = CatalogueSegment.upload(in: row) { uploads[name] = state }
+                if let (name, state) = CatalogueSegment.upload(in: row, uploaded: uploaded) { uploads[name] = state }
                 try database.execute(
                     sql: "DELETE FROM segments WHERE rowid = ?", arguments: [row["place"] as DatabaseValue?])
             }

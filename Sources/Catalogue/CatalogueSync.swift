@@ -20,7 +20,9 @@ enum CatalogueSync {
     ) throws -> Unread {
         let files = try directory.recordings().filter { $0.kind == .closed }.map(\.name)
         let living = directory.livingRuns()
-        let uploads = uploads.merging(try store.removeDamagedRows()) { known, _ in known }
+        let uploads = uploads.merging(
+            try store.removeDamagedRows(uploaded: UploadMark.uploadedChannels(in: directory.path))
+        ) { known, _ in known }
         // Earlier versions took the files of record directories below this one for its own.
         let nested = try directory.nestedArchives().map { $0 + "/" }
         let all = try store.segments()

@@ -81,6 +81,14 @@ package struct ChannelLedger: Sendable {
         throw CatalogueFailure.failed("the catalogue cannot be read")
     }
 
+    /// The same for a caller that must know each clip: throws where one may be missing.
+    func allClips() throws -> [CatalogueClip] {
+        guard let store = store() else { return try clips() }
+        let found = store.salvagedClips()
+        guard found.isWhole else { throw CatalogueFailure.damaged("not all clips can be read") }
+        return found.clips.filter { $0.channel == channel }
+    }
+
     /// Notes `clips`, and that those that `removed` names are no more. Makes the catalogue if it is missing. Returns what
     /// tells it from another: as long as it is still `checked`, it is not looked at whether it is in order.
     package func note(
@@ -110,7 +118,7 @@ package struct ChannelLedger: Sendable {
     /// Those of `segments` that are the channel's. What was deleted is no file any more.
     private func own(_ segments: [CatalogueSegment]) -> [CatalogueSegment] {
         let ownership = Ownership(directory, channel: channel)
-        return segments.filter { $0.deleted != nil || ownership.claims($0.name) }
+        return segments.filter { $0.deleted != nil || ownership.matches($0.name) }
     }
 
     private func pageOfFiles(_ range: Range<Int64>, limit: Int) throws -> Page {

@@ -111,18 +111,19 @@ public struct RecordingArchive {
         let uploads: [String: UploadState]
         /// Transport streams, which say nothing of themselves, and what waits for its upload, which may be unreadable.
         let rows: [CatalogueSegment]
-        /// The channels of whose uploads it did not know all.
-        let unknown: Set<String>
+        /// The channels of whose uploads it did not know all; nil if that is so of each.
+        let unknown: Set<String>?
     }
 
     private func salvage() throws -> Salvage {
-        let store = try CatalogueStore(reading: directory.path)
+        let found = try CatalogueStore(reading: directory.path)
+            .salvagedSegments(uploaded: UploadMark.uploadedChannels(in: directory.path))
         return Salvage(
-            uploads: try store.uploadStates(),
-            rows: try store.segments().filter {
+            uploads: found.uploads,
+            rows: found.segments.filter {
                 $0.name.hasSuffix(RecordFormat.ts.fileExtension) || $0.upload == .waiting
             },
-            unknown: try UploadMark.channels(in: directory.path))
+            unknown: found.isWhole ? try UploadMark.channels(in: directory.path) : nil)
     }
 
     private func fill(setAside name: String?, _ salvage: Salvage? = nil) throws -> Rebuilding {
@@ -134,13 +135,16 @@ public struct RecordingArchive {
             let known = Set(try store.segments().map(\.name))
             let rows = salvage.rows.filter { !known.contains($0.name) && exists($0.name) }
             try store.put(rows, living: directory.livingRuns())
-            for channel in try UploadMark.channels(in: directory.path).subtracting(salvage.unknown) {
-                try UploadMark.remove(for: channel, in: directory.path)
+            if let unknown = salvage.unknown {
+                for channel in try UploadMark.channels(in: directory.path).subtracting(unknown) {
+                    try UploadMark.remove(for: channel, in: directory.path)
+                }
             }
         }
+        let clips = try ClipRestoring.run(store, in: directory).text(in: directory)
         return Rebuilding(
             segments: try store.segments().count, gaps: try store.gaps().count, setAside: name,
-            notes: unread.map { "\($0.name) is left out: \($0.failure)" })
+            notes: unread.map { "\($0.name) is left out: \($0.failure)" } + (clips.map { [$0] } ?? []))
     }
 
     /// The database as it is on disk; nil if there is none.

@@ -44,6 +44,16 @@ final class UploadHold: Sendable {
     /// Takes over what the database says, which `states` are all of.
     func load(_ states: [String: UploadState]) { state.withLock { $0.loaded = states } }
 
+    /// What `store` can say of the channel's files: of all that it says is a file of the channel, and of all that is called
+    /// like one.
+    func uploads(in store: CatalogueStore) -> SalvagedSegments {
+        let ownership = Ownership(directory, channel: channel)
+        let uploaded: Set = UploadMark.wasUploaded(channel, in: directory.path) ? [channel] : []
+        return store.salvagedSegments(uploaded: uploaded) { name, owner in
+            owner == channel || ownership.isNamedAfterChannel(name)
+        }
+    }
+
     /// Whether the database could be read once.
     var isLoaded: Bool { state.withLock { $0.loaded != nil } }
 
@@ -68,29 +78,35 @@ final class UploadHold: Sendable {
             state.loaded == nil && state.retryAt.map { $0 <= .now } ?? true
         }
         guard isDue else { return }
-        let states = read()
+        let found = read()
         state.withLock { state in
             state.retryAt = .now + Self.retryInterval
-            if state.loaded == nil { state.loaded = states }
+            guard state.loaded == nil, let found else { return }
+            if found.isWhole {
+                state.loaded = found.states
+            } else {
+                // Nothing is known of the other files.
+                state.noted.merge(found.states) { noted, _ in noted }
+            }
         }
     }
 
-    /// What the database says; nil if it cannot be read.
-    private func read() -> [String: UploadState]? {
+    /// What the database says, and whether that is all that it ever said; nil if it cannot be read.
+    private func read() -> (states: [String: UploadState], isWhole: Bool)? {
         // In an empty mount point there is no database either.
         guard (try? directory.checkMount()) != nil else { return nil }
         // Nothing waits where nothing was ever uploaded: a database that is lost or damaged must not fill the disk.
-        let unknown: [String: UploadState]? = UploadMark.wasUploaded(channel, in: directory.path) ? nil : [:]
-        if unknown == nil, UploadMark.isSet(for: channel, in: directory.path) { return nil }
+        let wasUploaded = UploadMark.wasUploaded(channel, in: directory.path)
+        let unknown: (states: [String: UploadState], isWhole: Bool)? = wasUploaded ? nil : ([:], true)
+        if wasUploaded, UploadMark.isSet(for: channel, in: directory.path) { return nil }
         var info = stat()
         guard lstat("\(directory.path)/\(CatalogueStore.fileName)", &info) == 0 else {
             return errno == ENOENT ? unknown : nil
         }
-        if info.st_mode & S_IFMT == S_IFREG,
-            let states = try? CatalogueStore(reading: directory.path).uploadStates(of: channel)
-        {
-            return states
+        guard info.st_mode & S_IFMT == S_IFREG, let store = try? CatalogueStore(reading: directory.path) else {
+            return unknown
         }
-        return unknown
+        let found = uploads(in: store)
+        return (found.uploads, found.isWhole || !wasUploaded)
     }
 }

@@ -34,6 +34,11 @@ enum UploadMark {
         try channels(in: directory, suffix)
     }
 
+    /// The channels of which something was ever uploaded.
+    static func uploadedChannels(in directory: String) throws(FileFailure) -> Set<String> {
+        try channels(in: directory, lockSuffix)
+    }
+
     private static func channels(in directory: String, _ suffix: String) throws(FileFailure) -> Set<String> {
         Set(
             try RecordDirectory.names(in: directory).filter { $0.hasPrefix(prefix) && $0.hasSuffix(suffix) }
@@ -42,7 +47,7 @@ enum UploadMark {
 
     /// Makes the files of all channels that were ever uploaded.
     static func setAll(in directory: String) throws(FileFailure) {
-        let missing = try channels(in: directory, lockSuffix).subtracting(channels(in: directory))
+        let missing = try uploadedChannels(in: directory).subtracting(channels(in: directory))
         for channel in missing {
             let path = "\(directory)/\(prefix)\(channel)\(suffix)"
             do {

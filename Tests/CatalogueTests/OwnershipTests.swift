@@ -111,7 +111,7 @@ private struct Neighbourhood {
     }
 
     private mutating func nest(_ name: String, mark: String) throws {
-        // Where our own files are in a directory of this name already, it is nobody else's.
+        // Where our own files are in a directory of this name already, it is no other archive.
         guard !own.union(open).contains(where: { $0.hasPrefix("\(name)/") }), access(directory.path(name), F_OK) != 0
         else { return }
         nested.insert(name)
@@ -142,10 +142,11 @@ private struct Neighbourhood {
 }
 
 @Suite struct OwnershipTests {
-    // Retention deleted 4 of 5 files that an operator kept in a directory, and each file of an archive below, a held one too.
-    @Test func `Nothing is deleted, completed, handed over or counted but what the channel recorded`() async throws {
+    // Retention deleted 4 of 5 files that an operator kept in a directory, and each file of an archive below it, although one
+    // was held.
+    @Test func `Only files of the channel are deleted, completed, handed over or counted`() async throws {
         var seeds = SeededRandom()
-        for _ in 0..<40 {
+        for _ in 0..<20 {
             let seed = seeds.next()
             let place = try Neighbourhood(SeededRandom(seed: seed))
             let (target, own) = (place.target, place.own.union(place.open))
@@ -223,9 +224,9 @@ private struct Neighbourhood {
             _ = try RecordDirectory.prepare(directory.path, template: template)
         }
         let ownership = Ownership(try .existing(directory.path), channel: "test")
-        #expect(ownership.claims("a b/test%000007.mp4") && ownership.claims("x2026/test/14-03-10.mp4"))
-        #expect(ownership.claims("00000732526.ts.part") && !ownership.claims("c d/test%000007.mp4"))
-        #expect(!ownership.claims("a b/other%000007.mp4") && !ownership.claims("a b/.hidden/test%000007.mp4"))
+        #expect(ownership.matches("a b/test%000007.mp4") && ownership.matches("x2026/test/14-03-10.mp4"))
+        #expect(ownership.matches("00000732526.ts.part") && !ownership.matches("c d/test%000007.mp4"))
+        #expect(!ownership.matches("a b/other%000007.mp4") && !ownership.matches("a b/.hidden/test%000007.mp4"))
     }
 }
 

@@ -95,9 +95,10 @@ import Testing
         catalogue.start()
         catalogue.waitUntilIdle()
         #expect(FileManager.default.fileExists(atPath: database + ".broken-1"))
-        #expect(names.map(catalogue.mayDelete) == [true, false, true, true, true])
+        // What cannot be read may have been that it waits.
+        #expect(names.map(catalogue.mayDelete) == [false, false, true, true, true])
         let next = try self.catalogue()
-        #expect(names.map(next.mayDelete) == [true, false, true, true, true])
+        #expect(names.map(next.mayDelete) == [false, false, true, true, true])
     }
 
     /// Marks the third file as uploaded.
@@ -139,7 +140,7 @@ import Testing
         }
         #expect(try RecordingArchive(directory.path).rebuild().setAside != nil)
         let catalogue = try catalogue()
-        #expect(names.map(catalogue.mayDelete) == [true, false, true, true, true])
+        #expect(names.map(catalogue.mayDelete) == [false, false, true, true, true])
         #expect(names.map(catalogue.needsUpload) == [true, true, false, true, true])
     }
 
@@ -161,9 +162,10 @@ import Testing
         #expect((rebuilding.setAside != nil) == isDamaged && rebuilding.notes.count == 2)
         let segments = try RecordingArchive(directory.path).onDisk().segments
         #expect(segments.map(\.name) == [names[0], names[1], names[2], names[4]])
-        #expect(segments.filter { $0.upload == .waiting }.map(\.name) == [names[1]])
+        #expect(
+            segments.filter { $0.upload == .waiting }.map(\.name) == (isDamaged ? [names[0], names[1]] : [names[1]]))
         let catalogue = try catalogue()
-        #expect(names.map(catalogue.mayDelete) == [true, false, true, true, true])
+        #expect(names.map(catalogue.mayDelete) == [!isDamaged, false, true, true, true])
     }
 
     // What this run knew was overwritten by what a new database did not know.
@@ -222,7 +224,7 @@ import Testing
         let expected: [String: UploadState] = [
             names[0]: .done, names[1]: .done, names[2]: .none, names[3]: .waiting,
         ]
-        #expect(try store.uploadStates() == expected)
+        #expect(store.salvagedSegments(uploaded: []).uploads == expected)
     }
 
     private func backlog(of catalogue: Catalogue) async -> UploadBacklog? {

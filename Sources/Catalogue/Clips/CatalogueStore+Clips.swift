@@ -21,15 +21,19 @@ extension CatalogueStore {
                 try database.execute(
                     sql: "DELETE FROM clips WHERE channel = ? AND id = ?", arguments: [channel, id])
             }
-            for clip in clips { try database.execute(sql: Self.putClip, arguments: clip.arguments) }
+            for clip in clips { try Self.put(clip, database) }
         }
+    }
+
+    static func put(_ clip: CatalogueClip, _ database: Database) throws {
+        try database.execute(sql: putClip, arguments: clip.arguments)
     }
 
     private static let putClip = """
         INSERT OR REPLACE INTO clips (
             channel, id, run, start, first_frame, end_frame, lacking, complete, rate, rate_divisor, name, released,
-            audio_offset
-        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            audio_offset, seal
+        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
 }
 
@@ -37,8 +41,20 @@ extension CatalogueClip {
     fileprivate var arguments: StatementArguments {
         [
             channel, id, clip.run, start, clip.first, clip.end, clip.lacking, clip.isComplete ? 1 : 0,
-            rate.numerator, rate.denominator, name, released, audioOffset,
+            rate.numerator, rate.denominator, name, released, audioOffset, seal,
         ]
+    }
+
+    /// A hash of all cells (FNV-1a of 64 bits), which says whether a disk has changed one of them.
+    var seal: Int64 {
+        let numbers: [Int64?] = [
+            start, clip.first, clip.end, clip.lacking, clip.isComplete ? 1 : 0, Int64(rate.numerator),
+            Int64(rate.denominator), released, audioOffset,
+        ]
+        let texts = [channel, id, clip.run, name].map { $0.map { "\($0.utf8.count):\($0)" } }
+        let cells = (texts + numbers.map { $0.map { "\($0)" } }).map { $0 ?? "-" }.joined(separator: ",")
+        return Int64(
+            bitPattern: cells.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 })
     }
 
     /// Frames of 73 years at 1000 a second.
@@ -48,6 +64,13 @@ extension CatalogueClip {
 
     /// The clip of a row of the database; nil if a cell of it is not what it should be. Such a row counts as absent.
     init?(validating row: Row) {
+        self.init(cells: row)
+        // A database that is only looked at may be of a version without seals.
+        guard !row.hasColumn("seal") || Cells(row: row).integer("seal", in: .min ... .max) == seal else { return nil }
+    }
+
+    /// The same, whatever the seal says.
+    init?(cells row: Row) {
         let cells = Cells(row: row)
         guard let channel = cells.text("channel"), let id = cells.text("id"), let run = cells.text("run"),
             let start = cells.integer("start", in: Cells.wallClock),

@@ -6,7 +6,8 @@ public import Segmenter
 internal import Synchronization
 
 /// Keeps the files in which clips lie that were neither exported nor deleted. While the catalogue cannot be read it goes
-/// by what that said last; until it could be read once it keeps every file, as ``UploadHold`` does.
+/// by what that said last; until it could be read once it keeps every file, as ``UploadHold`` does. Where a damaged one may
+/// have lost clips (``ClipMark``), it keeps every file in which one may lie.
 public final class ClipHold: RetentionVeto {
     private let directory: RecordDirectory
     private let channel: String
@@ -32,6 +33,10 @@ public final class ClipHold: RetentionVeto {
     /// Nanoseconds after which a file that is written to has another stamp in any file system.
     private static let stampAge: Int64 = 2_500_000_000
     private static let retryInterval = Duration.seconds(10)
+    /// Milliseconds for which a clip that was running when it was lost may go on.
+    private static let longest = ClipMachine.longest.components.seconds * 1000
+    /// The last day that has a name, in milliseconds since 1970.
+    private static let latest: Int64 = 253_402_300_799_999
 
     /// A veto for the recordings of `channel` in `directory`. Nothing is read yet.
     public init(directory: RecordDirectory, channel: String) {
@@ -40,13 +45,27 @@ public final class ClipHold: RetentionVeto {
 
     /// May block on the disk, but not on what the catalogue is busy with.
     public func mayDelete(_ fileName: String) -> Bool {
+        // On both sides of the clips: the catalogue may be set aside, or its clips restored, meanwhile.
+        let before = ClipMark.time(in: directory.path)
         guard let clips else { return false }
+        let lostUntil = before ?? ClipMark.time(in: directory.path)
+        if clips.isEmpty, lostUntil == nil { return true }
         // What cannot be read is a part of no clip, and neither is a transport stream, which says nothing of itself.
-        guard !clips.isEmpty, let facts = try? SegmentReader.read("\(directory.path)/\(fileName)"),
-            let position = facts.position
+        guard let facts = try? SegmentReader.read("\(directory.path)/\(fileName)"), let position = facts.position
         else { return true }
+        if let lostUntil, facts.start.milliseconds - Self.longest <= lostUntil { return false }
         let times = position.programStart..<position.programStart + max(1, facts.duration)
         return !clips.contains { $0.clip.run == position.run && $0.held.overlaps(times) }
+    }
+
+    public var problem: String? {
+        ClipMark.time(in: directory.path).map { time in
+            let until = UTCTime(milliseconds: min(time, Self.latest)).extended
+            return """
+                a damaged catalogue may have lost clips: what was recorded before \(until) is kept until \
+                \(directory.path)/\(ClipMark.unknown) is removed
+                """
+        }
     }
 
     /// The clips that need their files; nil if nobody can say.
@@ -55,7 +74,7 @@ public final class ClipHold: RetentionVeto {
         if let stamp, stamp == known.stamp { return known.clips }
         if let retryAt = known.retryAt, ContinuousClock.now < retryAt { return known.clips }
         var next = Known(clips: known.clips)
-        if let clips = try? ChannelLedger(directory: directory, channel: channel).clips() {
+        if let clips = try? ChannelLedger(directory: directory, channel: channel).allClips() {
             let isOld = stamp.map { UTCTime.now.milliseconds * 1_000_000 - $0.modified > Self.stampAge } ?? false
             (next.clips, next.stamp) = (clips.filter { $0.released == nil }, isOld ? stamp : nil)
         } else {

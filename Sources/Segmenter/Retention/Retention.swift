@@ -224,7 +224,8 @@ public final class Retention: RecordingObserver {
         let look = try look(space)
         // Whoever has a veto may take its time, so it is asked without the lock; nobody else changes the policy between.
         var policy = state.withLock { $0.policy }
-        let plan = policy.plan(look) { segment in vetoes.allSatisfy { $0.mayDelete(segment.fileName) } }
+        var plan = policy.plan(look) { segment in vetoes.allSatisfy { $0.mayDelete(segment.fileName) } }
+        plan.problem = plan.problem ?? vetoes.lazy.compactMap(\.problem).first
         let gone = plan.deletions.filter(delete)
         if let space, gone.contains(where: { $0.rule == .free }) {
             policy.deleted(gone.reduce(0) { $0 + $1.segment.bytes }, from: space, now: now)

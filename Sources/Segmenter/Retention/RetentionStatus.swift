@@ -40,4 +40,10 @@ public struct RetentionBalance: Sendable, Equatable {
 public protocol RetentionVeto: AnyObject, Sendable {
     /// Whether the finished file `fileName`, relative to the recording's directory, may be deleted.
     func mayDelete(_ fileName: String) -> Bool
+    /// Why more may be kept than is needed, in words for an operator; nil if that is not so.
+    var problem: String? { get }
+}
+
+extension RetentionVeto {
+    public var problem: String? { nil }
 }

@@ -162,7 +162,11 @@ extension ChannelArchive {
         func reason(against name: String, isOpen: Bool) -> String? {
             if isOpen { return "It is being written." }
             if HoldMark.isSet(of: name, in: directory) { return "It is held." }
-            if !clips.mayDelete(name) { return "A clip lies in it that was not exported yet." }
+            if !clips.mayDelete(name) {
+                return clips.problem == nil
+                    ? "A clip lies in it that was not exported yet."
+                    : "A clip may lie in it that a damaged catalogue lost."
+            }
             return catalogue.mayDelete(name) ? nil : "It is not uploaded yet."
         }
     }

@@ -90,7 +90,7 @@ final class ChannelArchive: ControlledArchive {
             return (directory, OpenFile(name: name, closedName: name, isOpen: false, descriptor: descriptor))
         }
         let open = RecordDirectory.openName(of: name)
-        if ownership(directory).claims(open), let descriptor = try? directory.open(recording: open) {
+        if ownership(directory).matches(open), let descriptor = try? directory.open(recording: open) {
             return (directory, OpenFile(name: open, closedName: name, isOpen: true, descriptor: descriptor))
         }
         throw Self.unknown

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GRDB
+
+/// The clips of all channels that can be read.
+struct SalvagedClips {
+    var clips: [CatalogueClip] = []
+    /// The numbers of rows that are there and are not what they should be.
+    var damagedRows: [Int64] = []
+    /// Whether no row is missing.
+    var hasAllRows = false
+
+    /// Whether no clip is missing.
+    var isWhole: Bool { hasAllRows && damagedRows.isEmpty }
+}
+
+/// What can be read of segments.
+struct SalvagedSegments {
+    /// Rows that are what they should be, without those of deleted files.
+    var segments: [CatalogueSegment] = []
+    /// What became of uploads, by the names of the files, also of rows that are not what they should be otherwise.
+    var uploads: [String: UploadState] = [:]
+    /// Whether no row is missing.
+    var isWhole = false
+}
+
+extension CatalogueStore {
+    /// What can be read of the clips.
+    func salvagedClips() -> SalvagedClips { salvage(Self.salvagedClips) ?? SalvagedClips() }
+
+    private static func salvagedClips(_ database: Database) throws -> SalvagedClips {
+        guard try database.tableExists("clips") else {
+            // A database of a version without clips has none; in any other one the list of tables is damaged.
+            let steps = try String.fetchSet(database, sql: "SELECT identifier FROM grdb_migrations")
+            return SalvagedClips(hasAllRows: !steps.contains(CatalogueSchema.clipsStep))
+        }
+        let found = SalvagedRows(of: "clips", key: ["channel", "id"], in: database)
+        var salvage = SalvagedClips(hasAllRows: found.isWhole)
+        for row in found.rows {
+            if let clip = CatalogueClip(validating: row) {
+                salvage.clips.append(clip)
+            } else if let place = row["place"] as Int64? {
+                salvage.damagedRows.append(place)
+            }
+        }
+        return salvage
+    }
+
+    /// What can be read of the segments, of those alone that `isOurs` says by name and channel. The channels `uploaded` are
+    /// those of which something was ever uploaded.
+    func salvagedSegments(
+        uploaded: Set<String>, where isOurs: (_ name: String, _ channel: String?) -> Bool = { _, _ in true }
+    ) -> SalvagedSegments {
+        let found = salvage { SalvagedRows(of: "segments", key: ["name"], in: $0) }
+        guard let found else { return SalvagedSegments() }
+        var salvage = SalvagedSegments(isWhole: found.isWhole)
+        for row in found.rows {
+            let cells = Cells(row: row)
+            guard cells.isNull("deleted"), let name = cells.path("name"), isOurs(name, cells.text("channel")) else {
+                continue
+            }
+            salvage.uploads[name] = CatalogueSegment.upload(in: row, uploaded: uploaded)?.state
+            if let segment = CatalogueSegment(validating: row) { salvage.segments.append(segment) }
+        }
+        return salvage
+    }
+
+    /// Which table is missing, lacks rows that its index has, or the other way round, which SQLite's quick check does not
+    /// look for; nil if none is.
+    static func incompleteTable(_ database: Database) throws -> String? {
+        guard try database.tableExists("grdb_migrations") else { return nil }
+        if try database.tableExists("segments"), !SalvagedRows(of: "segments", key: ["name"], in: database).isWhole {
+            return "segments"
+        }
+        return try salvagedClips(database).hasAllRows ? nil : "clips"
+    }
+
+    /// Adds those of `clips` that are not there, and returns how many these are.
+    func restore(_ clips: [CatalogueClip]) throws(CatalogueFailure) -> Int {
+        try write { database in
+            let known = Set(try Self.salvagedClips(database).clips.map { [$0.channel, $0.id] })
+            let lacking = clips.filter { !known.contains([$0.channel, $0.id]) }
+            for clip in lacking { try Self.put(clip, database) }
+            return lacking.count
+        }
+    }
+
+    /// Removes the rows of clips that have these numbers.
+    func removeClips(at places: [Int64]) throws(CatalogueFailure) {
+        try write { database in
+            for place in places {
+                try database.execute(sql: "DELETE FROM clips WHERE rowid = ?", arguments: [place])
+            }
+        }
+    }
+}

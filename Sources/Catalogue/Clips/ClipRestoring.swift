@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+
+/// Puts the clips of catalogues that were damaged into the one that took their place.
+enum ClipRestoring {
+    /// What came of it.
+    struct Outcome: Equatable {
+        /// Clips that are in the new catalogue.
+        var clips = 0
+        /// Whether no clip is lost.
+        var isWhole = true
+
+        /// What an operator should know, in one sentence; nil if nothing was lost or found.
+        func text(in directory: RecordDirectory) -> String? {
+            let found = "\(clips) clips of a damaged catalogue are in the new one"
+            if isWhole { return clips > 0 ? found : nil }
+            return """
+                \(found), others may be lost: no recording that began before now is deleted until \
+                \(directory.path)/\(ClipMark.unknown) is removed
+                """
+        }
+    }
+
+    /// Restores what can be read into `store`, and forgets rows of clips that are not what they should be. A process
+    /// that is killed meanwhile leaves ``ClipMark``, and the next start does it.
+    static func run(_ store: CatalogueStore, in directory: RecordDirectory) throws -> Outcome {
+        var outcome = Outcome()
+        let own = store.salvagedClips()
+        if !own.damagedRows.isEmpty {
+            try ClipMark.setUnknown(in: directory.path)
+            try store.removeClips(at: own.damagedRows)
+            outcome.isWhole = false
+        }
+        let numbers = try ClipMark.databases(in: directory.path)
+        guard !numbers.isEmpty else { return outcome }
+        var isWhole = true
+        for number in numbers {
+            let path = "\(directory.path)/\(CatalogueFiles.brokenName(number))"
+            let salvage = (try? CatalogueStore(salvaging: path))?.salvagedClips() ?? SalvagedClips()
+            outcome.clips += try store.restore(salvage.clips)
+            isWhole = isWhole && salvage.isWhole
+        }
+        try ClipMark.end(numbers, isWhole: isWhole, in: directory.path)
+        outcome.isWhole = outcome.isWhole && isWhole
+        return outcome
+    }
+}

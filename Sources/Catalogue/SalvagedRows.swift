@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GRDB
+
+/// The rows of a table that can be read, and whether they are all that there were.
+///
+/// A damaged page takes its rows with it: reading the table ends there with an error, or, if the page still looks like
+/// one, without the rows. The index of the primary key has the number of each row in pages of its own. So it finds the rows
+/// behind the damage, and the rows are complete only if the table and its index agree.
+struct SalvagedRows {
+    /// Each with its number as `place`.
+    private(set) var rows: [Row] = []
+    private(set) var isWhole = true
+
+    /// Reads `table`, whose primary key are the columns `key`. Errors end reading and are not thrown.
+    init(of table: String, key: [String], in database: Database) {
+        let all = "SELECT rowid AS place, * FROM \(table) NOT INDEXED"
+        let names = ["place"] + key
+        var found: Set<[DatabaseValue]> = []
+        isWhole = Self.read(all, database) { row in
+            rows.append(row)
+            found.insert(names.map { row[$0] as DatabaseValue })
+        }
+        var indexed: Set<[DatabaseValue]> = []
+        let index = "SELECT rowid AS place, \(key.joined(separator: ", ")) FROM \(table)"
+        let isIndexWhole = Self.read("\(index) INDEXED BY sqlite_autoindex_\(table)_1", database) { row in
+            indexed.insert(names.map { row[$0] as DatabaseValue })
+        }
+        isWhole = isWhole && isIndexWhole && found == indexed
+        for entry in indexed.subtracting(found) {
+            guard let row = try? Row.fetchOne(database, sql: "\(all) WHERE rowid = ?", arguments: [entry[0]]) else {
+                continue
+            }
+            rows.append(row)
+        }
+    }
+
+    /// Gives each row of the query `sql` to `body`; false if an error ended that.
+    private static func read(_ sql: String, _ database: Database, _ body: (Row) -> Void) -> Bool {
+        do {
+            let cursor = try Row.fetchCursor(database, sql: sql)
+            while let row = try cursor.next() { body(row.copy()) }
+            return true
+        } catch {
+            return false
+        }
+    }
+}
