@@ -110,6 +110,16 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
         }
     }
 
+    /// Lets wait again what of this channel was given up and is still there, and calls `completion`, whether or not that was
+    /// possible. Returns at once.
+    public func queueGivenUp(_ completion: @escaping @Sendable () -> Void) {
+        queue.async {
+            let names = self.ask { try $0.queueGivenUp(of: self.channel, in: self.directory.path) } ?? []
+            for name in names { self.hold.note(.waiting, of: name) }
+            completion()
+        }
+    }
+
     /// Whether there is one in `directory`, which is a directory of recordings then. Blocks on the disk.
     package static func exists(in directory: String) -> Bool {
         access("\(directory)/\(CatalogueStore.fileName)", F_OK) == 0

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GRDB
+internal import Glibc
 
 /// What became of the upload of a file, or of the command that is run for it.
 public enum UploadState: String, Sendable, Codable {
-    /// It was given up: nothing waits for it.
+    /// An operator gave it up, or the file was gone: nothing waits for it.
     case none
     /// It is to be uploaded.
     case waiting
@@ -44,6 +45,21 @@ extension CatalogueStore {
                 oldestEnd: waiting.first.map { $0.start + $0.duration / 1_000_000 }, files: waiting.count,
                 bytes: waiting.reduce(0) { $0 + $1.bytes })
             return (backlog, added)
+        }
+    }
+
+    /// Lets wait again what of `channel` was given up and is in `directory`; returns the names.
+    func queueGivenUp(of channel: String, in directory: String) throws(CatalogueFailure) -> [String] {
+        try write { database in
+            let names = try String.fetchAll(
+                database,
+                sql: "SELECT name FROM segments WHERE channel = ? AND upload = 'none' AND deleted IS NULL ORDER BY start",
+                arguments: [channel]
+            ).filter { access("\(directory)/\($0)", F_OK) == 0 }
+            for name in names {
+                try database.execute(sql: "UPDATE segments SET upload = 'waiting' WHERE name = ?", arguments: [name])
+            }
+            return names
         }
     }
 

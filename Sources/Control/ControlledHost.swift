@@ -58,6 +58,10 @@ package protocol ControlledChannel: Sendable {
     func stopRecording() throws(ControlFailure)
     /// Begins a new file with the next keyframe. Returns at once.
     func splitRecording() throws(ControlFailure)
+    /// Tries at once to hand over all files that could not be handed over, or were given up. Returns at once.
+    func retryUploads() throws(ControlFailure)
+    /// Hands a finished file over again, or gives that up, as a recording of the program or of `source`. Blocks on the disk.
+    func setUploaded(_ isWanted: Bool, recording id: String, source: String?) throws(ControlFailure)
     /// Asks for a keyframe. Returns at once.
     func requestKeyframe() throws(ControlFailure)
     /// Marks this moment of the program with `text`, in all that can carry it. Returns at once.

@@ -10,6 +10,8 @@ package struct ChildCommand: Sendable {
     package struct Outcome: Sendable {
         /// Whether it ended by itself with the status 0.
         package var isSuccess: Bool
+        /// The status that it ended with; nil if a signal ended it.
+        package var status: Int32?
         /// How it ended, in words.
         package var ending: String
         /// The end of what it wrote to standard output.
@@ -106,8 +108,8 @@ package struct ChildCommand: Sendable {
         try Task.checkCancellation()
         let (output, errors) = result.closureResult
         return Outcome(
-            isSuccess: result.terminationStatus.isSuccess, ending: Self.text(result.terminationStatus), output: output,
-            errors: errors)
+            isSuccess: result.terminationStatus.isSuccess, status: Self.status(result.terminationStatus),
+            ending: Self.text(result.terminationStatus), output: output, errors: errors)
     }
 
     private static func tail(of stream: SubprocessOutputSequence) async throws -> String {
@@ -117,6 +119,11 @@ package struct ChildCommand: Sendable {
             if bytes.count > mostBytes { bytes.removeFirst(bytes.count - mostBytes) }
         }
         return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func status(_ status: TerminationStatus) -> Int32? {
+        guard case .exited(let code) = status else { return nil }
+        return code
     }
 
     private static func text(_ status: TerminationStatus) -> String {

@@ -9,7 +9,9 @@ internal import Glibc
 /// The command is a path, not a line for a shell: nothing in it or in a file's name is ever interpreted. What it should
 /// know is in environment variables.
 struct CommandDelivery: SegmentDelivery {
-    let mostTries: Int? = 5
+    /// The exit status that asks to be run later (`EX_TEMPFAIL` of `sysexits.h`).
+    private static let laterStatus: Int32 = 75
+
     /// The command's absolute path.
     private let program: String
     private let limit: Duration
@@ -31,7 +33,9 @@ struct CommandDelivery: SegmentDelivery {
         let outcome = try await command.run(input: lock.file)
         guard outcome.isSuccess else {
             let text = ErrorText.of(outcome.errors)
-            throw DeliveryFailure("\(program) \(outcome.ending)\(text.isEmpty ? "" : ": \(text)")")
+            throw DeliveryFailure(
+                "\(program) \(outcome.ending)\(text.isEmpty ? "" : ": \(text)")",
+                isLater: outcome.status == Self.laterStatus)
         }
         return "the command was run"
     }

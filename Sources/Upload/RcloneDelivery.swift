@@ -7,7 +7,6 @@ internal import SystemPackage
 
 /// Copies finished files to a remote with rclone, and looks at what arrived.
 final class RcloneDelivery: SegmentDelivery {
-    let mostTries: Int? = nil
     private let rclone: String
     private let remote: RcloneRemote
     private let limit: String?

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How long an upload waits before the next try: 1 s, and half as much again after each failure, up to 5 min.
+/// How long an upload waits before the next try: 1 s, and half as much again after each failure, up to 5 min, from the 16th
+/// failure on. There is no last try.
 enum RetryDelay {
     private static let longest = Duration.seconds(300)
 

@@ -16,7 +16,11 @@ public struct UploadStatus: Sendable, Codable, Equatable {
     public var doneBytes: Int64 = 0
     /// Tries that failed since the start.
     public var failures = 0
-    /// Files that were given up since the start.
+    /// Files whose last try failed. They are tried until they are handed over.
+    public var failingFiles = 0
+    /// How long the longest of them has failed, in seconds since its first failure; nil if none fails.
+    public var failingSeconds: Double?
+    /// Files that an operator gave up since the start.
     public var givenUpFiles = 0
     /// Why the last try failed; nil when one has succeeded since.
     public var lastError: String?

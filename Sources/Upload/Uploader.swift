@@ -5,33 +5,42 @@ internal import Catalogue
 internal import Dispatch
 internal import Glibc
 internal import Logging
+internal import Media
 public import Segmenter
 internal import Synchronization
 
 /// Hands over the finished files of a channel, one at a time and the oldest first: to a remote, or to a command.
 ///
 /// What waits is in the catalogue, so a new run takes it up. Nobody waits for an upload: not the recorder, and not the
-/// end after a signal, which ends what runs. A file that fails is tried again after the others; a remote that does not
-/// answer is tried for ever, each 5 min at last.
+/// end after a signal, which ends what runs. A file that fails is tried again after the others, until it is handed over or
+/// an operator gives it up, each 5 min at last (``RetrySchedule``). It is held until then: see ``mayDelete(_:)``.
 public final class Uploader: RecordingObserver, RetentionVeto {
     private struct State {
         var status = UploadStatus()
+        var schedule = RetrySchedule()
         /// When the oldest file that waits was finished.
         var oldest: UTCTime?
         var work: Task<Void, Never>?
         var nap: Task<Void, Never>?
+        /// Whether the log has it that a file fails for long.
+        var isAlarmed = false
+        /// Whether what waits is left to the next start.
+        var isLeft = false
         var isEnding = false
         var isCancelled = false
     }
 
     /// When nothing more will be recorded, so many failures in a row leave the rest to the next start.
     private static let lastTries = 5
+    /// A file that has failed for so long is an error in the log: 15 min, in nanoseconds.
+    private static let alarmTime: Int64 = 900_000_000_000
 
     private let directory: RecordDirectory
     private let channel: String
     private let catalogue: Catalogue
     private let delivery: any SegmentDelivery
     private let sleep: @Sendable (Duration) async -> Void
+    private let clock: any MonotonicClock
     private let logger: Logger
     // For what waits for the disk, as the tasks' threads are everybody's.
     private let queue: DispatchQueue
@@ -40,13 +49,15 @@ public final class Uploader: RecordingObserver, RetentionVeto {
 
     init(
         directory: RecordDirectory, channel: String, catalogue: Catalogue, delivery: any SegmentDelivery,
-        sleep: @escaping @Sendable (Duration) async -> Void = { try? await Task.sleep(for: $0) }, logger: Logger
+        sleep: @escaping @Sendable (Duration) async -> Void = { try? await Task.sleep(for: $0) },
+        clock: any MonotonicClock = SystemClock(), logger: Logger
     ) {
         self.directory = directory
         self.channel = SegmentName.safe(channel)
         self.catalogue = catalogue
         self.delivery = delivery
         self.sleep = sleep
+        self.clock = clock
         self.logger = logger
         queue = DispatchQueue(label: "relay.upload.\(self.channel)", qos: .utility)
     }
@@ -66,12 +77,13 @@ public final class Uploader: RecordingObserver, RetentionVeto {
 
     /// Hands over what waits and calls `completion`; gives up when it fails several times. Returns at once.
     public func finish(_ completion: @escaping @Sendable () -> Void) {
-        let (work, nap) = state.withLock { state in
+        let work = state.withLock { state in
             state.isEnding = true
-            return (state.work, state.nap)
+            state.schedule.hurry()
+            state.nap?.cancel()
+            return state.work
         }
         waker.finish()
-        nap?.cancel()
         Task {
             await work?.value
             completion()
@@ -87,65 +99,96 @@ public final class Uploader: RecordingObserver, RetentionVeto {
         work?.cancel()
     }
 
-    public func segmentFinished(_ record: SegmentRecord) { waker.yield() }
-    public func segmentRecovered(fileName: String) { waker.yield() }
+    public func segmentFinished(_ record: SegmentRecord) { wake() }
+    public func segmentRecovered(fileName: String) { wake() }
     public func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
 
-    /// Whether the finished file `fileName` may be deleted: it is handed over, or given up. Blocks on the catalogue.
+    /// Looks again for what may be handed over, also while the files that fail are waited for.
+    private func wake() {
+        waker.yield()
+        state.withLock { $0.nap?.cancel() }
+    }
+
+    /// Does what an operator asks for. Returns at once.
+    public func perform(_ order: UploadOrder) {
+        switch order {
+        case .retryAll: catalogue.queueGivenUp { [weak self] in self?.hurry() }
+        case .retry(let name):
+            catalogue.noteUpload(.waiting, of: name)
+            hurry()
+        case .giveUp(let name):
+            catalogue.noteUpload(.none, of: name)
+            state.withLock { state in
+                state.schedule.forget(name)
+                state.status.givenUpFiles += 1
+                if state.schedule.failing.files == 0 { state.status.lastError = nil }
+            }
+            hurry()
+        }
+    }
+
+    private func hurry() {
+        state.withLock { $0.schedule.hurry() }
+        wake()
+    }
+
+    /// Whether the finished file `fileName` may be deleted: it is handed over, or an operator gave it up. Blocks on the
+    /// catalogue.
     public func mayDelete(_ fileName: String) -> Bool { !catalogue.needsUpload(fileName) }
 
     /// A snapshot.
     public var status: UploadStatus {
-        let now = UTCTime.now
+        let (now, time) = (UTCTime.now, clock.now)
         return state.withLock { state in
             var status = state.status
             status.oldestWaitingSeconds = state.oldest.map { max(0, Double(now.milliseconds - $0.milliseconds) / 1000) }
+            let failing = state.schedule.failing
+            status.failingFiles = failing.files
+            status.failingSeconds = failing.since.map { Double(max(0, time - $0)) / 1e9 }
             return status
         }
     }
 }
 
+/// What an operator may ask of uploads. Files are named as the catalogue does.
+public enum UploadOrder: Sendable, Equatable {
+    /// Everything that fails, or was given up and is still there, is tried at once.
+    case retryAll
+    /// The file is handed over now, whatever became of that before.
+    case retry(String)
+    /// The file is not handed over: it may be deleted.
+    case giveUp(String)
+}
+
 // MARK: The work
 
 extension Uploader {
-    /// What is known of tries that failed while something waits.
-    private struct Round {
-        /// Failures in a row.
-        var failures = 0
-        /// Files that failed since all others were tried.
-        var postponed: Set<String> = []
-        /// How often each file failed.
-        var tries: [String: Int] = [:]
-    }
-
     /// Hands over until nothing waits any more.
     private func drain() async {
-        var round = Round()
-        while !Task.isCancelled {
-            let failure: DeliveryFailure?
-            if let backlog = await look(besides: round.postponed) {
-                if let segment = backlog.next {
-                    failure = await handOver(segment, &round)
-                } else if round.postponed.isEmpty {
-                    return
-                } else {
-                    round.postponed = []
-                    continue
-                }
-            } else {
-                failure = DeliveryFailure("the catalogue cannot be used now")
-                note(failure, of: nil)
+        while !Task.isCancelled, !state.withLock({ $0.isLeft }) {
+            if let pause = state.withLock({ $0.schedule.pause(at: clock.now) }) {
+                guard await nap(for: pause) else { return }
+                continue
             }
-            guard failure != nil else { continue }
-            round.failures += 1
-            guard !Task.isCancelled, await pause(after: round.failures) else { return }
+            guard let backlog = await look() else {
+                note(DeliveryFailure("the catalogue cannot be used now"), of: nil)
+                continue
+            }
+            if let segment = backlog.next {
+                await handOver(segment)
+            } else {
+                let rest = state.withLock { $0.schedule.rest(at: clock.now) }
+                guard backlog.files > 0, let rest else { return }
+                guard await nap(for: rest) else { return }
+            }
         }
     }
 
-    private func look(besides names: Set<String>) async -> UploadBacklog? {
-        let backlog = await withCheckedContinuation { continuation in
-            catalogue.uploads(besides: names) { continuation.resume(returning: $0) }
-        }
+    /// What waits. Next is the oldest file that was not tried yet, or else the oldest that may be tried again.
+    private func look() async -> UploadBacklog? {
+        let (tried, resting) = state.withLock { ($0.schedule.tried, $0.schedule.resting(at: clock.now)) }
+        var backlog = await look(besides: tried)
+        if backlog?.next == nil, !tried.isEmpty { backlog = await look(besides: resting) }
         state.withLock { state in
             state.status.waitingFiles = backlog?.files ?? state.status.waitingFiles
             state.status.waitingBytes = backlog?.bytes ?? state.status.waitingBytes
@@ -154,13 +197,19 @@ extension Uploader {
         return backlog
     }
 
-    private func handOver(_ segment: CatalogueSegment, _ round: inout Round) async -> DeliveryFailure? {
+    private func look(besides names: Set<String>) async -> UploadBacklog? {
+        await withCheckedContinuation { continuation in
+            catalogue.uploads(besides: names) { continuation.resume(returning: $0) }
+        }
+    }
+
+    private func handOver(_ segment: CatalogueSegment) async {
         let name = segment.name
         do throws(DeliveryFailure) {
             guard let lock = try await prepare(name) else {
                 logger.notice("not uploaded: the file is gone", metadata: ["segment": "\(name)"])
                 catalogue.noteUpload(.none, of: name)
-                return nil
+                return state.withLock { $0.schedule.forget(name) }
             }
             state.withLock { $0.status.current = name }
             defer { state.withLock { $0.status.current = nil } }
@@ -168,18 +217,9 @@ extension Uploader {
             let text = try await delivery.deliver(segment, at: path, holding: lock)
             catalogue.noteUpload(.done, of: name)
             succeeded(segment, text)
-            round.failures = 0
-            return nil
         } catch {
-            guard !Task.isCancelled else { return error }
+            guard !Task.isCancelled else { return }
             note(error, of: name)
-            round.tries[name, default: 0] += 1
-            if let most = delivery.mostTries, round.tries[name, default: 0] >= most {
-                giveUp(name)
-                return nil
-            }
-            round.postponed.insert(name)
-            return error
         }
     }
 
@@ -208,44 +248,59 @@ extension Uploader {
     }
 
     private func succeeded(_ segment: CatalogueSegment, _ text: String) {
-        state.withLock { state in
+        let vainTries = state.withLock { state in
             state.status.doneFiles += 1
             state.status.doneBytes += segment.bytes
             state.status.lastError = nil
+            defer { state.schedule.noteSuccess(of: segment.name) }
+            return state.schedule.tries(of: segment.name)
         }
         logger.info(
-            "segment handed over: \(text)", metadata: ["segment": "\(segment.name)", "bytes": "\(segment.bytes)"])
+            "segment handed over\(vainTries > 0 ? " at try \(vainTries + 1)" : ""): \(text)",
+            metadata: ["segment": "\(segment.name)", "bytes": "\(segment.bytes)"])
     }
 
-    /// A cause is logged when it is news.
-    private func note(_ failure: DeliveryFailure?, of name: String?) {
-        guard let text = failure?.description else { return }
-        let isNews = state.withLock { state in
-            defer { state.status.lastError = text }
-            state.status.failures += 1
-            return state.status.lastError != text
-        }
+    /// A cause is logged when it is news, and as an error each time that the longest failure of a file passes
+    /// ``alarmTime``.
+    private func note(_ failure: DeliveryFailure, of name: String?) {
+        let (text, now) = (failure.description, clock.now)
         let metadata: Logger.Metadata = name.map { ["segment": "\($0)"] } ?? [:]
-        logger.log(level: isNews ? .warning : .debug, "upload failed, to be tried again: \(text)", metadata: metadata)
+        let (isNews, isAlarm) = state.withLock { state in
+            let isNews = failure.isLater ? state.schedule.tries(of: name ?? "") == 0 : state.status.lastError != text
+            let before = state.schedule.failing.since
+            state.schedule.noteVainTry(of: name, isLater: failure.isLater, at: now)
+            if !failure.isLater {
+                state.status.failures += 1
+                state.status.lastError = text
+            }
+            let isLong = before.map { now - $0 >= Self.alarmTime } ?? false
+            defer { state.isAlarmed = isLong }
+            return (isNews, isLong && !state.isAlarmed)
+        }
+        if failure.isLater {
+            logger.log(level: isNews ? .info : .debug, "upload put off, as was asked for: \(text)", metadata: metadata)
+        } else if isAlarm {
+            logger.error("upload fails for 15 min, and is tried again until it succeeds: \(text)", metadata: metadata)
+        } else {
+            logger.log(
+                level: isNews ? .warning : .debug, "upload failed, to be tried again: \(text)", metadata: metadata)
+        }
     }
 
-    private func giveUp(_ name: String) {
-        catalogue.noteUpload(.none, of: name)
-        state.withLock { $0.status.givenUpFiles += 1 }
-        logger.error("given up after \(delivery.mostTries ?? 0) tries", metadata: ["segment": "\(name)"])
-    }
-
-    /// Waits after so many failures in a row; the end cuts it short. False if the rest is left to the next start.
-    private func pause(after failures: Int) async -> Bool {
+    /// Waits so long; the end, an operator and a new file cut it short. False if the rest is left to the next start.
+    private func nap(for time: Duration) async -> Bool {
         // In one step: an end that begins meanwhile finds the nap, or is found by it.
-        let nap = state.withLock { state -> Task<Void, Never>? in
-            if state.isEnding, failures >= Self.lastTries { return nil }
-            let nap = Task { [sleep] in await sleep(RetryDelay.after(failures)) }
+        let (nap, isNews) = state.withLock { state -> (Task<Void, Never>?, Bool) in
+            if state.isEnding, state.schedule.vainTries >= Self.lastTries {
+                defer { state.isLeft = true }
+                return (nil, !state.isLeft)
+            }
+            let nap = Task { [sleep] in await sleep(time) }
             state.nap = nap
-            return nap
+            return (nap, false)
         }
         guard let nap else {
-            logger.warning("what waits for upload is left to the next start")
+            if isNews { logger.warning("what waits for upload is left to the next start") }
             return false
         }
         await withTaskCancellationHandler {

@@ -38,6 +38,8 @@ struct FakeChannel: ControlledChannel {
     func startRecording() throws(ControlFailure) { throw off }
     func stopRecording() throws(ControlFailure) { throw off }
     func splitRecording() throws(ControlFailure) { throw off }
+    func retryUploads() throws(ControlFailure) { throw off }
+    func setUploaded(_ isWanted: Bool, recording id: String, source: String?) throws(ControlFailure) { throw off }
     func requestKeyframe() throws(ControlFailure) { throw off }
     func mark(_ text: String) throws(ControlFailure) -> Marker { throw off }
 }

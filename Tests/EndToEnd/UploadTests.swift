@@ -109,6 +109,50 @@ extension SerialShows {
             #expect(lines.map(String.init) == expected)
         }
 
+        /// A program that writes the names of the files that it got to `notes`, and ends with the status in the file
+        /// `status`.
+        private func hook() throws -> (program: String, notes: String, status: String) {
+            let (program, notes, status) = (directory.file("hook"), directory.file("notes"), directory.file("status"))
+            try """
+            #!/bin/sh
+            echo "$RELAY_SEGMENT_NAME" >> '\(notes)'
+            exit "$(cat '\(status)')"
+
+            """.write(toFile: program, atomically: true, encoding: .utf8)
+            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+            return (program, notes, status)
+        }
+
+        private func ctl(_ socket: String, _ arguments: String...) async throws -> String {
+            try await run(Tools.relay(), ["ctl"] + arguments + ["--socket", socket])
+        }
+
+        @Test("A program that fails gets its files until it takes them, and none is deleted before; an operator's word counts")
+        func failingProgram() async throws {
+            let (program, notes, status) = try hook()
+            let socket = directory.file("relay.sock")
+            try "1".write(toFile: status, atomically: true, encoding: .utf8)
+            let relay = try RelayProcess(
+                Shape.small + ["--record", set.directory, "--segment", "1s", "--http-socket", socket]
+                    + ["--on-segment", program, "--keep-size", "1MB", "--keep-min", "0s", "--expect", "1s"])
+            try await relay.says("upload failed, to be tried again", within: .seconds(20))
+            try await eventually("twelve files are kept, more than --keep-size", within: .seconds(40)) {
+                set.finished.count >= 12
+            }
+            let failed = set.finished.map { ($0 as NSString).lastPathComponent }
+            let report = try await ctl(socket, "status", "--json")
+            #expect(report.contains("\"failingFiles\"") && !relay.process.errors.contains("segment deleted"))
+            _ = try await ctl(socket, "upload", "skip", failed[1])
+            try "0".write(toFile: status, atomically: true, encoding: .utf8)
+            _ = try await ctl(socket, "upload", "retry")
+            try await relay.says("segment handed over at try", within: .seconds(20))
+            try await relay.says("segment deleted", within: .seconds(40))
+            let result = try await relay.end(by: SIGINT, within: .seconds(10))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let told = try String(contentsOfFile: notes, encoding: .utf8).split(separator: "\n").map(String.init)
+            #expect(Set(failed).isSubset(of: told), "\(told)")
+        }
+
         @Test("A remote that rclone does not know, or a program that is not there, is refused before anything starts")
         func refusals() async throws {
             for (flags, sentence) in [

@@ -30,6 +30,12 @@ struct CommandTests {
         #expect(directory.text("said") == "\(name)|1000")
     }
 
+    @Test("A command that ends with 75 asks to be run later; any other status is a failure", arguments: [75, 74, 1])
+    func later(status: Int) async throws {
+        let failure = try await #require(throws: DeliveryFailure.self) { try await deliver("exit \(status)") }
+        #expect(failure.isLater == (status == 75))
+    }
+
     @Test("A command that fails says how, with its last words")
     func failure() async throws {
         let failure = try await #require(throws: DeliveryFailure.self) {

@@ -39,14 +39,14 @@ extension CatalogueSegment {
 
 /// A delivery that does as it is told, and remembers what it was asked.
 final class ScriptedDelivery: SegmentDelivery {
-    let mostTries: Int?
     private let answers: Mutex<[String: [String]]>
     private let asked = Mutex<[String]>([])
+    private let isLater: Bool
 
-    /// `failures` names, for files, the failures before the first success.
-    init(failures: [String: [String]] = [:], mostTries: Int? = nil) {
+    /// `failures` names, for files, the failures before the first success; with `isLater` they ask to come later.
+    init(failures: [String: [String]] = [:], isLater: Bool = false) {
         answers = Mutex(failures)
-        self.mostTries = mostTries
+        self.isLater = isLater
     }
 
     var names: [String] { asked.withLock { $0 } }
@@ -59,7 +59,7 @@ final class ScriptedDelivery: SegmentDelivery {
             guard answers[segment.name]?.isEmpty == false else { return nil }
             return answers[segment.name]?.removeFirst()
         }
-        if let failure { throw DeliveryFailure(failure) }
+        if let failure { throw DeliveryFailure(failure, isLater: isLater) }
         return "done"
     }
 }

@@ -2,6 +2,7 @@
 
 import Archive
 import Foundation
+import Media
 import Synchronization
 import SystemPackage
 import TestSupport
@@ -15,6 +16,8 @@ struct UploaderTests {
     private let directory: TemporaryDirectory
     private let target: RecordDirectory
     private let catalogue: Catalogue
+    /// Moved by the uploader's waits alone.
+    private let clock = ManualClock()
 
     init() throws {
         directory = try TemporaryDirectory()
@@ -30,11 +33,16 @@ struct UploaderTests {
         }
     }
 
+    /// An uploader whose waits take no time, but on its clock; `sleep` is told of each.
     private func uploader(
         _ delivery: any SegmentDelivery, sleep: @escaping @Sendable (Duration) async -> Void = { _ in }
     ) -> Uploader {
         Uploader(
-            directory: target, channel: "test", catalogue: catalogue, delivery: delivery, sleep: sleep, logger: quiet)
+            directory: target, channel: "test", catalogue: catalogue, delivery: delivery,
+            sleep: { [clock] time in
+                await sleep(time)
+                clock.advance(by: time)
+            }, clock: clock, logger: quiet)
     }
 
     private func end(_ uploader: Uploader) async {
@@ -76,7 +84,8 @@ struct UploaderTests {
         try await eventually { uploader.status.doneFiles == 2 }
         await end(uploader)
         #expect(delivery.names == ["a.mp4", "b.mp4", "a.mp4", "b.mp4", "a.mp4", "a.mp4"])
-        #expect(waits.withLock { $0 } == [1, 1.5, 2.25, 1].map { .milliseconds(Int($0 * 1000)) })
+        // The last is the file's own, for its third failure: that another one succeeded does not shorten it.
+        #expect(waits.withLock { $0.reduce(.zero, +) } == .milliseconds(1000 + 1500 + 2250 + 2250))
         #expect(uploader.status.failures == 4 && uploader.status.lastError == nil)
     }
 
@@ -128,16 +137,80 @@ struct UploaderTests {
         uploader.cancel()
     }
 
-    @Test("Where tries are counted a file is given up, held no longer, and not tried by the next run")
-    func givenUp() async throws {
+    @Test("A file that fails for three days is held and tried all the time, and handed over when it can be")
+    func failsForDays() async throws {
         try record("a.mp4", "b.mp4")
-        let delivery = ScriptedDelivery(failures: ["a.mp4": Array(repeating: "no", count: 1000)], mostTries: 3)
+        // 1000 failures, 5 min apart at last, are three days and a half.
+        let delivery = ScriptedDelivery(failures: ["a.mp4": Array(repeating: "no", count: 1000)])
+        let uploader = uploader(delivery) { _ in await Task.yield() }
+        uploader.start()
+        try await eventually { delivery.names.count > 900 }
+        #expect(try states()["a.mp4"] == .waiting && !uploader.mayDelete("a.mp4"))
+        try await eventually { uploader.status.doneFiles == 2 }
+        #expect(clock.now > Duration.seconds(3 * 86_400).inNanoseconds)
+        #expect(uploader.status.failingFiles == 0 && uploader.status.givenUpFiles == 0)
+        await end(uploader)
+        #expect(try states() == ["a.mp4": .done, "b.mp4": .done])
+    }
+
+    @Test("What failed in one run waits in the next, which hands it over at once")
+    func nextRun() async throws {
+        try record("a.mp4")
+        let first = uploader(ScriptedDelivery(failures: ["a.mp4": Array(repeating: "no", count: 1000)]))
+        first.start()
+        await end(first)
+        #expect(try states() == ["a.mp4": .waiting])
+        #expect(!first.mayDelete("a.mp4") && first.status.failingFiles == 1 && first.status.failingSeconds ?? 0 > 0)
+        let delivery = ScriptedDelivery()
+        let next = uploader(delivery)
+        next.start()
+        await end(next)
+        #expect(delivery.names == ["a.mp4"] && next.mayDelete("a.mp4"))
+    }
+
+    @Test("A delivery that says later fails nothing: the file waits, is held, and there is no alarm")
+    func later() async throws {
+        try record("a.mp4", "b.mp4")
+        let delivery = ScriptedDelivery(
+            failures: ["a.mp4": Array(repeating: "the tape is busy", count: 1000)], isLater: true)
         let uploader = uploader(delivery)
         uploader.start()
-        await end(uploader)
-        #expect(try states() == ["a.mp4": UploadState.none, "b.mp4": .done])
-        #expect(uploader.mayDelete("a.mp4") && uploader.status.givenUpFiles == 1)
-        #expect(delivery.names.filter { $0 == "a.mp4" }.count == 3)
+        try await eventually { delivery.names.count > 50 }
+        let status = uploader.status
+        #expect(status.failures == 0 && status.failingFiles == 0 && status.failingSeconds == nil)
+        #expect(status.lastError == nil && status.waitingFiles == 1 && status.doneFiles == 1)
+        #expect(!uploader.mayDelete("a.mp4"))
+        uploader.cancel()
+    }
+
+    @Test("An operator gives a file up, which may be deleted then, and queues it again with all that were given up")
+    func orders() async throws {
+        try record("a.mp4", "gone.mp4")
+        let delivery = ScriptedDelivery(failures: ["a.mp4": Array(repeating: "no", count: 3)])
+        let (naps, nap) = AsyncStream.makeStream(of: Void.self)
+        let uploader = uploader(delivery) { _ in
+            nap.yield()
+            try? await Task.sleep(for: .seconds(600))
+        }
+        uploader.start()
+        var iterator = naps.makeAsyncIterator()
+        _ = await iterator.next()
+        uploader.perform(.giveUp("gone.mp4"))
+        uploader.perform(.giveUp("a.mp4"))
+        try await eventually { try states() == ["a.mp4": UploadState.none, "gone.mp4": UploadState.none] }
+        #expect(uploader.mayDelete("a.mp4") && uploader.status.givenUpFiles == 2)
+        #expect(uploader.status.failingFiles == 0 && uploader.status.lastError == nil)
+        try FileManager.default.removeItem(atPath: directory.path("gone.mp4"))
+        let before = delivery.names.count
+        try await eventually {
+            uploader.perform(.retryAll)
+            return uploader.status.doneFiles == 1
+        }
+        #expect(delivery.names.count > before)
+        #expect(try states() == ["a.mp4": .done, "gone.mp4": UploadState.none])
+        uploader.perform(.retry("a.mp4"))
+        try await eventually { uploader.status.doneFiles == 2 }
+        uploader.cancel()
     }
 
     @Test("A file that is gone is not tried")

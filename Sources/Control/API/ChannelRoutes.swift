@@ -113,6 +113,10 @@ struct ChannelRoutes {
                 try channel.splitRecording()
                 return JSON.response(channel.report, status: .accepted)
             },
+            Endpoint(.post, Self.path + "/uploads/retry", .operate) { request in
+                try channel(request).retryUploads()
+                return JSON.empty(.accepted)
+            },
             Endpoint(.post, Self.path + "/keyframe", .operate) { request in
                 try channel(request).requestKeyframe()
                 return JSON.empty(.accepted)

@@ -61,7 +61,11 @@ enum StorageMetrics {
         handed("relay_upload_files_total", .counter, "Files handed over.") { Double($0.doneFiles) },
         handed("relay_upload_bytes_total", .counter, "Their bytes.") { Double($0.doneBytes) },
         handed("relay_upload_failures_total", .counter, "Tries that failed.") { Double($0.failures) },
-        handed("relay_upload_given_up_files_total", .counter, "Files given up.") { Double($0.givenUpFiles) },
+        handed("relay_upload_failing_files", .gauge, "Files whose last try failed.") { Double($0.failingFiles) },
+        handed("relay_upload_failing_seconds", .gauge, "How long the longest of them has failed; 0 if none does.") {
+            $0.failingSeconds ?? 0
+        },
+        handed("relay_upload_given_up_files_total", .counter, "Files that an operator gave up.") { Double($0.givenUpFiles) },
     ]
 
     private static func disk(

@@ -84,6 +84,8 @@ struct RecordingRoutes {
         [
             Endpoint(.put, Self.recording + "/hold", .operate) { request in try await hold(true, request) },
             Endpoint(.delete, Self.recording + "/hold", .operate) { request in try await hold(false, request) },
+            Endpoint(.put, Self.recording + "/upload", .operate) { request in try await upload(true, request) },
+            Endpoint(.delete, Self.recording + "/upload", .operate) { request in try await upload(false, request) },
             Endpoint(.delete, Self.recording, .operate) { request in
                 let (archive, id) = (try archive(request), try request.parameter("recording"))
                 return try await deletion(.recording(id: id), request.query("token"), archive) {
@@ -116,15 +118,29 @@ struct RecordingRoutes {
         return JSON.empty()
     }
 
+    private func upload(_ isWanted: Bool, _ request: ControlRequest) async throws -> Response {
+        let (channel, id) = (try channel(request), try request.parameter("recording"))
+        // A source that is not recorded is named as such.
+        _ = try archive(request)
+        let source = request.query("source")
+        try await Blocking.disk.run { try channel.setUploaded(isWanted, recording: id, source: source) }
+        return JSON.empty()
+    }
+
     private func file(_ request: ControlRequest) async throws -> Response {
         let (archive, id) = (try archive(request), try request.parameter("recording"))
         return try FileResponse.response(to: request, for: try await Blocking.disk.run { try archive.open(id) })
     }
 
-    private func archive(_ request: ControlRequest) throws(ControlFailure) -> any ControlledArchive {
+    private func channel(_ request: ControlRequest) throws(ControlFailure) -> any ControlledChannel {
         guard let channel = host.channel(try request.parameter("channel")) else {
             throw ControlFailure(.notFound, "There is no channel of this name.")
         }
+        return channel
+    }
+
+    private func archive(_ request: ControlRequest) throws(ControlFailure) -> any ControlledArchive {
+        let channel = try channel(request)
         if let source = request.query("source") {
             guard let archive = channel.archive(ofSource: source) else {
                 throw ControlFailure(.notFound, "The channel records no source of this name.")

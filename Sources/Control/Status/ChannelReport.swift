@@ -7,6 +7,7 @@ package import Media
 internal import Monitor
 internal import Program
 internal import Segmenter
+internal import Upload
 
 /// A channel as the API shows it: its status, what became of it, and what goes on air.
 package struct ChannelReport: Sendable, Encodable {
@@ -62,7 +63,8 @@ package struct ChannelReport: Sendable, Encodable {
     package var isRecording: Bool { status?.recorder?.state == .recording }
 
     /// How much is wrong: outputs that are off air though they should not be, a recording that is wanted and not made, for
-    /// clips alone, too, sources that are away, alarms, a disk that is getting full, and renditions whose encoder failed.
+    /// clips alone, too, sources that are away, alarms, a disk that is getting full, renditions whose encoder failed, and
+    /// uploads that fail.
     package var problems: Int {
         guard let status else { return state == .over ? 0 : 1 }
         let outputs = status.outputs.count { ["backing_off", "refused", "given_up"].contains($0.state) }
@@ -75,7 +77,10 @@ package struct ChannelReport: Sendable, Encodable {
         let clips = [.suspended, .failed].contains(status.clipsRecorder?.state) ? 1 : 0
         let storage = status.storage.map { $0.state == .ok ? 0 : 1 } ?? 0
         let renditions = status.renditions?.count { $0.failure != nil } ?? 0
-        return outputs + sources + alarms + recorder + clips + storage + renditions
+        let uploads = ([status.upload] + (status.sourceRecordings ?? []).map(\.upload)).count { upload in
+            upload.map { $0.failingFiles > 0 } ?? false
+        }
+        return outputs + sources + alarms + recorder + clips + storage + renditions + uploads
     }
 
     private enum Key: String, CodingKey {

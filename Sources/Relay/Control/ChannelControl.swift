@@ -7,6 +7,7 @@ internal import Media
 internal import Program
 internal import Segmenter
 internal import Synchronization
+internal import Upload
 
 /// What the API sees of one channel, and what it may ask of it. It outlives the channel's own attempts to be on air: what
 /// an operator changed holds for the next one, too, until the process ends or the configuration file changes it.
@@ -317,6 +318,24 @@ extension ChannelControl {
 
     func splitRecording() throws(ControlFailure) {
         guard try open().cutRecording() else { throw ControlFailure(.conflict, "\(RecordingSlotError.notRecording)") }
+    }
+
+    func retryUploads() throws(ControlFailure) { try perform(.retryAll, ofSource: nil) }
+
+    func setUploaded(_ isWanted: Bool, recording id: String, source: String?) throws(ControlFailure) {
+        guard let archive = source.map(recordings(ofSource:)) ?? recordings else {
+            throw ControlFailure(.notFound, "The channel has no directory of recordings.")
+        }
+        let name = try archive.finishedName(of: id)
+        try perform(isWanted ? .retry(name) : .giveUp(name), ofSource: source)
+        try open().note("the operator \(isWanted ? "queued an upload again" : "gave an upload up"): \(name)")
+    }
+
+    private func perform(_ order: UploadOrder, ofSource source: String?) throws(ControlFailure) {
+        guard try open().recordings.perform(order, ofSource: source) else {
+            throw ControlFailure(
+                .conflict, "Nothing is uploaded now: the channel is not being recorded with --upload or --on-segment.")
+        }
     }
 
     func requestKeyframe() throws(ControlFailure) { try open().requestKeyframe() }

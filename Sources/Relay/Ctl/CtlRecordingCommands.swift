@@ -22,7 +22,7 @@ extension CtlSubcommand {
     }
 
     /// The path of the recording whose name or identifier is `file`.
-    fileprivate func path(
+    func path(
         of file: String, _ channel: CtlChannelOptions, _ api: ControlAPI
     ) async throws -> String {
         let path = try await api.path(ofChannel: channel.channel) + "/recordings"

@@ -9,6 +9,7 @@ internal import Logging
 internal import Media
 internal import Segmenter
 internal import Synchronization
+internal import Upload
 
 /// One recording of a channel, from its start to its stop: recorder, storage guard, retention, catalogue and uploader of
 /// one directory. A recording that was stopped is not started again; the next one is another object.
@@ -238,6 +239,14 @@ final class Recording: Sendable {
     func cancelUploads() {
         place.cancelUploads()
         sources?.cancelUploads()
+    }
+
+    /// Does what an operator asks of the uploads: of those of the program, or of `source`. All are tried again with those of
+    /// the sources. Whether there are such uploads. Returns at once.
+    func perform(_ order: UploadOrder, ofSource source: String?) -> Bool {
+        if let source { return sources?.perform(order, of: source) ?? false }
+        let hasUploads = place.perform(order)
+        return order == .retryAll && sources?.perform(order, of: nil) == true || hasUploads
     }
 
     /// What is on the disk; before the first file what will be, and nil where nobody knows.

@@ -93,6 +93,12 @@ struct RecordingPlace: Sendable {
     /// Leaves what is not handed over to the next start. Returns at once.
     func cancelUploads() { uploader?.cancel() }
 
+    /// Does what an operator asks of the uploads. Whether there are any. Returns at once.
+    func perform(_ order: UploadOrder) -> Bool {
+        uploader?.perform(order)
+        return uploader != nil
+    }
+
     /// A snapshot of the uploads; nil if nothing is uploaded.
     var uploadStatus: UploadStatus? { uploader?.status }
 

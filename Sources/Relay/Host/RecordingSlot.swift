@@ -5,6 +5,7 @@ internal import Dispatch
 internal import FanOut
 internal import Segmenter
 internal import Synchronization
+internal import Upload
 
 /// Why a recording was not started or stopped.
 enum RecordingSlotError: Error, Equatable, CustomStringConvertible {
@@ -227,6 +228,13 @@ final class RecordingSlot: Sendable {
             case .idle, .lacking, .starting, .over: nil
             }
         }
+    }
+
+    /// Does what an operator asks of the uploads of the recordings under way, and of those that were stopped and still hand
+    /// over. Whether there are such uploads. Returns at once.
+    func perform(_ order: UploadOrder, ofSource source: String?) -> Bool {
+        let ending = state.withLock { $0.ending }
+        return (ending + (current.map { [$0] } ?? [])).map { $0.perform(order, ofSource: source) }.contains(true)
     }
 
     /// Leaves to the next start what the recordings have not uploaded yet. Returns at once.

@@ -10,6 +10,7 @@ internal import Logging
 internal import Media
 internal import Program
 internal import Segmenter
+internal import Upload
 
 /// What there is to record of the sources of a program.
 struct RecordedSources: Sendable {
@@ -177,6 +178,12 @@ final class SourceRecordings: KeyframeRequester {
     /// Leaves what is not uploaded to the next start.
     func cancelUploads() {
         for source in sources { source.recording.cancelUploads() }
+    }
+
+    /// Does what an operator asks of the uploads of the source `name`; of all if that is nil. Whether there are such uploads.
+    func perform(_ order: UploadOrder, of name: String?) -> Bool {
+        sources.filter { name == nil || $0.name == name }
+            .map { $0.recording.perform(order, ofSource: nil) }.contains(true)
     }
 
     /// A snapshot of each.

@@ -22,9 +22,13 @@ extension ControlEvent {
             text: details.isEmpty ? message : "\(message) (\(details.joined(separator: ", ")))")
     }
 
+    /// How the lines of uploads begin, which name a segment as the recorder's do.
+    private static let uploadBeginnings = ["upload ", "segment handed over", "not uploaded", "what waits for upload"]
+
     /// What a line is about that no key tells: they say so in their first words.
     private static func kind(saying message: String) -> String? {
         if message.hasPrefix("the operator ") { return "operator" }
+        if uploadBeginnings.contains(where: message.hasPrefix) { return "upload" }
         return message.hasPrefix("storage ") || message.hasPrefix("recording refused") ? "storage" : nil
     }
 }

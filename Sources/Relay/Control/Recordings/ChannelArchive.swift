@@ -96,6 +96,13 @@ final class ChannelArchive: ControlledArchive {
         throw Self.unknown
     }
 
+    /// The name of the finished file of `id`.
+    func finishedName(of id: String) throws(ControlFailure) -> String {
+        let (_, file) = try file(id)
+        guard !file.isOpen else { throw ControlFailure(.conflict, "The file is still being written.") }
+        return file.name
+    }
+
     private static var unknown: ControlFailure { ControlFailure(.notFound, "There is no recording of this name.") }
 
     /// Whether the closed file `name` is a recording of the channel: the catalogue says so, or the file itself.
