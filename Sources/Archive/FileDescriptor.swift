@@ -55,7 +55,7 @@ package final class FileDescriptor: Sendable, ByteSource {
 
     /// Opens the directory that the file `name`, relative to the directory `root`, lies in. None of the directories
     /// between may be a symbolic link, which could lead anywhere.
-    static func open(parentOf name: String, in root: String) throws(FileFailure) -> FileDescriptor {
+    package static func open(parentOf name: String, in root: String) throws(FileFailure) -> FileDescriptor {
         var directory = try FileDescriptor.open(directory: root)
         for part in name.split(separator: "/").dropLast() {
             directory = try directory.open(String(part), flags: O_RDONLY | O_DIRECTORY)
@@ -82,8 +82,21 @@ package final class FileDescriptor: Sendable, ByteSource {
         return FileDescriptor(taking: result, isWritable: flags & O_ACCMODE != O_RDONLY, path: path)
     }
 
+    /// Creates the file of this directory that `name` ends with, which must not exist.
+    package func create(entry name: String) throws(FileFailure) -> FileDescriptor {
+        let name = Self.lastPart(of: name)
+        let path = "\(path)/\(name)"
+        var result: CInt
+        repeat {
+            result = openat(number, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+        } while result < 0
+            && errno == EINTR
+        guard result >= 0 else { throw FileFailure("create", path, code: errno) }
+        return FileDescriptor(taking: result, isWritable: true, path: path)
+    }
+
     /// Removes the file of this directory that `name` ends with; false if there is none.
-    func remove(entry name: String) throws(FileFailure) -> Bool {
+    package func remove(entry name: String) throws(FileFailure) -> Bool {
         let name = Self.lastPart(of: name)
         if unlinkat(number, name, 0) == 0 { return true }
         guard errno == ENOENT else { throw FileFailure("delete", "\(path)/\(name)", code: errno) }
@@ -274,6 +287,9 @@ package final class FileDescriptor: Sendable, ByteSource {
         guard fdatasync(number) == 0 else { throw FileFailure("synchronise", path, code: errno) }
     }
 
+    /// Makes the entries of this directory durable, as well as the file system can.
+    func synchroniseEntries() { fsync(number) }
+
     /// Makes the entry of the file `path` in its directory durable, as well as the file system can.
     package static func synchroniseDirectory(of path: String) {
         let parent = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
@@ -299,14 +315,31 @@ package final class FileDescriptor: Sendable, ByteSource {
     }
 
     /// Renames `path` to `target` if nothing has that name, and says whether it did; never overwrites.
-    package static func rename(_ path: String, to target: String) throws(FileFailure) -> Bool {
-        if relay_rename_no_replace(path, target) == 0 { return true }
+    static func rename(_ path: String, to target: String) throws(FileFailure) -> Bool {
+        try rename(path, to: target, in: currentDirectory, shownAs: path)
+    }
+
+    /// Renames the file of this directory that `name` ends with to the last part of `target` if nothing has that name, and
+    /// says whether it did; never overwrites.
+    func rename(entry name: String, to target: String) throws(FileFailure) -> Bool {
+        let name = Self.lastPart(of: name)
+        return try Self.rename(name, to: Self.lastPart(of: target), in: number, shownAs: "\(path)/\(name)")
+    }
+
+    /// `AT_FDCWD` of `fcntl.h`, which Swift's module leaves out (linux/fcntl.h).
+    private static let currentDirectory: CInt = -100
+
+    /// Renames `name` to `target`, both seen from `directory`; `path` is for error texts.
+    private static func rename(
+        _ name: String, to target: String, in directory: CInt, shownAs path: String
+    ) throws(FileFailure) -> Bool {
+        if relay_rename_no_replace(directory, name, target) == 0 { return true }
         if errno == EEXIST { return false }
         guard [EINVAL, ENOSYS, EOPNOTSUPP].contains(errno) else { throw FileFailure("rename", path, code: errno) }
         // A file system that cannot (NFS): a hard link refuses to overwrite as well.
-        if link(path, target) == 0 {
-            // The new name stays either way: whoever finds both names of one file removes the old one again.
-            guard unlink(path) == 0 else { throw FileFailure("remove", path, code: errno) }
+        if linkat(directory, name, directory, target, 0) == 0 {
+            // The new name stays either way: recovery finds both names of one file, and removes the old one again.
+            guard unlinkat(directory, name, 0) == 0 else { throw FileFailure("remove", path, code: errno) }
             return true
         }
         if errno == EEXIST { return false }
@@ -314,8 +347,8 @@ package final class FileDescriptor: Sendable, ByteSource {
             throw FileFailure("rename", path, code: errno)
         }
         // A file system without hard links (FAT, some FUSE): look, then rename.
-        guard access(target, F_OK) != 0 else { return false }
-        guard Glibc.rename(path, target) == 0 else { throw FileFailure("rename", path, code: errno) }
+        guard faccessat(directory, target, F_OK, 0) != 0 else { return false }
+        guard renameat(directory, name, directory, target) == 0 else { throw FileFailure("rename", path, code: errno) }
         return true
     }
 }

@@ -53,18 +53,22 @@ package enum HybridFinish {
         if isDurable { try descriptor.synchronise() }
     }
 
-    /// Gives the open file `name` its final name and returns that. An existing file is never overwritten: a name that
-    /// is taken gets a number behind it. Without `isDurable` it does not wait for the disk.
+    /// Gives the open file `name` below `directory` its final name, as ``rename(_:in:isDurable:)`` does.
+    static func rename(_ name: SegmentName, below directory: String) throws(FileFailure) -> String {
+        try rename(name, in: try FileDescriptor.open(parentOf: name.open, in: directory))
+    }
+
+    /// Gives the open file `name`, which is in the directory `parent`, its final name and returns that. An existing file is
+    /// never overwritten: a name that is taken gets a number behind it. Without `isDurable` it does not wait for the disk.
     package static func rename(
-        _ name: SegmentName, in directory: String, isDurable: Bool = true
+        _ name: SegmentName, in parent: FileDescriptor, isDurable: Bool = true
     ) throws(FileFailure) -> String {
-        let path = "\(directory)/\(name.open)"
         for attempt in 0..<1000 {
             let target = name.closed(attempt: attempt)
-            guard try FileDescriptor.rename(path, to: "\(directory)/\(target)") else { continue }
-            if isDurable { FileDescriptor.synchroniseDirectory(of: "\(directory)/\(target)") }
+            guard try parent.rename(entry: name.open, to: target) else { continue }
+            if isDurable { parent.synchroniseEntries() }
             return target
         }
-        throw FileFailure("rename", path, code: EEXIST)
+        throw FileFailure("rename", "\(parent.path)/\(name.open)", code: EEXIST)
     }
 }

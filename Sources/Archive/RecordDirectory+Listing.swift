@@ -18,9 +18,10 @@ extension RecordDirectory {
 
     /// An existing directory that is only looked at.
     package static func existing(_ path: String) throws(FileFailure) -> RecordDirectory {
-        var path = path.isEmpty ? "." : path
-        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
-        let directory = RecordDirectory(path: path, device: try device(of: path))
+        let path = trimmed(path)
+        let directory = RecordDirectory(
+            path: path,
+            place: DirectoryPlace(try FileSystemNumber(of: path), notedTemplates: RecordDirectory.notedTemplates(in: path)))
         _ = try directory.entries()
         return directory
     }

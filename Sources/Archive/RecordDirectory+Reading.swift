@@ -6,7 +6,7 @@ extension RecordDirectory {
     /// An existing directory that is only looked at, whose files are called as `template` says.
     package static func existing(_ path: String, template: NameTemplate) throws(FileFailure) -> RecordDirectory {
         let directory = try existing(path)
-        return RecordDirectory(path: directory.path, device: directory.device, template: template)
+        return RecordDirectory(path: directory.path, place: directory.place, template: template)
     }
 
     /// Opens the file `name`, a path below this directory, for reading. It must be a regular one; a symbolic link is

@@ -7,41 +7,79 @@ internal import Media
 public struct RecordDirectory: Sendable {
     /// Its path, without a slash at the end.
     public let path: String
-    /// The file system it was on when it was prepared (`st_dev`): an empty mount point must not be filled instead.
-    let device: UInt64
+    /// The file system it is on: an empty mount point must not be filled instead. All copies share it.
+    let place: DirectoryPlace
     /// What its files are called.
     package let template: NameTemplate
+    /// Where it is remembered that the directory is on a disk that is mounted; nil for a directory that is only looked at.
+    private let memory: MountMemory?
     /// All templates that its files may have been named by: its own, the usual one, and those that it had before.
-    let templates: [NameTemplate]
-    /// The name of an empty file in it by which it is known again when its disk comes back under another number; nil
-    /// where none can be made.
-    private(set) var mark: String?
+    var templates: [NameTemplate] { [template, .standard] + place.now.notedTemplates }
 
-    /// How the name of every ``mark`` begins.
+    /// How the name of every mark begins: of the empty file by which the directory is known again.
     static let markPrefix = ".relay-archive-"
     /// The name of the catalogue's database in a record directory.
     package static let catalogueName = ".relay.sqlite"
 
-    init(path: String, device: UInt64, template: NameTemplate = .standard) {
+    init(path: String, place: DirectoryPlace, template: NameTemplate = .standard, memory: MountMemory? = nil) {
         self.path = path
-        self.device = device
+        self.place = place
         self.template = template
-        templates = [template, .standard] + Self.notedTemplates(in: path)
+        self.memory = memory
     }
 
     /// Makes `path` a directory that can be written, creating what is missing of it, and proves it with a file that is
     /// created and removed. Its files are called as `template` says.
+    ///
+    /// Where it is on a disk that must be mounted, by `rule` or by what `memory` knows, and is not, nothing is made: the
+    /// directory ``isAwaited`` then, until ``checkMount()`` finds the disk.
     public static func prepare(
-        _ path: String, template: NameTemplate = .standard
+        _ path: String, template: NameTemplate = .standard, mount rule: MountRule = .remembered,
+        memory: MountMemory = MountMemory()
     ) throws(FileFailure) -> RecordDirectory {
+        let path = trimmed(path)
+        if rule == .ignored { memory.forget(path) }
+        let known = memory.recall(path)
+        let isOnDisk = known != nil || rule == .required
+        let place = DirectoryPlace(mark: known?.mark, mountPoint: isOnDisk ? known?.mountPoint : MountPoint.root)
+        let directory = RecordDirectory(path: path, place: place, template: template, memory: memory)
+        if directory.isDiskMounted { try directory.adopt() }
+        return directory
+    }
+
+    /// `path` without a slash at its end.
+    static func trimmed(_ path: String) -> String {
         var path = path.isEmpty ? "." : path
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }
-        try create(path)
-        var directory = RecordDirectory(path: path, device: try Self.device(of: path), template: template)
-        try directory.probe(bytes: 0)
-        directory.mark = directory.findMark()
-        directory.noteTemplate()
-        return directory
+        return path
+    }
+
+    /// The mark that it was found by, or got, last.
+    var mark: String? { place.now.mark }
+
+    /// Whether its disk was not mounted since it was prepared.
+    package var isAwaited: Bool { place.now.fileSystem == nil }
+
+    /// Counts the file systems, and directories, that are used one after the other under this path: an open file is not in
+    /// the directory any more when this has changed.
+    package var generation: Int { place.now.generation }
+
+    /// Whether the disk is mounted that the directory must be on, if there is such a disk.
+    private var isDiskMounted: Bool {
+        place.now.mountPoint.map(MountPoint.isMounted) ?? (MountPoint.of(path) != MountPoint.root)
+    }
+
+    /// Makes the directory usable on the file system that is there now.
+    private func adopt() throws(FileFailure) {
+        try Self.create(path)
+        let fileSystem = try FileSystemNumber(of: path)
+        try proveWritable(bytes: 0)
+        let (mark, mountPoint) = (findMark(), MountPoint.of(path))
+        noteTemplate()
+        place.adopt(fileSystem, mark: mark, mountPoint: mountPoint, notedTemplates: Self.notedTemplates(in: path))
+        if let mark, mountPoint != MountPoint.root {
+            memory?.remember(path, MountMemory.Entry(mountPoint: mountPoint, mark: mark))
+        }
     }
 
     /// The mark that is there, or else a new one. A name needs no room on a full disk, and copying is no matter: what
@@ -52,7 +90,7 @@ public struct RecordDirectory: Sendable {
         return (try? FileDescriptor.create("\(path)/\(name)")) == nil ? nil : name
     }
 
-    private static func create(_ path: String) throws(FileFailure) {
+    static func create(_ path: String) throws(FileFailure) {
         var partial = path.hasPrefix("/") ? "/" : ""
         for part in path.split(separator: "/") {
             partial += (partial.isEmpty || partial.hasSuffix("/") ? "" : "/") + part
@@ -72,18 +110,42 @@ public struct RecordDirectory: Sendable {
         return UInt64(info.st_dev)
     }
 
-    /// Checks that the directory is still on the file system it was on, or on it again. A file system that is mounted
-    /// again may get another number (NFS, tmpfs and btrfs always do, a disk that is plugged in again can), but it has
-    /// the mark; the empty directory that it was mounted on has neither.
+    /// Checks that the directory is on the file system it was on, or on it again, or on another one that is mounted in its
+    /// place: then it is made usable there, which ``generation`` tells. A file system that is mounted again may get another
+    /// number (NFS, tmpfs and btrfs always do, a disk that is plugged in again can), but it has the mark. The empty directory
+    /// that it was mounted on has neither, and nothing is mounted there.
     package func checkMount() throws(FileFailure) {
-        if try Self.device(of: path) == device { return }
-        if let mark, access("\(path)/\(mark)", F_OK) == 0 { return }
-        throw FileFailure("record in", path, text: "another file system is mounted there, or none any more")
+        let known = place.now
+        var found: FileSystemNumber?
+        do {
+            found = try FileSystemNumber(of: path)
+        } catch {
+            guard memory != nil, error.code == ENOENT else { throw error }
+        }
+        let hasMark = known.mark.map { access("\(path)/\($0)", F_OK) == 0 }
+        if let found, found == known.fileSystem, memory == nil || hasMark ?? true { return }
+        guard memory != nil else {
+            throw FileFailure("record in", path, text: "another file system is mounted there, or none any more")
+        }
+        if let found, hasMark == true {
+            let noted = Self.notedTemplates(in: path)
+            return place.adopt(found, mark: known.mark, mountPoint: MountPoint.of(path), notedTemplates: noted)
+        }
+        guard isDiskMounted else { throw FileFailure.notMounted(path, known.mountPoint) }
+        // A directory that somebody removed is not made again, but on another disk it is.
+        if found == nil, try FileSystemNumber(of: MountPoint.existing(path)) == known.fileSystem {
+            throw FileFailure("open directory", path, code: ENOENT)
+        }
+        try adopt()
     }
 
     /// Creates a file of `bytes` and removes it: the only proof that writing works.
     package func probe(bytes: Int) throws(FileFailure) {
         try checkMount()
+        try proveWritable(bytes: bytes)
+    }
+
+    private func proveWritable(bytes: Int) throws(FileFailure) {
         let name = "\(path)/.relay-probe-\(getpid())-\(UInt32.random(in: 0 ... .max))"
         let file = try FileDescriptor.create(name)
         defer { unlink(name) }

@@ -47,6 +47,8 @@ public enum SegmentRecovery {
         in directory: RecordDirectory, channel: String, checkedTail: Int64, own: [String: Int64] = [:],
         lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
     ) throws(FileFailure) -> [Entry] {
+        // What lies under the mount point of a disk that is not mounted is left alone.
+        try directory.checkMount()
         let ownership = Ownership(directory, channel: channel)
         var entries: [Entry] = []
         for fileName in try directory.entries(depth: NameTemplate.deepest)
@@ -158,7 +160,7 @@ public enum SegmentRecovery {
     ) throws(FileFailure) -> String {
         var (open, closed) = (stat(), stat())
         guard try descriptor.attributes().links > 1, stat(descriptor.path, &open) == 0 else {
-            return try HybridFinish.rename(name, in: directory)
+            return try HybridFinish.rename(name, below: directory)
         }
         for attempt in 0..<1000 {
             let target = name.closed(attempt: attempt)
@@ -167,7 +169,7 @@ public enum SegmentRecovery {
             guard unlink(descriptor.path) == 0 else { throw FileFailure("remove", descriptor.path, code: errno) }
             return target
         }
-        return try HybridFinish.rename(name, in: directory)
+        return try HybridFinish.rename(name, below: directory)
     }
 
     private static func setAside(_ name: SegmentName, in directory: String, reason: String) -> Outcome {

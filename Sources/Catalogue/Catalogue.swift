@@ -291,8 +291,10 @@ extension Catalogue {
         }
     }
 
-    /// What the file says, or else what the recorder says.
+    /// What the file says, or else what the recorder says. A file that is not there has no row: it may be where another disk
+    /// was mounted over it.
     private func segment(_ name: String, _ record: SegmentRecord?) -> CatalogueSegment? {
+        guard access("\(directory.path)/\(name)", F_OK) == 0 || errno != ENOENT else { return nil }
         do {
             return CatalogueSegment(name: name, facts: try SegmentReader.read("\(directory.path)/\(name)"))
         } catch {

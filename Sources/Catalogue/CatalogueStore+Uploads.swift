@@ -53,7 +53,8 @@ extension CatalogueStore {
         try write { database in
             let names = try String.fetchAll(
                 database,
-                sql: "SELECT name FROM segments WHERE channel = ? AND upload = 'none' AND deleted IS NULL ORDER BY start",
+                sql:
+                    "SELECT name FROM segments WHERE channel = ? AND upload = 'none' AND deleted IS NULL ORDER BY start",
                 arguments: [channel]
             ).filter { access("\(directory)/\($0)", F_OK) == 0 }
             for name in names {

@@ -17,32 +17,52 @@ final class UploadHold: Sendable {
         var noted: [String: UploadState] = [:]
         /// When the database is tried again.
         var retryAt: ContinuousClock.Instant?
+        /// The directory's, of which all this is known.
+        var generation: Int
+
+        /// Forgets what is known of the files of another disk.
+        mutating func follow(_ directory: RecordDirectory) {
+            let generation = directory.generation
+            if generation != self.generation { self = State(generation: generation) }
+        }
     }
 
     private static let retryInterval = Duration.seconds(10)
 
     private let directory: RecordDirectory
     private let channel: String
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     /// Nothing is read yet.
     init(directory: RecordDirectory, channel: String) {
         self.directory = directory
         self.channel = channel
+        state = Mutex(State(generation: directory.generation))
     }
 
     /// Notes what became of the upload of the file `name`.
-    func note(_ upload: UploadState, of name: String) { state.withLock { $0.noted[name] = upload } }
+    func note(_ upload: UploadState, of name: String) {
+        state.withLock { state in
+            state.follow(directory)
+            state.noted[name] = upload
+        }
+    }
 
     /// Notes that the files `names` wait, which the database let wait, unless more was noted of them meanwhile.
     func noteWaiting(_ names: [String]) {
         state.withLock { state in
+            state.follow(directory)
             for name in names where state.noted[name] == nil { state.noted[name] = .waiting }
         }
     }
 
     /// Takes over what the database says, which `states` are all of.
-    func load(_ states: [String: UploadState]) { state.withLock { $0.loaded = states } }
+    func load(_ states: [String: UploadState]) {
+        state.withLock { state in
+            state.follow(directory)
+            state.loaded = states
+        }
+    }
 
     /// What `store` can say of the channel's files: of all that it says is a file of the channel, and of all that is called
     /// like one.
@@ -59,7 +79,10 @@ final class UploadHold: Sendable {
 
     /// All that is known, by the names of the files.
     var known: [String: UploadState] {
-        state.withLock { ($0.loaded ?? [:]).merging($0.noted) { $1 } }
+        state.withLock { state in
+            state.follow(directory)
+            return (state.loaded ?? [:]).merging(state.noted) { $1 }
+        }
     }
 
     /// What became of the upload of the file `name`; `.some(nil)` if none was ever meant, nil if nobody can say now.
@@ -75,7 +98,8 @@ final class UploadHold: Sendable {
     /// Reads the database if that was not done yet. It may be called by several threads at once.
     func loadOnce() {
         let isDue = state.withLock { state in
-            state.loaded == nil && state.retryAt.map { $0 <= .now } ?? true
+            state.follow(directory)
+            return state.loaded == nil && state.retryAt.map { $0 <= .now } ?? true
         }
         guard isDue else { return }
         let found = read()

@@ -13,6 +13,9 @@ public protocol RecordingControl: AnyObject, Sendable {
     func suspend(_ reason: String)
     /// Record again from the next keyframe on. Returns at once.
     func resume()
+    /// Another file system, or directory, is in the place of the one that the open file is in: close that file where it is,
+    /// and begin a new one in the new place with the next keyframe. Returns at once.
+    func directoryChanged()
 }
 
 /// Records a program to MP4 files, one behind the other without a hole.
@@ -197,6 +200,13 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     public func resume() {
         engine.post { engine in
             engine.resume()
+            engine.publish()
+        }
+    }
+
+    public func directoryChanged() {
+        engine.post { engine in
+            engine.directoryChanged()
             engine.publish()
         }
     }

@@ -30,8 +30,13 @@ extension RecorderEngine {
     private func create(_ start: SegmentStart) throws(FileFailure) -> SegmentFile {
         let directory = configuration.directory
         try directory.checkMount()
+        // Files on another disk have numbers of their own, which may be higher: the newest file needs the highest.
+        let current = directory.generation
         var number = sequence ?? 0
-        if sequence == nil { number = try directory.lastSequence(of: configuration.channel) }
+        if sequence == nil || generation != current {
+            number = max(number, try directory.lastSequence(of: configuration.channel))
+        }
+        generation = current
         let time = date(start)
         for attempt in 0..<1000 {
             // Someone else may have made a file of this name since: theirs stays.

@@ -47,6 +47,8 @@ actor RecorderEngine: QueueActor {
     /// Frames of it that the status has by the queue alone.
     private var refusedFrames = 0
     var sequence: Int?
+    /// The directory's generation when the last file was created.
+    var generation = 0
     var latency = LatencyHistogram()
     var nextSync = Int64.min
     /// Where the last frame on disk ends, in nanoseconds of program time.
@@ -216,6 +218,15 @@ extension RecorderEngine {
         guard case .suspended = mode else { return }
         logger.notice("recording resumed; it goes on at the next keyframe")
         mode = .active
+        environment.closer.retry()
+        environment.keyframes.requestKeyframe(at: nil)
+    }
+
+    /// Closes the open file if it is not in the directory any more, but where something else was mounted over it, and
+    /// begins a new file with the next keyframe.
+    func directoryChanged() {
+        guard case .active = mode, file != nil, generation != configuration.directory.generation else { return }
+        interrupt("another file system was mounted in the place of the directory", .storage, ending: .disk)
         environment.closer.retry()
         environment.keyframes.requestKeyframe(at: nil)
     }

@@ -41,7 +41,8 @@ final class SegmentFile {
     var chapters: [Chapter] = []
 
     private let settings: SegmentFileSettings
-    private var directory: String { settings.directory }
+    /// The directory of the file, whatever is mounted over its path meanwhile.
+    private let parent: FileDescriptor
     /// The file itself, for whoever makes it durable meanwhile.
     let descriptor: FileDescriptor
     private var container: any SegmentContainer
@@ -92,7 +93,8 @@ final class SegmentFile {
         case .hybrid, .fragmented: container = MovieContainer(settings, start: start)
         case .ts: container = try TransportStreamContainer(settings, path: path)
         }
-        descriptor = try FileDescriptor.create(path)
+        parent = try FileDescriptor.open(parentOf: settings.name.open, in: settings.directory)
+        descriptor = try parent.create(entry: settings.name.open)
         // The lock keeps recovery away, here and in other processes. Recovery may have been quicker, and have set the
         // empty file aside: another name is taken then.
         guard descriptor.lockCreated() else { throw FileFailure("create", path, code: EEXIST) }
@@ -110,7 +112,7 @@ final class SegmentFile {
             bytes = Int64(head.count)
         } catch {
             // Nothing of value is in it.
-            unlink(descriptor.path)
+            _ = try? parent.remove(entry: name.open)
             throw error
         }
     }
@@ -262,11 +264,11 @@ final class SegmentFile {
         try checkNames("close")
         try appendIndex()
         guard let size = finalSize else {
-            guard unlink(descriptor.path) == 0 else { throw FileFailure("remove", descriptor.path, code: errno) }
+            _ = try parent.remove(entry: name.open)
             return .empty
         }
         try container.seal(descriptor, mediaEnd: bytes, size: size, isDurable: settings.isDurable)
-        let fileName = try HybridFinish.rename(name, in: directory, isDurable: settings.isDurable)
+        let fileName = try HybridFinish.rename(name, in: parent, isDurable: settings.isDurable)
         return .finished(record(fileName: fileName, bytes: size))
     }
 

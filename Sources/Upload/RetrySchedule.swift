@@ -21,13 +21,13 @@ struct RetrySchedule {
     /// Before this time nothing is tried.
     private var gate = Int64.min
     /// Tries in a row, of any file, that handed nothing over.
-    private(set) var vainTries = 0
+    private(set) var failedTries = 0
 
     /// Notes at `now` that a try handed nothing over: of the file `name`, or nil where it did not come to a file. With
     /// `isLater` that is no failure of the file.
-    mutating func noteVainTry(of name: String?, isLater: Bool = false, at now: Int64) {
-        vainTries += 1
-        gate = now + RetryDelay.after(vainTries).inNanoseconds
+    mutating func noteFailedTry(of name: String?, isLater: Bool = false, at now: Int64) {
+        failedTries += 1
+        gate = now + RetryDelay.after(failedTries).inNanoseconds
         guard let name else { return }
         var entry = entries[name] ?? Entry()
         entry.tries += 1
@@ -38,7 +38,7 @@ struct RetrySchedule {
 
     /// Notes that the file `name` was handed over: what it was handed to works.
     mutating func noteSuccess(of name: String) {
-        (vainTries, gate) = (0, .min)
+        (failedTries, gate) = (0, .min)
         forget(name)
     }
 
@@ -47,14 +47,14 @@ struct RetrySchedule {
 
     /// Lets everything be tried at once, with short waits again.
     mutating func hurry() {
-        (vainTries, gate) = (0, .min)
+        (failedTries, gate) = (0, .min)
         for name in entries.keys {
             entries[name]?.tries = 0
             entries[name]?.due = .min
         }
     }
 
-    /// Files that were tried in vain. All others come first.
+    /// Files that were tried without success. All others come first.
     var tried: Set<String> { Set(entries.keys) }
 
     /// Files that may not be tried yet at `now`.

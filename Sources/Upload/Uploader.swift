@@ -170,12 +170,14 @@ extension Uploader {
                 guard await nap(for: pause) else { return }
                 continue
             }
+            // A file that was found on one disk is not gone because another one is mounted in its place meanwhile.
+            let generation = directory.generation
             guard let backlog = await look() else {
                 note(DeliveryFailure("the catalogue cannot be used now"), of: nil)
                 continue
             }
             if let segment = backlog.next {
-                await handOver(segment)
+                await handOver(segment, foundIn: generation)
             } else {
                 let rest = state.withLock { $0.schedule.rest(at: clock.now) }
                 guard backlog.files > 0, let rest else { return }
@@ -203,10 +205,11 @@ extension Uploader {
         }
     }
 
-    private func handOver(_ segment: CatalogueSegment) async {
+    private func handOver(_ segment: CatalogueSegment, foundIn generation: Int) async {
         let name = segment.name
         do throws(DeliveryFailure) {
             guard let lock = try await prepare(name) else {
+                guard directory.generation == generation else { return }
                 logger.notice("not uploaded: the file is gone", metadata: ["segment": "\(name)"])
                 catalogue.noteUpload(.none, of: name)
                 return state.withLock { $0.schedule.forget(name) }
@@ -248,7 +251,7 @@ extension Uploader {
     }
 
     private func succeeded(_ segment: CatalogueSegment, _ text: String) {
-        let vainTries = state.withLock { state in
+        let failedTries = state.withLock { state in
             state.status.doneFiles += 1
             state.status.doneBytes += segment.bytes
             state.status.lastError = nil
@@ -256,7 +259,7 @@ extension Uploader {
             return state.schedule.tries(of: segment.name)
         }
         logger.info(
-            "segment handed over\(vainTries > 0 ? " at try \(vainTries + 1)" : ""): \(text)",
+            "segment handed over\(failedTries > 0 ? " at try \(failedTries + 1)" : ""): \(text)",
             metadata: ["segment": "\(segment.name)", "bytes": "\(segment.bytes)"])
     }
 
@@ -268,7 +271,7 @@ extension Uploader {
         let (isNews, isAlarm) = state.withLock { state in
             let isNews = failure.isLater ? state.schedule.tries(of: name ?? "") == 0 : state.status.lastError != text
             let before = state.schedule.failing.since
-            state.schedule.noteVainTry(of: name, isLater: failure.isLater, at: now)
+            state.schedule.noteFailedTry(of: name, isLater: failure.isLater, at: now)
             if !failure.isLater {
                 state.status.failures += 1
                 state.status.lastError = text
@@ -291,7 +294,7 @@ extension Uploader {
     private func nap(for time: Duration) async -> Bool {
         // In one step: an end that begins meanwhile finds the nap, or is found by it.
         let (nap, isNews) = state.withLock { state -> (Task<Void, Never>?, Bool) in
-            if state.isEnding, state.schedule.vainTries >= Self.lastTries {
+            if state.isEnding, state.schedule.failedTries >= Self.lastTries {
                 defer { state.isLeft = true }
                 return (nil, !state.isLeft)
             }

@@ -127,7 +127,9 @@ extension SerialShows {
             try await run(Tools.relay(), ["ctl"] + arguments + ["--socket", socket])
         }
 
-        @Test("A program that fails gets its files until it takes them, and none is deleted before; an operator's word counts")
+        @Test(
+            "A program that fails gets its files until it takes them, and none is deleted before; an operator's word counts"
+        )
         func failingProgram() async throws {
             let (program, notes, status) = try hook()
             let socket = directory.file("relay.sock")

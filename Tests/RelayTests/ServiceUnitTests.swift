@@ -32,6 +32,8 @@ struct ServiceUnitTests {
         #expect(run.operation.config == "/etc/relay/relay.yaml")
         #expect(lines.contains("RestartPreventExitStatus=\(Relay.ExitStatus.usage.rawValue)"))
         #expect(lines.contains("Type=notify"))
+        let state = try #require(lines.first { $0.hasPrefix("StateDirectory=") }?.dropFirst("StateDirectory=".count))
+        #expect(lines.contains("RequiresMountsFor=/var/lib/\(state)"))
         let watchdog = try #require(lines.first { $0.hasPrefix("WatchdogSec=") }?.dropFirst("WatchdogSec=".count))
         #expect(Int(watchdog) ?? 0 >= 20)
     }

@@ -29,6 +29,7 @@ private final class FakeDisk: FreeSpaceProbe, RecordingControl {
 
     func set(_ bytes: Int64?) { free.withLock { $0 = bytes } }
     func suspend(_ reason: String) { calls.withLock { $0.append("suspend") } }
+    func directoryChanged() { calls.withLock { $0.append("directory changed") } }
     func resume() { calls.withLock { $0.append("resume") } }
     var seen: [String] { calls.withLock { $0 } }
 }

@@ -15,7 +15,7 @@ struct RetryScheduleTests {
     mutating func ownWait() {
         var now: Int64 = 0
         for _ in 1...20 {
-            schedule.noteVainTry(of: "bad", at: now)
+            schedule.noteFailedTry(of: "bad", at: now)
             schedule.noteSuccess(of: "good")
             #expect(schedule.pause(at: now) == nil, "what is handed over elsewhere needs no pause")
             let rest = schedule.rest(at: now)
@@ -23,30 +23,30 @@ struct RetryScheduleTests {
             now += rest?.inNanoseconds ?? 0
             #expect(schedule.resting(at: now).isEmpty)
         }
-        schedule.noteVainTry(of: "bad", at: now)
+        schedule.noteFailedTry(of: "bad", at: now)
         #expect(schedule.rest(at: now) == .seconds(300) && schedule.tries(of: "bad") == 21)
     }
 
     @Test("While every try fails all files wait, so that a remote that is away is not asked for each of them")
     mutating func gate() {
-        for number in 0..<16 { schedule.noteVainTry(of: "\(number)", at: 0) }
-        #expect(schedule.pause(at: 0) == .seconds(300) && schedule.vainTries == 16)
+        for number in 0..<16 { schedule.noteFailedTry(of: "\(number)", at: 0) }
+        #expect(schedule.pause(at: 0) == .seconds(300) && schedule.failedTries == 16)
         #expect(schedule.tried.count == 16 && schedule.rest(at: 0) == .seconds(1))
         schedule.hurry()
-        #expect(schedule.pause(at: 0) == nil && schedule.resting(at: 0).isEmpty && schedule.vainTries == 0)
-        schedule.noteVainTry(of: "0", at: 0)
+        #expect(schedule.pause(at: 0) == nil && schedule.resting(at: 0).isEmpty && schedule.failedTries == 0)
+        schedule.noteFailedTry(of: "0", at: 0)
         #expect(schedule.rest(at: 0) == .seconds(1), "an operator's word begins with short waits again")
     }
 
     @Test("A file fails from its first failure to its success, or to an answer that it is to come later")
     mutating func failing() {
         #expect(schedule.failing.files == 0 && schedule.failing.since == nil)
-        schedule.noteVainTry(of: "a", at: seconds(1))
-        schedule.noteVainTry(of: "b", at: seconds(2))
-        schedule.noteVainTry(of: "a", at: seconds(3))
-        schedule.noteVainTry(of: nil, at: seconds(4))
+        schedule.noteFailedTry(of: "a", at: seconds(1))
+        schedule.noteFailedTry(of: "b", at: seconds(2))
+        schedule.noteFailedTry(of: "a", at: seconds(3))
+        schedule.noteFailedTry(of: nil, at: seconds(4))
         #expect(schedule.failing.files == 2 && schedule.failing.since == seconds(1))
-        schedule.noteVainTry(of: "a", isLater: true, at: seconds(5))
+        schedule.noteFailedTry(of: "a", isLater: true, at: seconds(5))
         #expect(schedule.failing.files == 1 && schedule.failing.since == seconds(2))
         schedule.noteSuccess(of: "b")
         #expect(schedule.failing.files == 0 && schedule.tried == ["a"])

@@ -85,7 +85,8 @@ struct UploaderTests {
         await end(uploader)
         #expect(delivery.names == ["a.mp4", "b.mp4", "a.mp4", "b.mp4", "a.mp4", "a.mp4"])
         // The last is the file's own, for its third failure: that another one succeeded does not shorten it.
-        #expect(waits.withLock { $0.reduce(.zero, +) } == .milliseconds(1000 + 1500 + 2250 + 2250))
+        let total: Duration = waits.withLock { $0.reduce(.zero, +) }
+        #expect(total == .milliseconds(7000), "1 + 1.5 + 2.25 + 2.25 s")
         #expect(uploader.status.failures == 4 && uploader.status.lastError == nil)
     }
 

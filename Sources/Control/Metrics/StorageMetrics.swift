@@ -65,7 +65,9 @@ enum StorageMetrics {
         handed("relay_upload_failing_seconds", .gauge, "How long the longest of them has failed; 0 if none does.") {
             $0.failingSeconds ?? 0
         },
-        handed("relay_upload_given_up_files_total", .counter, "Files that an operator gave up.") { Double($0.givenUpFiles) },
+        handed("relay_upload_given_up_files_total", .counter, "Files that an operator gave up.") {
+            Double($0.givenUpFiles)
+        },
     ]
 
     private static func disk(

@@ -181,6 +181,7 @@ struct ChannelCheck: Sendable {
         let place = directory(recording.directory, "recording")
         guard place.result == .ok else { return place }
         do throws(FileFailure) {
+            try MountMemory.standard.checkMount(of: recording.directory, recording.mount)
             let space = try SystemFreeSpace().space(at: Self.existing(recording.directory))
             let encoder = configuration.recordedEncoder
             guard !configuration.copies, case .bitrate(let bitrate) = encoder.rateControl else {

@@ -15,6 +15,16 @@ struct RecordOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Record files into this directory. Created if missing.", valueName: "dir"))
     var record: String?
 
+    @Flag(
+        inversion: .prefixedNo,
+        help: ArgumentHelp(
+            "Whether the directory is on a disk that is mounted: nothing is recorded until it is.",
+            discussion: """
+                Without it, relay remembers which directories were on another file system than the root directory when it \
+                recorded there. --no-record-mount forgets that.
+                """))
+    var recordMount: Bool?
+
     @Option(
         help: ArgumentHelp(
             "Start a new file after this time or size, such as 10s, 1h or 2GB. (default: 30m)", valueName: "length"),
@@ -149,6 +159,7 @@ struct RecordOptions: ParsableArguments {
         var recording = ChannelConfiguration.Recording(
             directory: record, length: segment, expected: expect ?? duration ?? .seconds(3600),
             warning: diskWarn ?? .seconds(1800), reserve: diskReserve)
+        recording.mount = recordMount.map { $0 ? .required : .ignored } ?? .remembered
         recording.format = recordFormat
         recording.template = recordName
         recording.sync = sync
@@ -222,7 +233,8 @@ struct RecordOptions: ParsableArguments {
     /// The first flag that was given and says how to record.
     private var given: String? {
         let flags = [
-            ("--segment", segment != Self.usualLength), ("--segment-align", segmentAlign != .start),
+            ("--record-mount", recordMount != nil), ("--segment", segment != Self.usualLength),
+            ("--segment-align", segmentAlign != .start),
             ("--record-format", recordFormat != .hybrid), ("--record-name", recordName != .standard),
             ("--timezone", timezone != nil), ("--record-sources", recordSources),
             ("--record-rendition", recordRendition != nil), ("--source-coding", sourceCoding != .copy),

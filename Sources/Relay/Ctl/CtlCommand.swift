@@ -24,7 +24,8 @@ struct CtlCommand: AsyncParsableCommand {
             """,
         subcommands: [
             CtlStatusCommand.self, CtlEventsCommand.self, CtlOutputCommand.self, CtlRecordingCommand.self,
-            CtlUploadCommand.self, CtlMarkCommand.self, CtlKeyframeCommand.self, CtlReloadCommand.self, CtlExportCommand.self,
+            CtlUploadCommand.self, CtlMarkCommand.self, CtlKeyframeCommand.self, CtlReloadCommand.self,
+            CtlExportCommand.self,
             CtlClipCommand.self, CtlCheckCommand.self,
         ])
 }

@@ -37,6 +37,9 @@ extension Channel {
             var configuration = configuration
             (configuration.format, configuration.sources) = (.hybrid, [])
             let place = try RecordingPlace(configuration, channel: name, logger: logger)
+            guard !place.directory.isAwaited else {
+                throw RelayFailure(.cannotRecord, "There is no clip to be taken: the disk is not mounted.")
+            }
             var program = try recorded(configuration)
             (program.hasOutputs, program.sources, program.owner) = (false, nil, "\(name) (clips)")
             program.keptBytes = replayLimits(of: configuration)?.maximumBytes ?? 0

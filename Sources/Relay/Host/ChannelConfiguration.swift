@@ -17,6 +17,8 @@ struct ChannelConfiguration {
     /// What the recorder and its guard are to do.
     struct Recording {
         var directory: String
+        /// Whether it is on a disk that is mounted.
+        var mount = MountRule.remembered
         var length: SegmentLength
         /// The length to reserve space for.
         var expected: Duration

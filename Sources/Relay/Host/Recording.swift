@@ -152,6 +152,14 @@ final class Recording: Sendable {
         format = configuration.format
         let admission = storage.admit()
         if !admission.isAdmitted {
+            guard !place.directory.isAwaited else {
+                program.logger.warning(
+                    """
+                    recording waits for its disk and begins when that is mounted: \(admission.sentence) \
+                    If the directory is on no disk of its own any more, give --no-record-mount.
+                    """)
+                return
+            }
             let refusal = "recording refused: \(admission.sentence)"
             guard program.hasOutputs else { throw RelayFailure(.storageRefused, refusal) }
             program.logger.error("\(refusal)")
@@ -297,7 +305,12 @@ final class Recording: Sendable {
     ) -> Retention {
         Retention(
             directory: place.directory, channel: program.channel, rules: rules, leastFree: budget.retentionGoalBytes,
-            vetoes: place.vetoes, observers: place.observers, clock: program.clock, logger: program.logger)
+            vetoes: place.vetoes, observers: place.observers, clock: program.clock,
+            leastFreeOf: { [budget] capacity in
+                var budget = budget
+                budget.capacity = capacity
+                return budget.retentionGoalBytes
+            }, logger: program.logger)
     }
 
     /// Bits a second that the video will take. A recording of constant quality has no bitrate; it is computed at 0.15

@@ -58,9 +58,11 @@ struct RecordingPlace: Sendable {
     private static func prepare(
         _ recording: ChannelConfiguration.Recording, _ patience: Duration?
     ) throws(RelayFailure) -> RecordDirectory {
-        let (path, template) = (recording.directory, recording.template)
+        let (path, template, mount) = (recording.directory, recording.template, recording.mount)
         let ask: @Sendable () -> Result<RecordDirectory, FileFailure> = {
-            Result { () throws(FileFailure) in try RecordDirectory.prepare(path, template: template) }
+            Result { () throws(FileFailure) in
+                try RecordDirectory.prepare(path, template: template, mount: mount, memory: .standard)
+            }
         }
         switch patience.map({ Answer.of("relay.prepare", within: $0, ask) }) ?? ask() {
         case .success(let directory): return directory
@@ -103,6 +105,8 @@ struct RecordingPlace: Sendable {
     var uploadStatus: UploadStatus? { uploader?.status }
 
     private func recover() {
+        // Recovery runs when the disk is mounted and the recorder resumes.
+        guard !directory.isAwaited else { return }
         if let nested = try? directory.nestedArchives(), !nested.isEmpty {
             let rest = nested.count > 5 ? " and \(nested.count - 5) more" : ""
             let names = nested.prefix(5).joined(separator: ", ") + rest

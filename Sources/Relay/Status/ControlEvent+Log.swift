@@ -29,7 +29,8 @@ extension ControlEvent {
     private static func kind(saying message: String) -> String? {
         if message.hasPrefix("the operator ") { return "operator" }
         if uploadBeginnings.contains(where: message.hasPrefix) { return "upload" }
-        return message.hasPrefix("storage ") || message.hasPrefix("recording refused") ? "storage" : nil
+        let beginnings = ["storage ", "recording refused", "recording waits"]
+        return beginnings.contains(where: message.hasPrefix) ? "storage" : nil
     }
 }
 

@@ -47,6 +47,7 @@ public final class Retention: RecordingObserver {
     private let wallClock: @Sendable () -> UTCTime
     private let logger: Logger
     private let startLimit: Duration
+    private let leastFreeOf: (@Sendable (_ capacity: Int64) -> Int64)?
     private let queue: DispatchQueue
     private let timer = SecondTimer()
     private let state: Mutex<State>
@@ -58,15 +59,18 @@ public final class Retention: RecordingObserver {
     private static let mostReported = 100
 
     /// Retention of the files of `channel` in `directory` after `rules`. `leastFree` is the free space at which the
-    /// storage guard is about to stop the recording. `observers` are told of what was deleted. So long as `startLimit` a
+    /// storage guard is about to stop the recording; `leastFreeOf` says it again where another disk is mounted in the place of
+    /// the first. `observers` are told of what was deleted. So long as `startLimit` a
     /// start waits for files to be deleted.
     public init(
         directory: RecordDirectory, channel: String, rules: RetentionRules, leastFree: Int64,
         vetoes: [any RetentionVeto] = [], observers: [any RecordingObserver] = [],
         probe: any FreeSpaceProbe = SystemFreeSpace(), clock: any MonotonicClock = SystemClock(),
-        wallClock: @escaping @Sendable () -> UTCTime = { .now }, startLimit: Duration = .seconds(5), logger: Logger
+        wallClock: @escaping @Sendable () -> UTCTime = { .now }, startLimit: Duration = .seconds(5),
+        leastFreeOf: (@Sendable (_ capacity: Int64) -> Int64)? = nil, logger: Logger
     ) {
         self.startLimit = startLimit
+        self.leastFreeOf = leastFreeOf
         self.directory = directory
         self.channel = channel
         self.vetoes = vetoes
@@ -217,7 +221,9 @@ public final class Retention: RecordingObserver {
 
     private func measure() throws(FileFailure) -> DiskSpace? {
         guard state.withLock({ $0.policy.rules.minimumFree != nil }) else { return nil }
-        return try probe.space(at: directory.path)
+        let space = try probe.space(at: directory.path)
+        if let leastFreeOf { state.withLock { $0.policy.leastFree = leastFreeOf(space.capacity) } }
+        return space
     }
 
     private func sweep(_ space: DiskSpace?, _ now: Int64) throws(FileFailure) {

@@ -48,7 +48,7 @@ struct RetentionPolicy {
 
     let rules: RetentionRules
     /// Free bytes below which the storage guard is about to stop the recording: deleting begins before that.
-    private let leastFree: Int64
+    var leastFree: Int64
     private var clockOffset: Int64?
     private var distrustsClockUntil: Int64?
     /// By how many milliseconds the clock was set forward, in all: so much older do files look that are from before.

@@ -17,6 +17,8 @@ public final class StorageGuard: Sendable {
         var measuredAt: Int64?
         /// Its place in the ledger.
         var entry: SpaceLedger.Entry?
+        /// The directory's, at the last measurement.
+        var generation: Int
     }
 
     private let directory: RecordDirectory
@@ -67,11 +69,32 @@ public final class StorageGuard: Sendable {
         self.recordings = Int64(recordings)
         queue = DispatchQueue(label: "relay.storage.\(directory.path)", qos: .utility)
         let policy = StoragePolicy(directory: directory.path, budget: budget, warning: warning)
-        state = Mutex(State(policy: policy))
+        state = Mutex(State(policy: policy, generation: directory.generation))
+    }
+
+    /// Another file system may be in the place of the one that was measured before: it has a size of its own, and the open
+    /// file is not on it.
+    private func follow(_ found: Result<DiskSpace, FileFailure>) {
+        guard case .success(let space) = found else { return }
+        let generation = directory.generation
+        let (isOther, isInLedger) = state.withLock { state in
+            guard state.generation != generation else { return (false, false) }
+            state.generation = generation
+            state.policy.move(capacity: space.capacity)
+            return (true, state.entry != nil)
+        }
+        guard isOther else { return }
+        if isInLedger { enter(of: found) }
+        logger.notice("storage has changed: recordings go to what is mounted at \(directory.path) now")
+        control.directoryChanged()
     }
 
     /// An empty mount point has room enough, but is not where recordings belong.
-    private func measure() -> StoragePolicy.Measurement { Self.measurement(look()) }
+    private func measure() -> StoragePolicy.Measurement {
+        let found = look()
+        follow(found)
+        return Self.measurement(found)
+    }
 
     private func look() -> Result<DiskSpace, FileFailure> {
         Result { () throws(FileFailure) in
@@ -98,9 +121,10 @@ public final class StorageGuard: Sendable {
     /// Nothing is deleted where there is room enough.
     private func decide() -> StorageAdmission {
         let found = look()
+        follow(found)
         enter(of: found)
         var admission = decide(Self.measurement(found), deletable: 0)
-        if !admission.isAdmitted {
+        if !admission.isAdmitted, case .success = found {
             makeRoom(state.withLock { $0.policy.budget })
             // In this order: a file that is deleted in between counts as neither, and never as both.
             let measurement = measure()

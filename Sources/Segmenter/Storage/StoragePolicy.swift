@@ -42,6 +42,8 @@ struct StoragePolicy {
     private var nextAdmission: Int64 = 0
 
     private static let admissionInterval: Int64 = 30_000_000_000
+    /// Where nothing could be measured, as long as the disk is not mounted.
+    private static let measurementInterval: Int64 = 1_000_000_000
     private static let smoothing = 30.0
 
     init(directory: String, budget: StorageBudget, warning: Duration) {
@@ -58,8 +60,11 @@ struct StoragePolicy {
         var admission = StorageAdmission(
             isAdmitted: false, freeBytes: 0, requiredBytes: required, bitrate: budget.bitrate,
             duration: budget.duration, sentence: "")
+        nextAdmission = now + Self.admissionInterval
         switch measurement {
-        case .failed(let text): admission.sentence = "Recording cannot start: \(text)."
+        case .failed(let text):
+            admission.sentence = "Recording cannot start: \(text)."
+            nextAdmission = now + Self.measurementInterval
         case .free(let free):
             freeBytes = free
             admission.freeBytes = free
@@ -70,8 +75,13 @@ struct StoragePolicy {
         }
         state = admission.isAdmitted ? .ok : .refused
         reason = admission.isAdmitted ? nil : admission.sentence
-        nextAdmission = now + Self.admissionInterval
         return admission
+    }
+
+    /// Another file system is measured from now on, of `capacity` bytes: what was seen of the one before says nothing of it.
+    mutating func move(capacity: Int64) {
+        budget.capacity = capacity
+        (previous, lastWrite, slope, secondsUntilFull) = (nil, nil, 0, nil)
     }
 
     /// Whether a recording that was refused is to be tried again.

@@ -25,9 +25,9 @@ static inline int relay_allocate_keeping_size(int fd, off_t offset, off_t length
 // RENAME_NOREPLACE is 1 (linux/fs.h).
 extern int renameat2(int olddirfd, const char *oldpath, int newdirfd, const char *newpath, unsigned int flags);
 
-/// Gives a file another name if nothing has that; fails with EEXIST if something does.
-static inline int relay_rename_no_replace(const char *path, const char *target) {
-    return renameat2(-100, path, -100, target, 1);
+/// Gives a file another name in `directory` if nothing has that; fails with EEXIST if something does.
+static inline int relay_rename_no_replace(int directory, const char *name, const char *target) {
+    return renameat2(directory, name, directory, target, 1);
 }
 
 // O_DIRECT needs _GNU_SOURCE, and differs from machine to machine (asm/fcntl.h of arm and of all others that matter).

@@ -10,9 +10,13 @@ struct RelayProcess {
     /// One that was started by other means.
     init(process: ChildProcess) { self.process = process }
 
+    /// Where relays of tests keep what they must know at their next start, unless a test says something else.
+    private static let state = NSTemporaryDirectory() + "/relay-test-state"
+
     /// Starts it.
     init(_ arguments: [String], environment: [String: String] = [:]) throws {
-        process = try ChildProcess(Tools.relay(), arguments, environment: environment)
+        process = try ChildProcess(
+            Tools.relay(), arguments, environment: ["XDG_STATE_HOME": Self.state].merging(environment) { $1 })
     }
 
     /// Runs it to its end.

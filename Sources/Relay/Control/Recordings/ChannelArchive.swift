@@ -34,6 +34,7 @@ final class ChannelArchive: ControlledArchive {
 
     /// Where recordings of the channel are.
     let path: String
+    let mount: MountRule
     let template: NameTemplate
     /// The channel.
     let name: String
@@ -49,7 +50,8 @@ final class ChannelArchive: ControlledArchive {
 
     /// The archive of `channel`, or of one of its sources, as `recording` says. Nothing is opened yet.
     init(_ recording: ChannelConfiguration.Recording, channel: String, source: String? = nil) {
-        (path, template, name, self.source) = (recording.directory, recording.template, channel, source)
+        (path, mount, template) = (recording.directory, recording.mount, recording.template)
+        (name, self.source) = (channel, source)
         self.channel = SegmentName.safe(source.map { RecordedSources.channel(channel, $0) } ?? channel)
         var logger = Logger(label: "relay")
         logger[metadataKey: "channel"] = "\(channel)"
@@ -58,6 +60,8 @@ final class ChannelArchive: ControlledArchive {
 
     /// The directory; nil as long as there is none.
     func directory() throws(ControlFailure) -> RecordDirectory? {
+        // What is in an empty mount point is no recording, and nothing is noted there.
+        guard (try? MountMemory.standard.checkMount(of: path, mount)) != nil else { return nil }
         do {
             return try RecordDirectory.existing(path, template: template)
         } catch {

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// Where file systems are mounted in the tree of directories. What is told apart is file systems, by their numbers: a
+/// directory that is mounted over itself, as systemd does for `ReadWritePaths=`, is no mount point here. All calls block on
+/// the disk.
+enum MountPoint {
+    /// The directory that needs no mount.
+    static let root = "/"
+
+    /// The mount point of the file system that `path` is on, or what of `path` exists.
+    static func of(_ path: String) -> String {
+        var place = existing(path)
+        guard let device = device(of: place) else { return root }
+        while place != root {
+            let parent = self.parent(of: place)
+            guard self.device(of: parent) == device else { return place }
+            place = parent
+        }
+        return root
+    }
+
+    /// Whether a file system is mounted at `path`, which has no symbolic link in it.
+    static func isMounted(_ path: String) -> Bool {
+        if path == root { return true }
+        guard let device = device(of: path) else { return false }
+        return device != self.device(of: parent(of: path))
+    }
+
+    /// The lowest directory on the way to `path` that exists, without symbolic links.
+    static func existing(_ path: String) -> String {
+        var place = path
+        while true {
+            if let resolved = realpath(place, nil) {
+                defer { free(resolved) }
+                return String(cString: resolved)
+            }
+            guard place.contains("/"), place != root else { return place == root ? root : existing(".") }
+            place = parent(of: place)
+        }
+    }
+
+    private static func parent(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? root : String(path[..<slash])
+    }
+
+    private static func device(of path: String) -> UInt64? {
+        var info = stat()
+        return stat(path, &info) == 0 ? UInt64(info.st_dev) : nil
+    }
+}
+
+/// Which file system it is. A disk in the place of another may have the same device number, but not the same identifier where
+/// the file system has one.
+struct FileSystemNumber: Hashable, Sendable {
+    private let device: UInt64
+    private let identifier: UInt64
+
+    /// That of the directory `path`.
+    init(of path: String) throws(FileFailure) {
+        device = try RecordDirectory.device(of: path)
+        var info = statvfs()
+        var result: CInt
+        repeat { result = statvfs(path, &info) } while result != 0 && errno == EINTR
+        guard result == 0 else { throw FileFailure("open directory", path, code: errno) }
+        identifier = UInt64(info.f_fsid)
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Archive
+
+/// A symbolic link stands in for a mount point: what it leads to is on another file system, or in another directory, at once.
+@Suite("Record directories on disks that come and go")
+struct MountTests {
+    private let temporary: TemporaryDirectory
+    private let memory: MountMemory
+    private var path: String { temporary.path("place") }
+
+    init() throws {
+        temporary = try TemporaryDirectory()
+        memory = MountMemory(directory: temporary.path("state/mounts"))
+    }
+
+    /// Lets ``path`` lead to the directory `name`, which is made if it is missing.
+    private func mount(_ name: String) throws {
+        try FileManager.default.createDirectory(atPath: temporary.path(name), withIntermediateDirectories: true)
+        unlink(path)
+        try #require(symlink(temporary.path(name), path) == 0)
+    }
+
+    @Test("A remembered directory is read again, changed and forgotten, whatever is in its path")
+    func remembers() throws {
+        let (odd, other) = ("/srv/a%2Fb c/ü", "/srv/a/b c/ü")
+        memory.remember(odd, .init(mountPoint: "/srv", mark: ".relay-archive-1"))
+        #expect(memory.recall(odd) == .init(mountPoint: "/srv", mark: ".relay-archive-1"))
+        #expect(memory.recall(odd + "/") == memory.recall(odd) && memory.recall(other) == nil)
+        memory.remember(odd, .init(mountPoint: "/srv/a", mark: ".relay-archive-2"))
+        #expect(memory.recall(odd)?.mountPoint == "/srv/a")
+        memory.forget(odd)
+        #expect(memory.recall(odd) == nil)
+        try temporary.write([0xFF, 0x0A], to: "state/mounts/%2Fsrv")
+        #expect(memory.recall("/srv") == nil, "what is damaged is not remembered")
+        #expect(MountMemory().recall(odd) == nil)
+    }
+
+    @Test(
+        "In the empty mount point of a disk that is known nothing is made, until it is mounted or not needed any more")
+    func waits() throws {
+        try FileManager.default.createDirectory(atPath: temporary.path("disk"), withIntermediateDirectories: false)
+        let path = temporary.path("disk/recordings")
+        memory.remember(path, .init(mountPoint: temporary.path("disk"), mark: ".relay-archive-1"))
+        let directory = try RecordDirectory.prepare(path, memory: memory)
+        #expect(directory.isAwaited)
+        for _ in 1...2 {
+            let failure = #expect(throws: FileFailure.self) { try directory.checkMount() }
+            #expect(failure?.description.contains("its disk is not mounted at \(temporary.path("disk"))") == true)
+        }
+        #expect(throws: FileFailure.self) { try directory.probe(bytes: 1) }
+        #expect(throws: FileFailure.self) { try SegmentRecovery.run(in: directory, channel: "test") }
+        #expect(throws: FileFailure.self) { try memory.checkMount(of: path, .remembered) }
+        #expect(!FileManager.default.fileExists(atPath: path))
+
+        let other = try RecordDirectory.prepare(path, mount: .ignored, memory: memory)
+        #expect(!other.isAwaited && FileManager.default.fileExists(atPath: path) && memory.recall(path) == nil)
+    }
+
+    @Test(
+        "Another directory in the place of the first is used as that was, with a mark of its own, and the first known again"
+    )
+    func swapped() throws {
+        try mount("first")
+        let directory = try RecordDirectory.prepare(path, memory: memory)
+        let first = try #require(directory.mark)
+        #expect(directory.generation == 1)
+        try directory.checkMount()
+        #expect(directory.generation == 1)
+        try mount("second")
+        try directory.checkMount()
+        let second = try #require(directory.mark)
+        #expect(directory.generation == 2 && second != first)
+        #expect(FileManager.default.fileExists(atPath: temporary.path("second/\(second)")))
+        try mount("first")
+        try directory.checkMount()
+        #expect(directory.generation == 3 && directory.mark == first)
+    }
+
+    @Test(
+        "What is on another file system is used when it comes, and remembered",
+        .enabled(if: access("/dev/shm", W_OK) == 0, "there is no file system in memory"))
+    func otherFileSystem() throws {
+        try mount("first")
+        let directory = try RecordDirectory.prepare(path, memory: memory)
+        let shared = "/dev/shm/relay-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: shared) }
+        try FileManager.default.createDirectory(atPath: shared, withIntermediateDirectories: false)
+        unlink(path)
+        try #require(symlink(shared, path) == 0)
+        try directory.checkMount()
+        #expect(directory.generation == 2)
+        #expect(memory.recall(path)?.mountPoint == "/dev/shm" && memory.recall(path)?.mark == directory.mark)
+    }
+}

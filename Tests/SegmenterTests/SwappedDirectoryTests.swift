@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Media
+import TestSupport
+import Testing
+
+@testable import Archive
+@testable import Segmenter
+
+/// A symbolic link stands in for a mount point: it leads to another directory while files are recorded.
+@Suite("Recording while another disk comes in the place of the first")
+struct SwappedDirectoryTests {
+    private static let rate = FrameRate(25)
+    private let temporary: TemporaryDirectory
+    private var path: String { temporary.path("place") }
+
+    init() throws { temporary = try TemporaryDirectory() }
+
+    /// Lets ``path`` lead to the directory `name`, which is made if it is missing.
+    private func mount(_ name: String) throws {
+        try FileManager.default.createDirectory(atPath: temporary.path(name), withIntermediateDirectories: true)
+        unlink(path)
+        try #require(symlink(temporary.path(name), path) == 0)
+    }
+
+    private func names(_ directory: String) -> [String] {
+        let all = (try? FileManager.default.contentsOfDirectory(atPath: temporary.path(directory))) ?? []
+        return all.filter { !$0.hasPrefix(".") }.sorted()
+    }
+
+    @Test(
+        "The open file is closed where it is, the next one is on the new disk with the next number, and the gap is counted"
+    )
+    func goesOn() throws {
+        try mount("first")
+        // What was recorded to the second disk before has higher numbers.
+        try mount("second")
+        let old = SegmentName(channel: "test", start: UTCTime(milliseconds: 1_795_000_000_000), sequence: 41)
+        try temporary.write([0], to: "second/\(old.closed(attempt: 0))")
+        try mount("first")
+        let directory = try RecordDirectory.prepare(path)
+        let recording = Recording(
+            directory: temporary,
+            recorder: Recorder(
+                configuration: RecorderConfiguration(
+                    directory: directory, channel: "test", length: .duration(.seconds(60)),
+                    programStart: UTCTime(milliseconds: 1_795_269_790_123)),
+                description: description(rate: Self.rate), keyframes: KeyframeSpy(), logger: quiet))
+        let packets = syntheticProgram(rate: Self.rate, frames: 225, isKeyframe: { $0 % 25 == 0 })
+        recording.feed(packets[..<(packets.count / 2)])
+        recording.recorder.waitUntilIdle()
+        #expect(names("first").count == 1 && names("first")[0].hasSuffix(".part"))
+        recording.recorder.directoryChanged()
+        recording.recorder.waitUntilIdle()
+        #expect(recording.recorder.status.segmentsFinished == 0, "nothing has changed")
+        try mount("second")
+        try directory.checkMount()
+        recording.recorder.directoryChanged()
+        recording.feed(packets[(packets.count / 2)...])
+        recording.finish()
+        #expect(names("first").count == 1 && names("first")[0].hasSuffix(".mp4"), "\(names("first"))")
+        let second = names("second")
+        #expect(second.count == 2 && second.last?.hasSuffix("_000042.mp4") == true, "\(second)")
+        let status = recording.recorder.status
+        #expect(status.segmentsFinished == 2 && status.gapCount == 1)
+        #expect(status.framesWritten + status.gapFrames == 225 && (1...25).contains(status.gapFrames))
+    }
+}
