@@ -21,6 +21,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+from boxes import BoxTrial
 from devtools import Browser, Failed
 from hold import HoldTrial
 
@@ -137,7 +138,7 @@ class Wire(threading.Thread):
         self.flows.set()
 
 
-class Trial(HoldTrial):
+class Trial(HoldTrial, BoxTrial):
     """One run: what is judged, and what that needs."""
 
     def __init__(self, options):
@@ -798,6 +799,7 @@ class Trial(HoldTrial):
                 "screenshots",
                 "names",
                 "keyboard",
+                "archive_boxes",
                 "add_outputs",
                 "name_taken",
                 "pause_and_resume",

@@ -78,6 +78,7 @@ PARTS = [
     "looks",
     "readable",
     "touch_inset",
+    "rundown_boxes",
     "lost",
     "back",
 ]
@@ -534,7 +535,7 @@ class ProgramTrial(Trial):
         status, answer = self.put("/rundown", {"name": "Evening", "segments": segments})
         if not self.judge("relay takes a run-down", status == 200, answer[:200]):
             return
-        loaded = browser.wait("document.querySelectorAll('#rundown .segment').length === 3", 8)
+        loaded = browser.wait("document.querySelectorAll('#rundown .rundown-segment').length === 3", 8)
         self.judge("the page shows its segments", loaded is not None)
         self.judge("and that it was not started", "Not started" in self.text('#rundown [data-part="words"]'))
 
@@ -542,7 +543,7 @@ class ProgramTrial(Trial):
             browser.press(f'#rundown [data-part="{part}"]')
 
         def current(number):
-            selector = f"#rundown .segment:nth-child({number}).on-air"
+            selector = f"#rundown .rundown-segment:nth-child({number}).on-air"
             return browser.wait(f"document.querySelector('{selector}') !== null", 3) is not None
 
         press("start")
@@ -563,7 +564,7 @@ class ProgramTrial(Trial):
         self.judge("which is told", self.text('#rundown [data-part="words"]').startswith("Cut away"))
         press("resume")
         self.becomes("Go back to it leads back", lambda now: now["scene"]["sources"] == [two])
-        browser.press("#rundown .segment:nth-child(1) button")
+        browser.press("#rundown .rundown-segment:nth-child(1) button")
         self.becomes("a segment starts it from there", lambda now: now["scene"]["sources"] == [one])
         press("stop")
         self.becomes("End it ends it", lambda now: now["runDown"]["state"] == "idle")

@@ -36,7 +36,7 @@ export class FilmCell {
         const offset = item.offset === 0 ? "" : ` · audio ${item.offset > 0 ? "+" : "−"}${Math.abs(item.offset)} ms`;
         setText(parts.about, item.isOut ? "left out" : `${panel.lengthOf(item).toFixed(1)} s${offset}`);
         setText(parts.join, number === 1 ? "" : item.type === "cut" ? "Cut" : `${item.type} ${item.seconds} s`);
-        this.root.classList.toggle("out", item.isOut === true);
+        this.root.classList.toggle("left-out", item.isOut === true);
         setAttribute(parts.pick, "aria-pressed", String(item.id === panel.selected));
         setAttribute(parts.pick, "aria-label", `Clip ${number}, ${titleOf(clip)}${item.isOut ? ", left out" : ""}`);
         if (this.thumbnail.address === null) this.thumbnail.show(panel.view.thumbnail(clip));

@@ -256,6 +256,6 @@ function lamp(id, isOn, words, isHeld = false) {
     byID(id).classList.toggle("lit", isOn);
     const node = byID(`${id}-lamp`);
     node.classList.toggle("off", !isOn && !isHeld);
-    node.classList.toggle("hold", isHeld);
+    node.classList.toggle("halted", isHeld);
     setText(node, words);
 }

@@ -348,7 +348,7 @@ class Timeline {
         const end = isOpen ? this.last : Date.parse(file.end);
         return {
             key: file.id, from: Date.parse(file.start), to: end, file,
-            kind: `segment${isOpen ? " open" : ""}${file.state === "damaged" ? " damaged" : ""}`,
+            kind: `recorded-segment${isOpen ? " open" : ""}${file.state === "damaged" ? " damaged" : ""}`,
             label: `Segment ${number}, ${timeOfDay(file.start)} to ${isOpen ? "now" : timeOfDay(file.end)}`,
         };
     }

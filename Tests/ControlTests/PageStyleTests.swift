@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPage
+import Foundation
+import Testing
+
+/// The page loads all of its stylesheets at once, so a class name has one meaning in all of them.
+@Suite("The page's stylesheets")
+struct PageStyleTests {
+    /// Classes that more than one stylesheet names, and the one that says what they mean. The others adapt them in places
+    /// of their own.
+    private static let shared = [
+        "page.css": [
+            "absent", "big", "btn", "c", "cap", "cell", "clock", "failed", "glance", "head", "in", "lampdot", "lines",
+            "next-cell", "note", "now-cell", "okline", "okmore", "page", "quiet", "row", "seg", "stage", "stale", "sub",
+            "sure", "top", "track",
+        ],
+        "program.css": ["length", "on-air"],
+    ]
+
+    /// The selectors of each stylesheet.
+    private func selectors() throws -> [String: [String]] {
+        var count = 0
+        let assets = UnsafeBufferPointer(start: relay_assets(&count), count: count)
+        var found: [String: [String]] = [:]
+        for asset in assets {
+            let name = String(cString: asset.path)
+            guard name.hasSuffix(".css") else { continue }
+            let text = String(decoding: UnsafeBufferPointer(start: asset.bytes, count: asset.count), as: UTF8.self)
+            found[name] = Self.selectors(in: text)
+        }
+        return found
+    }
+
+    private static func selectors(in text: String) -> [String] {
+        text.replacing(/(?s)\/\*.*?\*\//, with: "").matches(of: /([^{};]+)\{/)
+            .map { $0.output.1.trimmingCharacters(in: .whitespacesAndNewlines) }
+            .filter { !$0.hasPrefix("@") }
+            .flatMap { $0.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) } }
+    }
+
+    private static func classes(in selector: String) -> [String] {
+        selector.matches(of: /\.([A-Za-z_][\w-]*)/).map { String($0.output.1) }
+    }
+
+    /// Where a class is at home, among the stylesheets that name it; nil if that is not said.
+    private static func home(of name: String, in sheets: Set<String>) -> String? {
+        sheets.count == 1 ? sheets.first : shared.first { $0.value.contains(name) }?.key
+    }
+
+    /// What is wrong with stylesheets of these selectors.
+    private static func faults(in sheets: [String: [String]]) -> [String] {
+        var users: [String: Set<String>] = [:]
+        for (sheet, selectors) in sheets {
+            for name in selectors.flatMap(classes) { users[name, default: []].insert(sheet) }
+        }
+        var faults = users.filter { home(of: $0.key, in: $0.value) == nil }.map {
+            "the class \($0.key) is defined in \($0.value.sorted().joined(separator: " and "))"
+        }
+        for (sheet, selectors) in sheets {
+            // One element, told by one class or more: the rule holds wherever the page has that class.
+            for selector in selectors where selector.wholeMatch(of: /\.[^\s>+~]+/) != nil {
+                guard let name = classes(in: selector).first, let users = users[name] else { continue }
+                if let home = home(of: name, in: users), home != sheet {
+                    faults.append("\(sheet) changes \(selector), which is at home in \(home), in the whole page")
+                }
+            }
+        }
+        return faults.sorted()
+    }
+
+    @Test("A class belongs to one stylesheet, unless it is listed as shared")
+    func meanings() throws {
+        let sheets = try selectors()
+        #expect(sheets.count == 3 && sheets.values.allSatisfy { $0.count > 50 })
+        #expect(Self.faults(in: sheets) == [])
+    }
+
+    @Test("What is listed as shared is used by several stylesheets")
+    func list() throws {
+        let sheets = try selectors().mapValues { Set($0.flatMap(Self.classes)) }
+        for name in Self.shared.values.joined() {
+            #expect(sheets.values.count { $0.contains(name) } > 1, "\(name)")
+        }
+    }
+
+    @Test("A second meaning of a class is found")
+    func second() {
+        let sheets = [
+            "page.css": [".segment", ".seg .btn", ".btn"],
+            "program.css": [".segment.on-air", ".mh .btn", ".btn:hover"],
+        ]
+        #expect(
+            Self.faults(in: sheets) == [
+                "program.css changes .btn:hover, which is at home in page.css, in the whole page",
+                "the class segment is defined in page.css and program.css",
+            ])
+    }
+}
