@@ -7,6 +7,22 @@ enum BitmapFont {
     /// Columns from one character to the next.
     static let advance = 6
 
+    /// `text` as the font writes it: in capitals, one byte for each letter that a reader sees. A letter that is not ASCII,
+    /// and a line break, is a blank.
+    static func characters(of text: String) -> [UInt8] {
+        text.uppercased().map { letter in
+            guard let first = letter.unicodeScalars.first, first.isASCII else { return UInt8(ascii: " ") }
+            return UInt8(truncatingIfNeeded: first.value)
+        }
+    }
+
+    /// `line`, or as much of it as fits in `most` characters; then its last two are dots.
+    static func shortened(_ line: [UInt8], to most: Int) -> [UInt8] {
+        guard line.count > max(0, most) else { return line }
+        guard most > 2 else { return Array(line.prefix(max(0, most))) }
+        return line.prefix(most - 2) + [UInt8](repeating: UInt8(ascii: "."), count: 2)
+    }
+
     /// The rows of `character`, top first; the leftmost column is bit 4. What the font lacks is blank.
     static func rows(of character: UInt8) -> [UInt8] {
         switch character {

@@ -31,7 +31,7 @@ public enum FrameCounterCode {
                 let columns = bitCount / rows
                 let block = width / columns & ~1
                 // More than half of the frame would be code.
-                if block < smallest || block * rows * 2 > height { continue }
+                if block < smallest || block > height / (2 * rows) { continue }
                 return Layout(rows: rows, columns: columns, block: block, top: (height - block * rows) & ~1)
             }
         }

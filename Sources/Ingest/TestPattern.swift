@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Glibc
 internal import Media
 
 /// The test signal's frames: 75 % color bars, timecode and frame number, a square that moves, a grey ramp with a
@@ -51,50 +50,36 @@ struct TestPattern {
     func frame(_ number: Int64) -> FrameBuffer {
         FrameBuffer(width: width, height: height) { pixels in
             pixels.copyBytes(from: base)
+            let canvas = PatternCanvas(pixels: pixels, width: width, height: height)
             let side = track.height
-            let path = max(1, width - side)
-            let step = max(2, width / 160 & ~1)
-            fill(Area(x: Int(number * Int64(step) % Int64(path)), y: track.y, width: side, height: side), white, pixels)
-            if clock.flashes(number) { fill(flash, white, pixels) }
-            write(clock.timecode(of: number), y: text.y + scale, pixels)
-            write(TestClock.padded(number, 8), y: text.y + (BitmapFont.height + 2) * scale, pixels)
-            drawCode(number, pixels)
+            let path = Int64(max(1, width - side))
+            let step = Int64(max(2, width / 160 & ~1))
+            let x = Int(number % path * step % path)
+            canvas.fill(x: x, y: track.y, width: side, height: side, with: white)
+            if clock.flashes(number) {
+                canvas.fill(x: flash.x, y: flash.y, width: flash.width, height: flash.height, with: white)
+            }
+            write(clock.timecode(of: number), y: text.y + scale, on: canvas)
+            write(TestClock.padded(number, 8), y: text.y + (BitmapFont.height + 2) * scale, on: canvas)
+            drawCode(number, on: canvas)
         }
     }
 
-    private func drawCode(_ number: Int64, _ pixels: UnsafeMutableRawBufferPointer) {
+    private func drawCode(_ number: Int64, on canvas: PatternCanvas) {
         guard let code else { return }
         let bits = FrameCounterCode.bits(of: UInt32(truncatingIfNeeded: number))
         for index in 0..<FrameCounterCode.bitCount
         where bits >> UInt64(FrameCounterCode.bitCount - 1 - index) & 1 == 1 {
-            let area = Area(
+            canvas.fill(
                 x: index % code.columns * code.block, y: code.top + index / code.columns * code.block,
-                width: code.block, height: code.block)
-            fill(area, white, pixels)
+                width: code.block, height: code.block, with: white)
         }
     }
 
-    private func write(_ line: String, y: Int, _ pixels: UnsafeMutableRawBufferPointer) {
+    private func write(_ line: String, y: Int, on canvas: PatternCanvas) {
         let characters = Array(line.utf8)
-        var x = text.x + (text.width - characters.count * BitmapFont.advance * scale) / 2
-        for character in characters {
-            for (row, bits) in BitmapFont.rows(of: character).enumerated() {
-                for column in 0..<BitmapFont.width where bits >> (BitmapFont.width - 1 - column) & 1 == 1 {
-                    let dot = Area(x: x + column * scale, y: y + row * scale, width: scale, height: scale)
-                    fill(dot, white, pixels)
-                }
-            }
-            x += BitmapFont.advance * scale
-        }
-    }
-
-    /// Fills the part of `area` that lies within the frame with `luma`.
-    private func fill(_ area: Area, _ luma: UInt8, _ pixels: UnsafeMutableRawBufferPointer) {
-        let columns = max(0, area.x)..<max(0, area.x, min(width, area.x + area.width))
-        guard let start = pixels.baseAddress, !columns.isEmpty else { return }
-        for row in max(0, area.y)..<max(0, area.y, min(height, area.y + area.height)) {
-            memset(start + row * width + columns.lowerBound, Int32(luma), columns.count)
-        }
+        let x = text.x + (text.width - characters.count * BitmapFont.advance * scale) / 2
+        canvas.write(characters, x: x, y: y, scale: scale, luma: white)
     }
 }
 
