@@ -19,9 +19,8 @@ extension RecordDirectory {
     /// An existing directory that is only looked at.
     package static func existing(_ path: String) throws(FileFailure) -> RecordDirectory {
         let path = trimmed(path)
-        let directory = RecordDirectory(
-            path: path,
-            place: DirectoryPlace(try FileSystemNumber(of: path), notedTemplates: RecordDirectory.notedTemplates(in: path)))
+        let place = DirectoryPlace(try FileSystemNumber(of: path), notedTemplates: notedTemplates(in: path))
+        let directory = RecordDirectory(path: path, place: place)
         _ = try directory.entries()
         return directory
     }

@@ -30,8 +30,6 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
         var isRetryQueued = false
         var isOver = false
         var hasReportedStrangers = false
-        /// Files that the recorder of this run told of, which are the channel's whatever they are called.
-        var told: Set<String> = []
     }
 
     /// So many changes wait for a database that cannot be written. What is beyond is found in the files later.
@@ -44,6 +42,8 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
     private let queue: DispatchQueue
     private let hold: UploadHold
     private let reads = Mutex<ChecksumQueue?>(nil)
+    /// Files that the recorder of this run told of, which are the channel's whatever they are called.
+    private let told = Mutex<Set<String>>([])
     // Locked by `queue` alone: nobody ever waits for it, whatever the disk does meanwhile.
     private let state = Mutex(State())
 
@@ -102,8 +102,8 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
     public func uploads(besides names: Set<String>, _ reply: @escaping @Sendable (UploadBacklog?) -> Void) {
         queue.async {
             reply(
-                self.ask { store, told in
-                    let (backlog, added) = try self.uploads(in: store, besides: names, told)
+                self.ask { store in
+                    let (backlog, added) = try self.uploads(in: store, besides: names)
                     self.hold.noteWaiting(added)
                     return backlog
                 })
@@ -114,7 +114,8 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
     /// possible. Returns at once.
     public func queueGivenUp(_ completion: @escaping @Sendable () -> Void) {
         queue.async {
-            let names = self.ask { try $0.queueGivenUp(of: self.channel, in: self.directory.path) } ?? []
+            let names =
+                self.ask { store in try store.queueGivenUp(of: self.channel, in: self.directory.path) } ?? []
             for name in names { self.hold.note(.waiting, of: name) }
             completion()
         }
@@ -141,14 +142,16 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
     }
 
     private func note(_ change: Change) {
+        told.withLock { told in
+            switch change {
+            case .segment(let name, _): told.insert(name)
+            case .deleted(let name, _): told.remove(name)
+            case .gap, .event, .checksum, .upload: break
+            }
+        }
         queue.async {
             self.state.withLock { state in
                 guard !state.isOver else { return }
-                switch change {
-                case .segment(let name, _): state.told.insert(name)
-                case .deleted(let name, _): state.told.remove(name)
-                case .gap, .event, .checksum, .upload: break
-                }
                 if state.pending.count == Self.patience { state.pending.removeFirst() }
                 state.pending.append(change)
                 self.flush(&state)
@@ -164,12 +167,12 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
 
 extension Catalogue {
     /// What the database answers when all that was told so far is in it; nil if it cannot.
-    private func ask<T: Sendable>(_ question: (CatalogueStore, _ told: Set<String>) throws -> T) -> T? {
+    private func ask<T: Sendable>(_ question: (CatalogueStore) throws -> T) -> T? {
         state.withLock { state in
             flush(&state)
             guard !state.isOver, state.pending.isEmpty else { return nil }
             do {
-                return try question(open(&state), state.told)
+                return try question(open(&state))
             } catch {
                 report(error, &state)
                 return nil
@@ -222,7 +225,7 @@ extension Catalogue {
             logger.debug("not in the catalogue: \(failure)", metadata: ["segment": "\(name)"])
         }
         reads.withLock { $0 }?.add(try store.unhashed(channel: channel))
-        try restoreUploads(store, state.told)
+        try restoreUploads(store)
         if let text = try ClipRestoring.run(store, in: directory).text(in: directory) { logger.warning("\(text)") }
         hold.load(hold.uploads(in: store).uploads)
         try reportStrangers(store, &state)
@@ -232,11 +235,11 @@ extension Catalogue {
 
     /// Notes in a database that may be a new one, whoever made it, what this run knows of uploads. If nobody knows what
     /// waits, all does.
-    private func restoreUploads(_ store: CatalogueStore, _ told: Set<String>) throws {
+    private func restoreUploads(_ store: CatalogueStore) throws {
         let known = hold.known
         try store.setUploads(known)
         guard UploadMark.isSet(for: channel, in: directory.path) else { return }
-        if !hold.isLoaded, try uploads(in: store, besides: [], told).backlog.files > 0 {
+        if !hold.isLoaded, try uploads(in: store, besides: []).backlog.files > 0 {
             logger.warning("nobody knows which recordings were uploaded: all of them wait for it, and none is deleted")
         }
         let names = Set(try store.segments().map(\.name))
@@ -253,9 +256,10 @@ extension Catalogue {
     }
 
     private func uploads(
-        in store: CatalogueStore, besides names: Set<String>, _ told: Set<String>
+        in store: CatalogueStore, besides names: Set<String>
     ) throws(CatalogueFailure) -> (backlog: UploadBacklog, added: [String]) {
         let ownership = Ownership(directory, channel: channel)
+        let told = told.withLock { $0 }
         return try store.uploads(of: channel, besides: names) {
             told.contains($0.name) || ownership.matches($0.name)
         }
@@ -268,10 +272,11 @@ extension Catalogue {
         let ownership = Ownership(directory, channel: channel)
         let names = try store.segments().filter { $0.channel == channel && !ownership.matches($0.name) }.map(\.name)
         guard let first = names.first else { return }
+        let more = names.count > 1 ? " and \(names.count - 1) more" : ""
         logger.notice(
             """
-            left alone: \(names.count) recordings of this channel have names that --record-name never made here, such as \
-            \(first); they are not deleted, handed over or listed
+            left alone, neither deleted nor handed over nor listed: recordings of this channel with names that \
+            --record-name never made here: \(first)\(more)
             """)
     }
 

@@ -102,7 +102,7 @@ final class CatalogueStore: Sendable {
         }
         let verdict = try database.read { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
         guard verdict == "ok" else { throw CatalogueFailure.damaged("\(path) is damaged: \(verdict ?? "no answer")") }
-        if let table = try database.unsafeRead(incompleteTable) {
+        if let table = try database.read(incompleteTable) {
             throw CatalogueFailure.damaged("\(path) is damaged: the table \(table) lacks rows")
         }
         if let directory, try !database.read(hasTables) {
@@ -170,8 +170,12 @@ final class CatalogueStore: Sendable {
         }
     }
 
-    /// Reads without a transaction, whose end fails where a page could not be read; nil if that throws.
-    func salvage<T>(_ body: (Database) throws -> T) -> T? { try? database.unsafeRead(body) }
+    /// What `body` reads, even if the end of the transaction fails because a page could not be read; nil if `body` throws.
+    func salvage<T>(_ body: (Database) throws -> T) -> T? {
+        var result: T?
+        try? database.read { result = try body($0) }
+        return result
+    }
 
     func read<T>(_ body: (Database) throws -> T) throws(CatalogueFailure) -> T {
         do {

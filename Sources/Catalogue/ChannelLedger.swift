@@ -59,6 +59,17 @@ package struct ChannelLedger: Sendable {
         }
     }
 
+    /// When the newest file ended that began before `time`, deleted or not; nil if the catalogue knows none, or cannot be
+    /// read.
+    package func newestEnd(before time: UTCTime) -> UTCTime? {
+        let newest = try? store()?.read { database in
+            try CatalogueStore.segments(
+                "channel = ? AND start < ?", [channel, time.milliseconds], by: "start DESC, name DESC LIMIT 1", database
+            ).first
+        }
+        return newest.flatMap { $0 }.map { UTCTime(milliseconds: $0.start + $0.duration / 1_000_000) }
+    }
+
     /// All files of the channel that were not deleted, the oldest first.
     package func kept() throws -> [CatalogueSegment] {
         guard let store = store() else { return try pageOfFiles(0..<Int64.max, limit: .max).segments }

@@ -57,15 +57,19 @@ struct RetrySchedule {
     /// Files that were tried without success. All others come first.
     var tried: Set<String> { Set(entries.keys) }
 
-    /// Files that may not be tried yet at `now`.
-    func resting(at now: Int64) -> Set<String> { Set(entries.filter { $0.value.due > now }.keys) }
+    /// The file that may be tried again at `now`: the one that has been due for longest, so that each has its turn; nil if
+    /// none may be.
+    func next(at now: Int64) -> String? {
+        let first = entries.min { ($0.value.due, $0.key) < ($1.value.due, $1.key) }
+        return first.flatMap { $0.value.due <= now ? $0.key : nil }
+    }
 
     /// How long after `now` nothing may be tried; nil if something may be.
     func pause(at now: Int64) -> Duration? { gate > now ? .nanoseconds(gate - now) : nil }
 
-    /// How long after `now` the first resting file may be tried; nil if none rests.
+    /// How long after `now` the next file may be tried again, at least 0; nil if there is no such file.
     func rest(at now: Int64) -> Duration? {
-        entries.values.map(\.due).filter { $0 > now }.min().map { .nanoseconds($0 - now) }
+        entries.values.map(\.due).min().map { $0 > now ? .nanoseconds($0 - now) : .zero }
     }
 
     /// Tries of the file `name` that handed nothing over.

@@ -181,16 +181,22 @@ extension Uploader {
             } else {
                 let rest = state.withLock { $0.schedule.rest(at: clock.now) }
                 guard backlog.files > 0, let rest else { return }
-                guard await nap(for: rest) else { return }
+                if rest > .zero {
+                    guard await nap(for: rest) else { return }
+                }
             }
         }
     }
 
-    /// What waits. Next is the oldest file that was not tried yet, or else the oldest that may be tried again.
+    /// What waits. Next is the oldest file that was not tried yet, or else the one whose turn it is to be tried again.
     private func look() async -> UploadBacklog? {
-        let (tried, resting) = state.withLock { ($0.schedule.tried, $0.schedule.resting(at: clock.now)) }
+        let (tried, due) = state.withLock { ($0.schedule.tried, $0.schedule.next(at: clock.now)) }
         var backlog = await look(besides: tried)
-        if backlog?.next == nil, !tried.isEmpty { backlog = await look(besides: resting) }
+        if let looked = backlog, looked.next == nil, let due {
+            backlog = await look(besides: tried.subtracting([due]))
+            // Somebody has deleted it, or it is on another disk.
+            if let backlog, backlog.next == nil { state.withLock { $0.schedule.forget(due) } }
+        }
         state.withLock { state in
             state.status.waitingFiles = backlog?.files ?? state.status.waitingFiles
             state.status.waitingBytes = backlog?.bytes ?? state.status.waitingBytes

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Foundation
 import GRDB
 import Media
@@ -48,16 +49,22 @@ import Testing
         let target = try RecordDirectory.prepare(directory.path)
         let catalogue = Catalogue(directory: target, channel: "test", logger: quiet)
         let clock = ManualClock()
+        let wallClock = { @Sendable in UTCTime(milliseconds: UTCTime.now.milliseconds + 36_000_000) }
+        // An earlier run has seen the clock just now.
+        try RememberedClock(lastSeen: wallClock(), isConfirmed: true).write(of: "test", in: target)
         let retention = Retention(
             directory: target, channel: "test", rules: .init(maximumAge: .seconds(3600), minimumAge: .zero),
             leastFree: 0,
             vetoes: [HoldVeto(target), ClipHold(directory: target, channel: "test"), catalogue], clock: clock,
-            wallClock: { UTCTime(milliseconds: UTCTime.now.milliseconds + 36_000_000) }, logger: quiet)
+            wallClock: wallClock, logger: quiet)
         retention.check()
         catalogue.start()
         catalogue.waitUntilIdle()
         clock.advance(by: .seconds(61))
         retention.check()
+        let ended = DispatchSemaphore(value: 0)
+        catalogue.finish { ended.signal() }
+        ended.wait()
         return retention.status
     }
 
@@ -103,7 +110,7 @@ import Testing
         let pages = bytes.count / Self.pageSize
         #expect(pages >= 12)
         for page in 0..<pages {
-            for isZeroed in [true, false, false] {
+            for isZeroed in [true, false] {
                 var damaged = bytes
                 let range = page * Self.pageSize..<(page + 1) * Self.pageSize
                 if isZeroed {

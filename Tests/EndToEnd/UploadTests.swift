@@ -147,7 +147,7 @@ extension SerialShows {
             _ = try await ctl(socket, "upload", "skip", failed[1])
             try "0".write(toFile: status, atomically: true, encoding: .utf8)
             _ = try await ctl(socket, "upload", "retry")
-            try await relay.says("segment handed over at try", within: .seconds(20))
+            try await relay.says("segment handed over", within: .seconds(20))
             try await relay.says("segment deleted", within: .seconds(40))
             let result = try await relay.end(by: SIGINT, within: .seconds(10))
             #expect(result.ending == .exited(0), "\(result.log)")

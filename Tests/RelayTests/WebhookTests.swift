@@ -65,6 +65,11 @@ struct WebhookTests {
             ("storage runs short: 1 GB", "storage"), ("the operator removed the output a", "operator"), ("x", "output"),
         ]
         for (text, kind) in kinds { #expect(ControlEvent(.warning, text, ["output": "a"])?.kind == kind) }
+        let uploads = [
+            "upload failed, to be tried again: x", "segment handed over: x", "not uploaded: the file is gone",
+        ]
+        for text in uploads { #expect(ControlEvent(.warning, text, ["segment": "a.mp4"])?.kind == "upload") }
+        #expect(ControlEvent(.info, "segment finished", ["segment": "a.mp4"])?.kind == "recorder")
     }
 
     @Test("The signature is HMAC-SHA256 of the time stamp, a full stop and the body, as another implementation has it")

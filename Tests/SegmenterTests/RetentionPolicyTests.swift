@@ -9,6 +9,8 @@ import Testing
 @Suite struct RetentionPolicyTests {
     private static let now = UTCTime(milliseconds: 1_800_000_000_000)
     private static let hour: Int64 = 3_600_000
+    /// An earlier run has seen the clock just now.
+    private static let memory = RememberedClock(lastSeen: now, isConfirmed: true)
 
     /// Files of 1 GB, one each hour; the last is being written.
     private func files(_ count: Int) -> [StoredSegment] {
@@ -24,7 +26,7 @@ import Testing
         _ rules: RetentionRules, _ segments: [StoredSegment], free: Int64? = nil,
         mayDelete: (StoredSegment) -> Bool = { _ in true }
     ) -> RetentionPolicy.Plan {
-        var policy = RetentionPolicy(rules: rules, leastFree: 5_000_000_000)
+        var policy = RetentionPolicy(rules: rules, leastFree: 5_000_000_000, memory: Self.memory)
         let space = free.map { DiskSpace(free: $0, capacity: 1_000_000_000_000) }
         return policy.plan(.init(segments: segments, wallClock: Self.now, now: 0, space: space), mayDelete: mayDelete)
     }
@@ -105,7 +107,7 @@ import Testing
         func deletable(
             _ rules: RetentionRules, _ count: Int = 10, mayDelete: (StoredSegment) -> Bool = { _ in true }
         ) -> Int64 {
-            var policy = RetentionPolicy(rules: rules, leastFree: 5_000_000_000)
+            var policy = RetentionPolicy(rules: rules, leastFree: 5_000_000_000, memory: Self.memory)
             return policy.deletable(.init(segments: files(count), wallClock: Self.now, now: 0), during: budget) {
                 mayDelete($0)
             }
@@ -127,7 +129,8 @@ import Testing
             videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(3 * 3600),
             reserve: ByteSize(bytes: 3_000_000_000))
         func deletable(limit: Int64) -> Int64 {
-            var policy = RetentionPolicy(rules: .init(maximumBytes: limit), leastFree: 5_000_000_000)
+            var policy = RetentionPolicy(
+                rules: .init(maximumBytes: limit), leastFree: 5_000_000_000, memory: Self.memory)
             let look = RetentionPolicy.Look(segments: files(31), wallClock: Self.now, now: 0)
             return policy.deletable(look, during: budget) { _ in true }
         }
@@ -147,7 +150,7 @@ import Testing
     }
 
     @Test func `Deleting that frees nothing ends`() {
-        var policy = RetentionPolicy(rules: .init(minimumFree: .percent(10)), leastFree: 0)
+        var policy = RetentionPolicy(rules: .init(minimumFree: .percent(10)), leastFree: 0, memory: Self.memory)
         var left = files(60)
         let space = DiskSpace(free: 50_000_000_000, capacity: 1_000_000_000_000)
         var deleted = 0
@@ -173,7 +176,7 @@ import Testing
     }
 
     @Test func `After giving up it is tried once more each ten minutes`() {
-        var policy = RetentionPolicy(rules: .init(minimumFree: .percent(10)), leastFree: 0)
+        var policy = RetentionPolicy(rules: .init(minimumFree: .percent(10)), leastFree: 0, memory: Self.memory)
         let space = DiskSpace(free: 50_000_000_000, capacity: 1_000_000_000_000)
         var attempts: [Int64] = []
         for second in Int64(0)..<1800 where policy.wantsRoom(space, now: second * 1_000_000_000) {
@@ -184,7 +187,7 @@ import Testing
     }
 
     @Test func `Space that is freed late is seen although it is written to meanwhile`() {
-        var policy = RetentionPolicy(rules: .init(minimumFree: .percent(10)), leastFree: 0)
+        var policy = RetentionPolicy(rules: .init(minimumFree: .percent(10)), leastFree: 0, memory: Self.memory)
         var free: Int64 = 50_000_000_000
         var attempts = 0
         // 300 MB are recorded each second; what is deleted is free half a minute later.
@@ -203,7 +206,8 @@ import Testing
     }
 
     @Test func `Deleting that helps goes on until the goal is reached`() {
-        var policy = RetentionPolicy(rules: .init(minimumFree: .bytes(10_000_000_000)), leastFree: 0)
+        var policy = RetentionPolicy(
+            rules: .init(minimumFree: .bytes(10_000_000_000)), leastFree: 0, memory: Self.memory)
         var left = files(50)
         var free: Int64 = 5_000_000_000
         for second in Int64(0)..<20 {
@@ -218,21 +222,21 @@ import Testing
         #expect(free == 10_000_000_000)
     }
 
-    @Test func `A wall clock that was set deletes nothing until no young file can look old`() {
-        var policy = RetentionPolicy(rules: .init(maximumAge: .seconds(2 * 3600)), leastFree: 0)
+    @Test func `A wall clock that was set deletes nothing but what is old in any case`() {
+        var policy = RetentionPolicy(rules: .init(maximumAge: .seconds(2 * 3600)), leastFree: 0, memory: Self.memory)
         func deletions(second: Int64, ahead: Int64) -> Int {
             let wall = UTCTime(milliseconds: Self.now.milliseconds + second * 1000 + ahead)
             return policy.plan(.init(segments: files(3), wallClock: wall, now: second * 1_000_000_000)) { _ in true }
                 .deletions.count
         }
         #expect(deletions(second: 0, ahead: 0) == 0)
-        #expect(deletions(second: 60, ahead: 1000 * Self.hour) == 0)
-        #expect(deletions(second: 3600, ahead: 1000 * Self.hour) == 0)
+        #expect(deletions(second: 60, ahead: 1000 * Self.hour) == 1)
+        #expect(deletions(second: 3600, ahead: 1000 * Self.hour) == 1)
         #expect(deletions(second: 3661, ahead: 1000 * Self.hour) == 2)
     }
 
     @Test func `A wall clock that stays ahead deletes nothing that is younger than --keep`() {
-        var policy = RetentionPolicy(rules: .init(maximumAge: .seconds(30 * 86_400)), leastFree: 0)
+        var policy = RetentionPolicy(rules: .init(maximumAge: .seconds(30 * 86_400)), leastFree: 0, memory: Self.memory)
         let month = 31 * 24 * Self.hour
         func plan(hours: Int64, ahead: Int64) -> RetentionPolicy.Plan {
             let wall = UTCTime(milliseconds: Self.now.milliseconds + hours * Self.hour + ahead)
@@ -250,7 +254,8 @@ import Testing
     }
 
     @Test func `A clock set by a minute or two moves --keep by as much, and limits for ever do not overflow`() {
-        var policy = RetentionPolicy(rules: .init(maximumAge: .seconds(2 * 3600), minimumAge: .zero), leastFree: 0)
+        var policy = RetentionPolicy(
+            rules: .init(maximumAge: .seconds(2 * 3600), minimumAge: .zero), leastFree: 0, memory: Self.memory)
         func count(seconds: Int64, ahead: Int64) -> Int {
             let wall = UTCTime(milliseconds: Self.now.milliseconds + (seconds + ahead) * 1000)
             return policy.plan(.init(segments: files(4), wallClock: wall, now: seconds * 1_000_000_000)) { _ in true }
@@ -258,7 +263,8 @@ import Testing
         }
         #expect(count(seconds: 0, ahead: 0) == 1)
         #expect(count(seconds: 0, ahead: 90) == 1)
-        var forever = RetentionPolicy(rules: .init(maximumAge: .seconds(Int64.max), minimumAge: .zero), leastFree: 0)
+        var forever = RetentionPolicy(
+            rules: .init(maximumAge: .seconds(Int64.max), minimumAge: .zero), leastFree: 0, memory: Self.memory)
         for (now, ahead) in [(Int64(0), Int64(0)), (1, 1 << 50)] {
             let wall = UTCTime(milliseconds: Self.now.milliseconds + ahead)
             let plan = forever.plan(.init(segments: files(4), wallClock: wall, now: now)) { _ in true }

@@ -78,6 +78,13 @@ private final class RoomSpy: RecordingObserver {
         recording.feed(syntheticProgram(rate: Self.rate, frames: 125, isKeyframe: { $0 % 25 == 0 }))
         recording.finish()
         for (index, path) in recording.finished.enumerated() { try age(path, hours: 5 - index) }
+        // An earlier run has seen the clock just now.
+        try seeClock(in: .prepare(temporary.path))
+    }
+
+    /// Leaves in `directory` what a run would leave that ended just now.
+    private func seeClock(in directory: RecordDirectory) throws {
+        try RememberedClock(lastSeen: Self.now, isConfirmed: true).write(of: "test", in: directory)
     }
 
     private func age(_ path: String, hours: Int) throws {
@@ -161,6 +168,7 @@ private final class RoomSpy: RecordingObserver {
         }
         #expect(stranger.files.count == 4)
         for name in stranger.files { try age(stranger.path(name), hours: 2) }
+        try seeClock(in: target)
         let log = CollectedLog(from: .info)
         let retention = Retention(
             directory: target, channel: "test", rules: RetentionRules(maximumAge: .seconds(3600)), leastFree: 0,
@@ -432,6 +440,7 @@ private final class RoomSpy: RecordingObserver {
         let foreign = String(files[0].prefix(11)) + "test_000100.ts"
         try Data(repeating: 0x47, count: 1880).write(to: URL(fileURLWithPath: directory.path(foreign)))
         for name in files + [foreign] { try age(directory.path(name), hours: 2) }
+        try seeClock(in: target)
         let retention = Retention(
             directory: target, channel: "test", rules: RetentionRules(maximumAge: .seconds(3600)), leastFree: 0,
             observers: [upload], logger: quiet)

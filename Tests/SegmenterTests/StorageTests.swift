@@ -337,7 +337,7 @@ private final class Counter: Sendable {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
         watched.check()
         #expect(watched.status.state == .warning)
-        #expect(disk.seen == ["suspend", "resume"])
+        #expect(disk.seen == ["suspend", "directory changed", "resume"])
     }
 
     @Test func `The forecast follows other writers too`() throws {

@@ -19,9 +19,9 @@ struct RetryScheduleTests {
             schedule.noteSuccess(of: "good")
             #expect(schedule.pause(at: now) == nil, "what is handed over elsewhere needs no pause")
             let rest = schedule.rest(at: now)
-            #expect(schedule.resting(at: now) == ["bad"] && rest != nil)
+            #expect(schedule.next(at: now) == nil && rest ?? .zero > .zero)
             now += rest?.inNanoseconds ?? 0
-            #expect(schedule.resting(at: now).isEmpty)
+            #expect(schedule.next(at: now) == "bad" && schedule.rest(at: now) == .zero)
         }
         schedule.noteFailedTry(of: "bad", at: now)
         #expect(schedule.rest(at: now) == .seconds(300) && schedule.tries(of: "bad") == 21)
@@ -33,9 +33,22 @@ struct RetryScheduleTests {
         #expect(schedule.pause(at: 0) == .seconds(300) && schedule.failedTries == 16)
         #expect(schedule.tried.count == 16 && schedule.rest(at: 0) == .seconds(1))
         schedule.hurry()
-        #expect(schedule.pause(at: 0) == nil && schedule.resting(at: 0).isEmpty && schedule.failedTries == 0)
-        schedule.noteFailedTry(of: "0", at: 0)
+        #expect(schedule.pause(at: 0) == nil && schedule.rest(at: 0) == .zero && schedule.failedTries == 0)
+        for number in schedule.tried { schedule.noteFailedTry(of: number, at: 0) }
         #expect(schedule.rest(at: 0) == .seconds(1), "an operator's word begins with short waits again")
+    }
+
+    @Test("While every try fails each file has its turn, also behind one that fails all the time")
+    mutating func turns() {
+        for name in ["a", "b", "c"] { schedule.noteFailedTry(of: name, at: 0) }
+        var (now, turns): (Int64, [String: Int]) = (0, [:])
+        for _ in 1...90 {
+            now += max(schedule.pause(at: now) ?? .zero, schedule.rest(at: now) ?? .zero).inNanoseconds
+            guard let name = schedule.next(at: now) else { continue }
+            turns[name, default: 0] += 1
+            schedule.noteFailedTry(of: name, at: now)
+        }
+        #expect(turns == ["a": 30, "b": 30, "c": 30])
     }
 
     @Test("A file fails from its first failure to its success, or to an answer that it is to come later")

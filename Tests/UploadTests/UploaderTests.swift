@@ -217,6 +217,7 @@ struct UploaderTests {
     @Test("A file that is gone is not tried")
     func gone() async throws {
         try record("a.mp4")
+        catalogue.waitUntilIdle()
         try FileManager.default.removeItem(atPath: directory.path("a.mp4"))
         let delivery = ScriptedDelivery()
         let uploader = uploader(delivery)

@@ -16,8 +16,8 @@ enum ClipRestoring {
             let found = "\(clips) clips of a damaged catalogue are in the new one"
             if isWhole { return clips > 0 ? found : nil }
             return """
-                \(found), others may be lost: no recording that began before now is deleted until \
-                \(directory.path)/\(ClipMark.unknown) is removed
+                \(clips > 0 ? "\(found), and others" : "clips") may be lost: no recording that began before now is deleted \
+                until \(directory.path)/\(ClipMark.unknown) is removed
                 """
         }
     }

@@ -24,9 +24,9 @@ package final class OverlayImage: Sendable {
     private let v: Layer
 
     /// An image of `pixels` in rows of `width` (red, green, blue, alpha; straight), for frames of `color`. Odd sizes
-    /// get a transparent column or row.
+    /// get a transparent column or row; an image without pixels is one that nothing is seen of.
     package init(rgba pixels: [UInt8], width: Int, height: Int, color: ColorDescription) {
-        precondition(width > 0 && height > 0 && pixels.count == width * height * 4, "an image has all its pixels")
+        precondition(width >= 0 && height >= 0 && pixels.count == width * height * 4, "an image has all its pixels")
         let (columns, rows) = ((width + 1) / 2 * 2, (height + 1) / 2 * 2)
         let matrix = ColorMatrix(color)
         let (luma, chroma) = (columns * rows, columns * rows / 4)
@@ -51,13 +51,13 @@ package final class OverlayImage: Sendable {
         func mean(_ sum: Int, _ alpha: Int) -> UInt8 { alpha == 0 ? 128 : UInt8((sum + alpha / 2) / alpha) }
         let chromaAlpha = sums.map { UInt8(($0.alpha + 2) / 4) }
         (self.width, self.height) = (columns, rows)
-        y = Self.layer(samples, alpha, columns)
-        u = Self.layer(sums.map { mean($0.u, $0.alpha) }, chromaAlpha, columns / 2)
-        v = Self.layer(sums.map { mean($0.v, $0.alpha) }, chromaAlpha, columns / 2)
+        y = Self.layer(samples, alpha, columns, rows)
+        u = Self.layer(sums.map { mean($0.u, $0.alpha) }, chromaAlpha, columns / 2, rows / 2)
+        v = Self.layer(sums.map { mean($0.v, $0.alpha) }, chromaAlpha, columns / 2, rows / 2)
     }
 
-    private static func layer(_ samples: [UInt8], _ alpha: [UInt8], _ width: Int) -> Layer {
-        let spans = (0..<alpha.count / width).map { row in
+    private static func layer(_ samples: [UInt8], _ alpha: [UInt8], _ width: Int, _ height: Int) -> Layer {
+        let spans = (0..<height).map { row in
             let line = alpha[row * width..<(row + 1) * width]
             guard let first = line.firstIndex(where: { $0 > 0 }), let last = line.lastIndex(where: { $0 > 0 }) else {
                 return 0..<0

@@ -310,6 +310,9 @@ final class Recording: Sendable {
                 var budget = budget
                 budget.capacity = capacity
                 return budget.retentionGoalBytes
+            },
+            newestRow: {
+                ChannelLedger(directory: place.directory, channel: program.channel).newestEnd(before: .now)
             }, logger: program.logger)
     }
 

@@ -221,6 +221,7 @@ struct StatusBlock {
         if upload.waitingFiles > 0 {
             parts.append("\(upload.waitingFiles) waiting, \(ByteSize(bytes: upload.waitingBytes))")
         }
+        if upload.failingFiles > 0 { parts.append("\(upload.failingFiles) failing") }
         if upload.givenUpFiles > 0 { parts.append("\(upload.givenUpFiles) given up") }
         if let error = upload.lastError { parts.append(error) }
         return parts.joined(separator: "  ")

@@ -36,6 +36,12 @@ public final class Retention: RecordingObserver {
         /// Bytes of the files that may go in the course of that recording; nil until the directory was looked at.
         var room: Int64?
         var isStopped = false
+        /// The files that ended in this run: their age is known whatever the clock was before it.
+        var own: Set<String> = []
+        /// Whether the policy knows what the run before has left of the clock.
+        var hasRecalled = false
+        /// Whether what is known of the clock could not be remembered: it is logged once.
+        var isForgetful = false
     }
 
     private let directory: RecordDirectory
@@ -45,6 +51,8 @@ public final class Retention: RecordingObserver {
     private let probe: any FreeSpaceProbe
     private let clock: any MonotonicClock
     private let wallClock: @Sendable () -> UTCTime
+    private let isConfirmed: @Sendable (UTCTime) -> Bool
+    private let newestRow: @Sendable () -> UTCTime?
     private let logger: Logger
     private let startLimit: Duration
     private let leastFreeOf: (@Sendable (_ capacity: Int64) -> Int64)?
@@ -60,14 +68,17 @@ public final class Retention: RecordingObserver {
 
     /// Retention of the files of `channel` in `directory` after `rules`. `leastFree` is the free space at which the
     /// storage guard is about to stop the recording; `leastFreeOf` says it again where another disk is mounted in the place of
-    /// the first. `observers` are told of what was deleted. So long as `startLimit` a
-    /// start waits for files to be deleted.
+    /// the first. `observers` are told of what was deleted. So long as `startLimit` a start waits for files to be deleted.
+    /// `isConfirmed` says whether a time server confirms what `wallClock` reads; nil asks the system. `newestRow` is asked when
+    /// the newest file ended that the catalogue knows, if no earlier run has left what it knew of the clock.
     public init(
         directory: RecordDirectory, channel: String, rules: RetentionRules, leastFree: Int64,
         vetoes: [any RetentionVeto] = [], observers: [any RecordingObserver] = [],
         probe: any FreeSpaceProbe = SystemFreeSpace(), clock: any MonotonicClock = SystemClock(),
         wallClock: @escaping @Sendable () -> UTCTime = { .now }, startLimit: Duration = .seconds(5),
-        leastFreeOf: (@Sendable (_ capacity: Int64) -> Int64)? = nil, logger: Logger
+        leastFreeOf: (@Sendable (_ capacity: Int64) -> Int64)? = nil,
+        isConfirmed: (@Sendable (UTCTime) -> Bool)? = nil,
+        newestRow: @escaping @Sendable () -> UTCTime? = { nil }, logger: Logger
     ) {
         self.startLimit = startLimit
         self.leastFreeOf = leastFreeOf
@@ -78,6 +89,8 @@ public final class Retention: RecordingObserver {
         self.probe = probe
         self.clock = clock
         self.wallClock = wallClock
+        self.isConfirmed = isConfirmed ?? ConfirmedClock.confirms
+        self.newestRow = newestRow
         self.logger = logger
         queue = DispatchQueue(label: "relay.retention.\(SegmentName.safe(channel))", qos: .background)
         state = Mutex(State(policy: RetentionPolicy(rules: rules, leastFree: leastFree)))
@@ -92,7 +105,12 @@ public final class Retention: RecordingObserver {
         state.withLock { $0.isStopped = true }
     }
 
-    public func segmentFinished(_ record: SegmentRecord) { state.withLock { $0.nextSweep = .min } }
+    public func segmentFinished(_ record: SegmentRecord) {
+        state.withLock { state in
+            state.nextSweep = .min
+            state.own.insert(record.fileName)
+        }
+    }
     public func segmentRecovered(fileName: String) { state.withLock { $0.nextSweep = .min } }
     public func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
 
@@ -142,10 +160,29 @@ public final class Retention: RecordingObserver {
     private var triedFiles: Int { state.withLock { $0.status.deletedFiles + $0.undeletable.count } }
 
     private func look(_ space: DiskSpace? = nil) throws(FileFailure) -> RetentionPolicy.Look {
+        recall()
+        let before = state.withLock { $0.own }
         let segments = try segments()
+        let gone = before.subtracting(segments.map(\.fileName))
+        let (undeletable, own) = state.withLock { state in
+            state.own.subtract(gone)
+            return (state.undeletable, state.own)
+        }
+        let wallClock = wallClock()
         return RetentionPolicy.Look(
-            segments: segments, undeletable: state.withLock { $0.undeletable }, wallClock: wallClock(), now: clock.now,
-            space: space)
+            segments: segments, undeletable: undeletable, wallClock: wallClock, now: clock.now, space: space,
+            isConfirmed: isConfirmed(wallClock), own: own)
+    }
+
+    /// Reads what the run before has left of the clock, at the first look: the disk may be mounted after the start.
+    private func recall() {
+        guard !state.withLock({ $0.hasRecalled }) else { return }
+        let memory = RememberedClock.read(of: channel, in: directory)
+        let row = memory == nil ? newestRow() : nil
+        state.withLock { state in
+            state.policy.recall(memory, newestRow: row)
+            state.hasRecalled = true
+        }
     }
 
     private func deletable(_ budget: StorageBudget) -> Int64 {
@@ -239,6 +276,21 @@ public final class Retention: RecordingObserver {
         let names = Set(gone.map(\.segment.fileName))
         let left = look.segments.filter { !names.contains($0.fileName) }
         publish(plan, policy, left, isVain: plan.wantsRoom && plan.deletions.isEmpty)
+        remember(policy.memory(look))
+    }
+
+    /// Leaves what is known of the clock to the next run.
+    private func remember(_ memory: RememberedClock) {
+        do throws(FileFailure) {
+            try memory.write(of: channel, in: directory)
+            state.withLock { $0.isForgetful = false }
+        } catch {
+            let isNews = state.withLock { state in
+                defer { state.isForgetful = true }
+                return !state.isForgetful
+            }
+            if isNews { logger.warning("what is known of the wall clock is not remembered: \(error)") }
+        }
     }
 
     private func publish(

@@ -17,6 +17,14 @@ struct RetentionPolicy {
         var now: Int64
         /// The disk, if its free space matters.
         var space: DiskSpace?
+        /// Whether a time server confirms the wall clock.
+        var isConfirmed = false
+        /// The names of those that ended in this run of relay.
+        var own: Set<String> = []
+        /// The names of those whose dates were taken from files that followed them.
+        var redated: Set<String> = []
+
+        fileprivate var clocks: ClockTrust.Reading { .init(wall: wallClock, now: now, isConfirmed: isConfirmed) }
     }
 
     /// What is to be done.
@@ -49,11 +57,9 @@ struct RetentionPolicy {
     let rules: RetentionRules
     /// Free bytes below which the storage guard is about to stop the recording: deleting begins before that.
     var leastFree: Int64
-    private var clockOffset: Int64?
-    private var distrustsClockUntil: Int64?
-    /// By how many milliseconds the clock was set forward, in all: so much older do files look that are from before.
-    private var setForward: Int64 = 0
-    private var distrustsAgeUntil: Int64?
+    private var trust: ClockTrust
+    /// When the newest file ended that the catalogue knows; nil if it knows none, or something better is remembered.
+    private var newestRow: UTCTime?
     private var attempt: Attempt?
     private var failedAttempts = 0
     private var retryAt = Int64.min
@@ -68,13 +74,23 @@ struct RetentionPolicy {
     private static let mostFailedAttempts = 3
     /// Snapshots expire, and other programs end: after so long it is tried once more.
     private static let retryInterval: Int64 = 600_000_000_000
-    /// A wall clock that moves by so many milliseconds was set.
-    private static let clockTolerance: Int64 = 60_000
 
-    init(rules: RetentionRules, leastFree: Int64) {
+    /// A policy of `rules`, with what the run before has left of the wall clock.
+    init(rules: RetentionRules, leastFree: Int64, memory: RememberedClock? = nil) {
         self.rules = rules
         self.leastFree = leastFree
+        trust = ClockTrust(rules, memory: memory)
     }
+
+    /// Takes in, before the first look, what the run before has left of the wall clock. Without that the newest of the files,
+    /// or `newestRow` of the catalogue, says what time it was.
+    mutating func recall(_ memory: RememberedClock?, newestRow: UTCTime?) {
+        trust = ClockTrust(rules, memory: memory)
+        self.newestRow = newestRow
+    }
+
+    /// What the next run is to know of the wall clock, as of `look`.
+    func memory(_ look: Look) -> RememberedClock { trust.memory(look.clocks) }
 
     /// The bytes that are to be free of `space`.
     func goal(of space: DiskSpace) -> Int64 {
@@ -93,21 +109,18 @@ struct RetentionPolicy {
     /// Decides. `mayDelete` is asked for each finished file that is old enough.
     mutating func plan(_ look: Look, mayDelete: (StoredSegment) -> Bool) -> Plan {
         var plan = Plan()
-        if distrustsClock(look) {
-            plan.problem = "the wall clock was set: no file is deleted for \(DurationText(rules.minimumAge))"
-            return plan
-        }
+        let look = dated(look)
         let old = finished(look, age: max(.zero, rules.minimumAge))
         var candidates = old.filter(mayDelete)[...]
         plan.heldFiles = old.count - candidates.count
 
         if let limit = rules.maximumAge {
-            let certain = limit + .milliseconds(setForward)
-            let expired = candidates.filter { age($0, look) > certain }
-            if candidates.contains(where: { age($0, look) > limit && age($0, look) <= certain }) {
-                plan.problem = "the wall clock was set forward: what looks older than \(DurationText(limit)) may not be"
+            let expired = candidates.filter { age($0, look, .greatest) > limit }
+            candidates = candidates.filter { age($0, look, .greatest) <= limit }[...]
+            let looksOlder = { segment in
+                segment.isFinished && apparentAge(segment, look) > limit && age(segment, look, .greatest) <= limit
             }
-            candidates = candidates.filter { age($0, look) <= certain }[...]
+            if look.segments.contains(where: looksOlder) { plan.problem = doubt(look, limit) }
             plan.deletions += expired.map { Deletion(segment: $0, rule: .age) }
         }
         var total = look.segments.reduce(0) { $0 + $1.bytes } - plan.deletions.reduce(0) { $0 + $1.segment.bytes }
@@ -165,13 +178,14 @@ struct RetentionPolicy {
     mutating func deletable(
         _ look: Look, during budget: StorageBudget, mayDelete: (StoredSegment) -> Bool
     ) -> Int64 {
-        guard !distrustsClock(look), failedAttempts < Self.mostFailedAttempts else { return 0 }
+        let look = dated(look)
+        guard failedAttempts < Self.mostFailedAttempts else { return 0 }
         let least = max(.zero, rules.minimumAge - budget.duration)
         let candidates = finished(look, age: least).filter(mayDelete)
         let all = candidates.reduce(0) { $0 + $1.bytes }
         guard rules.minimumFree == nil else { return all }
         let expired = candidates.filter { file in
-            rules.maximumAge.map { age(file, look) > $0 + .milliseconds(setForward) - budget.duration } ?? false
+            rules.maximumAge.map { age(file, look, .greatest) > $0 - budget.duration } ?? false
         }
         let old = expired.reduce(0) { $0 + $1.bytes }
         guard let limit = rules.maximumBytes else { return old }
@@ -210,34 +224,51 @@ struct RetentionPolicy {
         }
     }
 
+    /// `look` with dates that can be right, after its clocks were read.
+    private mutating func dated(_ look: Look) -> Look {
+        trust.read(look.clocks) { [newestRow] in Self.newest(look, row: newestRow) }
+        var dated = look
+        dated.segments = SegmentAges.believed(look.segments, at: look.wallClock)
+        dated.redated = Set(zip(look.segments, dated.segments).filter { $0.ended != $1.ended }.map(\.0.fileName))
+        return dated
+    }
+
+    /// When the newest file of earlier runs ended, by its own date or the catalogue's, whichever is earlier: a file that was
+    /// copied or repaired has a date of its own. Dates in the future are left out.
+    private static func newest(_ look: Look, row: UTCTime?) -> UTCTime? {
+        let files = look.segments.filter { $0.isFinished && !look.own.contains($0.fileName) }.map(\.ended.milliseconds)
+            .filter { $0 <= look.wallClock.milliseconds + ClockTrust.tolerance }
+        return [files.max(), row?.milliseconds].compactMap { $0 }.min().map { UTCTime(milliseconds: $0) }
+    }
+
     /// The finished files of at least `age` that can be deleted.
     private func finished(_ look: Look, age least: Duration) -> [StoredSegment] {
         look.segments.filter {
-            $0.isFinished && age($0, look) >= least && !look.undeletable.contains($0.fileName)
+            $0.isFinished && age($0, look, .least) >= least && !look.undeletable.contains($0.fileName)
         }
     }
 
-    private func age(_ segment: StoredSegment, _ look: Look) -> Duration {
+    /// How old a file is at least, as `limit` has to know it.
+    private func age(_ segment: StoredSegment, _ look: Look, _ limit: ClockTrust.Limit) -> Duration {
+        let isOwn = look.own.contains(segment.fileName)
+        var lead = trust.lead(limit, isOwn: isOwn, at: look.clocks)
+        // A date that was taken from another file has that file's doubts, too.
+        if look.redated.contains(segment.fileName) {
+            lead = max(lead, trust.lead(limit, isOwn: !isOwn, at: look.clocks))
+        }
+        return apparentAge(segment, look) - .milliseconds(lead)
+    }
+
+    private func apparentAge(_ segment: StoredSegment, _ look: Look) -> Duration {
         .milliseconds(look.wallClock.milliseconds - segment.ended.milliseconds)
     }
 
-    /// A clock that was set makes young files look old. It is trusted again when all that was recorded before is old
-    /// enough in any case: for the least age after that time, for the greatest age after that one. Until then what it
-    /// was set forward by is taken off, so that the limit still holds for what is older in any case.
-    private mutating func distrustsClock(_ look: Look) -> Bool {
-        let offset = look.wallClock.milliseconds - look.now / 1_000_000
-        if let until = distrustsAgeUntil, look.now >= until { (setForward, distrustsAgeUntil) = (0, nil) }
-        if let clockOffset, abs(offset - clockOffset) > Self.clockTolerance {
-            distrustsClockUntil = Self.time(look.now, after: rules.minimumAge)
-            setForward = Self.sum(setForward, max(0, offset - clockOffset))
-            distrustsAgeUntil = Self.time(look.now, after: max(rules.maximumAge ?? .zero, rules.minimumAge))
+    private func doubt(_ look: Look, _ limit: Duration) -> String {
+        if trust.isCatchingUp(at: look.clocks) {
+            return "what became older than \(DurationText(limit)) while relay was off is deleted step by step"
         }
-        clockOffset = offset
-        return distrustsClockUntil.map { look.now < $0 } ?? false
-    }
-
-    private static func time(_ now: Int64, after duration: Duration) -> Int64 {
-        sum(now, max(0, duration.inNanoseconds))
+        return "the wall clock was set forward, or is ahead: what looks older than \(DurationText(limit)) may not be. "
+            + "It is kept until a time server confirms the clock, or relay has run for \(DurationText(limit))"
     }
 
     /// The sum of what is not negative; "for ever" is given as a very long time.

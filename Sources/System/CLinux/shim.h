@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/timex.h>
 #include <sys/types.h>
 
 // Swift's Glibc module leaves out what needs _GNU_SOURCE. The prototype is that of fallocate(2); FALLOC_FL_KEEP_SIZE is
@@ -28,6 +29,17 @@ extern int renameat2(int olddirfd, const char *oldpath, int newdirfd, const char
 /// Gives a file another name in `directory` if nothing has that; fails with EEXIST if something does.
 static inline int relay_rename_no_replace(int directory, const char *name, const char *target) {
     return renameat2(directory, name, directory, target, 1);
+}
+
+/// Whether a time server keeps the system's clock, as it tells the kernel (adjtimex(2)); then `milliseconds` is the time
+/// of that clock since 1970.
+static inline int relay_clock_is_synchronised(int64_t *milliseconds) {
+    struct timex state = {0};
+    int answer = adjtimex(&state);
+    if (answer < 0 || answer == TIME_ERROR || (state.status & STA_UNSYNC) != 0) return 0;
+    int64_t fraction = (int64_t)state.time.tv_usec / ((state.status & STA_NANO) ? 1000000 : 1000);
+    *milliseconds = (int64_t)state.time.tv_sec * 1000 + fraction;
+    return 1;
 }
 
 // O_DIRECT needs _GNU_SOURCE, and differs from machine to machine (asm/fcntl.h of arm and of all others that matter).

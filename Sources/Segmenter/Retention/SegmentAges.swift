@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+
+/// Gives dates to files that a clock which was ahead has dated in the future.
+enum SegmentAges {
+    /// So much of the time between two such files is believed, in milliseconds: a clock that was set between them must not
+    /// make the one before look years older.
+    private static let longestStep: Int64 = 600_000
+
+    /// `segments`, the oldest first, at `now`. Where files are dated in the future, the last of them ended at the latest
+    /// when the next file with a usable date did, or just now if there is none; those before it ended as much earlier as
+    /// their own dates say, within bounds.
+    static func believed(_ segments: [StoredSegment], at now: UTCTime) -> [StoredSegment] {
+        let horizon = now.milliseconds + ClockTrust.tolerance
+        guard segments.contains(where: { $0.ended.milliseconds > horizon }) else { return segments }
+        let floors = floors(segments, horizon)
+        var (dated, bound) = (segments, now.milliseconds)
+        // The date that a file in the future has itself, and the one that it was given.
+        var later: (own: Int64, given: Int64)?
+        for index in segments.indices.reversed() {
+            let own = segments[index].ended.milliseconds
+            if own <= horizon {
+                // A date before those of older files comes of a clock that was behind, and bounds nothing.
+                if own >= floors[index] { (bound, later) = (min(own, now.milliseconds), nil) }
+                continue
+            }
+            let step = later.map { min(max(0, $0.own - own), longestStep) } ?? 0
+            let given = (later?.given ?? bound) - step
+            dated[index].ended = UTCTime(milliseconds: given)
+            later = (own, given)
+        }
+        return dated
+    }
+
+    /// For each file the newest date of an older one that is not in the future.
+    private static func floors(_ segments: [StoredSegment], _ horizon: Int64) -> [Int64] {
+        var newest = Int64.min
+        return segments.map { segment in
+            defer { if segment.ended.milliseconds <= horizon { newest = max(newest, segment.ended.milliseconds) } }
+            return newest
+        }
+    }
+}
