@@ -62,7 +62,9 @@ public struct MountMemory: Sendable {
             try RecordDirectory.create(directory)
             unlink(new)
             let bytes = Array("\(entry.mountPoint)\n\(entry.mark)\n".utf8)
-            try FileDescriptor.create(new).write([SharedBytes(bytes)], at: 0)
+            let written = try FileDescriptor.create(new)
+            try written.write([SharedBytes(bytes)], at: 0)
+            try written.synchronise()
         } catch {
             unlink(new)
             return

@@ -25,6 +25,8 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
     private struct State {
         /// The database that was found in order, and in line with the files; empty if there is none.
         var checked: [UInt64] = []
+        /// The disk that it was found on: ``RecordDirectory/generation``.
+        var generation = 0
         var pending: [Change] = []
         var lastFailure: CatalogueFailure?
         var isRetryQueued = false
@@ -216,6 +218,8 @@ extension Catalogue {
         } catch {
             throw CatalogueFailure.failed("\(error)")
         }
+        // Another disk may have a database of the same number.
+        if state.generation != directory.generation { (state.checked, state.generation) = ([], directory.generation) }
         // Where nobody knows what waits, it is a new one, even if it has the old one's number.
         let isNew = UploadMark.isSet(for: channel, in: directory.path)
         let store = try CatalogueStore(directory: directory.path, checked: isNew ? [] : state.checked)
@@ -227,7 +231,9 @@ extension Catalogue {
         reads.withLock { $0 }?.add(try store.unhashed(channel: channel))
         try restoreUploads(store)
         if let text = try ClipRestoring.run(store, in: directory).text(in: directory) { logger.warning("\(text)") }
-        hold.load(hold.uploads(in: store).uploads)
+        let found = hold.uploads(in: store)
+        guard found.isWhole else { throw CatalogueFailure.failed("what waits for upload cannot be read") }
+        hold.load(found.uploads)
         try reportStrangers(store, &state)
         state.checked = store.identity
         return store

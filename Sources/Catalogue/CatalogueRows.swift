@@ -122,8 +122,8 @@ extension CatalogueSegment {
             upload: upload, deleted: deleted)
     }
 
-    /// What a row says of an upload, whatever else is wrong with it; nil if it says nothing. Of the channels that were ever
-    /// `uploaded`, a state that cannot be read may have been that the file waits.
+    /// What a row says of an upload, whatever else is wrong with it; nil if it says nothing. A state that cannot be
+    /// read may have been that the file waits, if the channel was ever `uploaded`.
     static func upload(in row: Row, uploaded: Set<String>) -> (name: String, state: UploadState)? {
         let cells = Cells(row: row)
         guard let name = cells.path("name"), !cells.isNull("upload") else { return nil }

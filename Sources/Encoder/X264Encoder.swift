@@ -81,7 +81,7 @@ final class X264Encoder: VideoCoding {
             x264_encoder_close(handle)
             return log.deallocate()
         }
-        // After an error x264 may wait for ever for a thread that it gave nothing to do: nobody waits for that.
+        // After an error x264 may wait for ever for a thread that it gave nothing to do: a queue of its own does.
         let session = (handle: UInt(bitPattern: handle), log: UInt(bitPattern: log))
         DispatchQueue(label: "relay.x264.close").async {
             guard let handle = OpaquePointer(bitPattern: session.handle) else { return }

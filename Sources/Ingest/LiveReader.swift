@@ -12,8 +12,8 @@ final class LiveReader {
     /// The same of a playlist, in target durations: the three of its start, one that comes before the first of them is
     /// played, and two of lateness.
     private static let segmentLimit = 6
-    /// Bytes of a track that may wait to be decoded before reading of a playlist pauses (32 MiB).
-    private static let pauseBytes = CompressedQueue.byteLimit / 2
+    /// Bytes of a track that may wait to be decoded before reading of a playlist pauses (16 MiB).
+    private static let pauseBytes = CompressedQueue.byteLimit / 4
 
     private let input: OpenedInput
     private let sink: any SourceSink

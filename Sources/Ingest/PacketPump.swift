@@ -35,8 +35,9 @@ final class PacketPump: Sendable {
         var ending: Ending?
     }
 
-    /// How many bytes may wait to be taken (64 MiB); reading waits beyond it.
-    private static let byteLimit = 64 << 20
+    /// How many bytes may wait to be taken; reading waits beyond it. With what waits to be decoded (`LiveReader.pauseBytes`)
+    /// it is less than a track may keep, so that a playlist that was read ahead loses nothing.
+    private static let byteLimit = CompressedQueue.byteLimit / 2
 
     // Used by the pump's own thread alone, from `start()` until `finish()` has returned.
     nonisolated(unsafe) private let demuxer: Demuxer

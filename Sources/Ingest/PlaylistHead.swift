@@ -69,7 +69,7 @@ extension InputLocation {
 
     /// The number of the segment that comes next in the playlist here; nil if that is not known. Blocks for 6 s at most.
     @Sendable func playlistEnd(_ interrupter: Interrupter) -> Int64? {
-        // Of a longer one the end was not read.
+        // The end of a longer one was not read.
         mediaPlaylist(interrupter).flatMap { $0.isWhole ? $0.head.end : nil }
     }
 

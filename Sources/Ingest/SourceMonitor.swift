@@ -24,6 +24,8 @@ final class SourceMonitor: Sendable {
     private let reduction = Atomic(false)
     private let reducible = Atomic(false)
     private let describing = Atomic(false)
+    /// Whether video that is refused by a second decoder, too, is worth another opening: since the last frame there was none.
+    let mayReopenForVideo = Atomic(true)
     private let state = Mutex(SourceStatus())
     private let srt = Mutex<SRTInput?>(nil)
     private let continuation = Mutex<Continuation?>(nil)
@@ -69,7 +71,8 @@ final class SourceMonitor: Sendable {
         set { reducible.store(newValue, ordering: .relaxed) }
     }
 
-    /// Whether media comes of an input that is being opened, and the first frame of its video is waited for.
+    /// Whether media comes of an input that is being opened, and the first frame of its video was waited for. It stays so
+    /// until what the input looks like is known, or its opening has failed.
     var isDescribing: Bool {
         get { describing.load(ordering: .relaxed) }
         set { describing.store(newValue, ordering: .relaxed) }
@@ -91,6 +94,8 @@ final class SourceMonitor: Sendable {
         let isFailure = if case .cannotBeDecoded? = failure { true } else { false }
         guard isFailure || failure == nil && bytes.isChanged else { return }
         continuation.withLock { $0 = Continuation(bytes: bytes, isChange: !isFailure) }
+        // A stop that came meanwhile has not seen it.
+        if isStopped { _ = takeKept() }
     }
 
     /// Whether the input is to be opened at once, because a stream of it is coded in another way now.

@@ -3,6 +3,7 @@
 internal import LibAV
 internal import Logging
 internal import Media
+internal import Synchronization
 
 /// The compressed packets of one track and their decoder. Used by one thread.
 final class TrackDecoder {
@@ -94,6 +95,7 @@ final class TrackDecoder {
         case .frame(let frame):
             (stuckErrors, errorsInARow) = (0, 0)
             refusal?.noteFrame()
+            if stream.kind == .video { monitor.mayReopenForVideo.store(true, ordering: .relaxed) }
             if frame.isDamaged { monitor.update { $0.decodeErrors += 1 } }
             if decoder.repairedSamples > 0 { monitor.noteRepairedSamples(of: decoder.subject) }
             return .frame(frame)
@@ -148,7 +150,10 @@ final class TrackDecoder {
 
     /// Lets another decoder take over. Returns whether one does.
     private func replaceDecoder() -> Bool {
-        let mayFail = stream.kind == .video && refusal?.replacements ?? 0 > 0
+        // Video that is still refused in an input that was opened again must not cost the audio beside it.
+        let mayFail =
+            stream.kind == .video && refusal?.replacements ?? 0 > 0
+            && (renew == nil || monitor.mayReopenForVideo.exchange(false, ordering: .relaxed))
         guard !mayFail, let renew, let another = try? renew() else { return false }
         decoder = another
         refusal?.noteReplacement()

@@ -34,16 +34,18 @@ struct VideoDiscovery {
             let decoder = try? Decoder(stream, threading: .slices, subject: name)
         else { return stream }
         monitor.isDescribing = true
-        defer { monitor.isDescribing = false }
         let deadline = clock.now + Self.patience.inNanoseconds
         var (errors, packets, bytes): (ReadErrors, [PacketBox], Int) = (ReadErrors(), [], 0)
         defer { demuxer.putBack(packets) }
         while !monitor.isStopped, clock.now < deadline, bytes < Self.byteLimit {
             guard let packet = try read(&errors) else {
+                if demuxer.transportStream?.isChanged == true {
+                    throw IngestError.unreadable(input: name, reason: "its coding changed while it was opened")
+                }
                 // The end: the decoder gives out what it holds.
                 try? decoder.send(nil)
                 guard let frame = frame(of: decoder) else { break }
-                return stream.described(by: frame, rate: decoder.statedRate)
+                return stream.described(by: frame, rate: decoder.statedRate, reordered: decoder.reorderedFrames)
             }
             packets.append(packet)
             bytes += packet.size
@@ -52,7 +54,7 @@ struct VideoDiscovery {
             try? decoder.send(packet)
             guard let frame = frame(of: decoder) else { continue }
             if isLive { packets = Self.decodable(packets, of: stream, with: frame) }
-            return stream.described(by: frame, rate: decoder.statedRate)
+            return stream.described(by: frame, rate: decoder.statedRate, reordered: decoder.reorderedFrames)
         }
         if !monitor.isStopped { warn() }
         return stream

@@ -74,8 +74,13 @@ public final class AACEncoder {
     public func finish() throws(AVFailure) -> [EncodedPacket] {
         var packets: [EncodedPacket] = []
         if pending.count > 0 { try encode(0..<pending.count, into: &packets) }
-        try session.end()
-        try receive(into: &packets)
+        do throws(AVFailure) {
+            try session.end()
+            try receive(into: &packets)
+        } catch {
+            // The encoder works a frame behind: it refused the last one.
+            refused = (refused.frames + 1, error)
+        }
         return packets
     }
 

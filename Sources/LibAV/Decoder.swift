@@ -105,6 +105,9 @@ public final class Decoder {
     /// The frame rate that the coding states; nil if it does not, or nothing was decoded yet.
     package var statedRate: FrameRate? { context.pointee.framerate.asFrameRate }
 
+    /// How many frames are decoded before one that is shown earlier, as far as the decoder knows by now.
+    package var reorderedFrames: Int { Int(max(0, context.pointee.has_b_frames)) }
+
     /// Forgets everything sent so far, for the packets of another place in the stream; also ends a drain.
     public func flush() { avcodec_flush_buffers(context) }
 }

@@ -124,7 +124,8 @@ extension StreamInfo.Video {
 extension StreamInfo {
     /// The same stream of video with what one of its frames says of it: size, shape of pixels, color. `rate` is the one
     /// that the coding states, for a stream whose rate is not known otherwise.
-    package func described(by frame: DecodedFrame, rate: FrameRate?) -> StreamInfo {
+    /// The decoder found that so many frames are `reordered`.
+    package func described(by frame: DecodedFrame, rate: FrameRate?, reordered: Int) -> StreamInfo {
         guard let known = video else { return self }
         let values = frame.frame.pointee
         var described = self
@@ -136,7 +137,7 @@ extension StreamInfo {
                 matrix: values.colorspace, range: values.color_range),
             orientation: known.orientation,
             isInterlaced: known.isInterlaced || relay_frame_is_interlaced(frame.frame) != 0,
-            reorderedFrames: known.reorderedFrames)
+            reorderedFrames: max(known.reorderedFrames, reordered))
         return described
     }
 

@@ -182,7 +182,7 @@ final class RecorderQueue: Sendable {
         state.withLock { state in
             guard !state.isDrainScheduled else { return false }
             guard !state.isUrgent, let oldest = state.oldest else { return state.isUrgent }
-            // Of a slow track each packet is a batch.
+            // Each packet of a slow track is a batch.
             let isSlow = state.taken.map { (oldest - $0).magnitude >= UInt64(Self.batch) } ?? false
             return isSlow || state.newest - oldest >= Self.batch
         }

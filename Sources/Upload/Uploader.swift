@@ -22,6 +22,8 @@ public final class Uploader: RecordingObserver, RetentionVeto {
         var oldest: UTCTime?
         var work: Task<Void, Never>?
         var nap: Task<Void, Never>?
+        /// Whether something has come since the last look: the next nap is left out.
+        var isWoken = false
         /// Whether the log has it that a file fails for long.
         var isAlarmed = false
         /// Whether what waits is left to the next start.
@@ -78,7 +80,7 @@ public final class Uploader: RecordingObserver, RetentionVeto {
     /// Hands over what waits and calls `completion`; gives up when it fails several times. Returns at once.
     public func finish(_ completion: @escaping @Sendable () -> Void) {
         let work = state.withLock { state in
-            state.isEnding = true
+            (state.isEnding, state.isWoken) = (true, true)
             state.schedule.hurry()
             state.nap?.cancel()
             return state.work
@@ -106,7 +108,10 @@ public final class Uploader: RecordingObserver, RetentionVeto {
     /// Looks again for what may be handed over, also while the files that fail are waited for.
     private func wake() {
         waker.yield()
-        state.withLock { $0.nap?.cancel() }
+        state.withLock { state in
+            state.isWoken = true
+            state.nap?.cancel()
+        }
     }
 
     /// Does what an operator asks for. Returns at once.
@@ -166,6 +171,7 @@ extension Uploader {
     /// Hands over until nothing waits any more.
     private func drain() async {
         while !Task.isCancelled, !state.withLock({ $0.isLeft }) {
+            state.withLock { $0.isWoken = false }
             if let pause = state.withLock({ $0.schedule.pause(at: clock.now) }) {
                 guard await nap(for: pause) else { return }
                 continue
@@ -194,7 +200,7 @@ extension Uploader {
         var backlog = await look(besides: tried)
         if let looked = backlog, looked.next == nil, let due {
             backlog = await look(besides: tried.subtracting([due]))
-            // Somebody has deleted it, or it is on another disk.
+            // It was deleted, or it is on another disk.
             if let backlog, backlog.next == nil { state.withLock { $0.schedule.forget(due) } }
         }
         state.withLock { state in
@@ -224,6 +230,8 @@ extension Uploader {
             defer { state.withLock { $0.status.current = nil } }
             let path = "\(AbsolutePath.of(directory.path))/\(name)"
             let text = try await delivery.deliver(segment, at: path, holding: lock)
+            // The catalogue of another disk may name another file so.
+            guard directory.generation == generation else { return }
             catalogue.noteUpload(.done, of: name)
             succeeded(segment, text)
         } catch {
@@ -304,13 +312,14 @@ extension Uploader {
                 defer { state.isLeft = true }
                 return (nil, !state.isLeft)
             }
+            if state.isWoken { return (nil, false) }
             let nap = Task { [sleep] in await sleep(time) }
             state.nap = nap
             return (nap, false)
         }
         guard let nap else {
             if isNews { logger.warning("what waits for upload is left to the next start") }
-            return false
+            return !state.withLock { $0.isLeft }
         }
         await withTaskCancellationHandler {
             await nap.value

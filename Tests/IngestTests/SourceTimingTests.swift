@@ -105,7 +105,9 @@ struct SourceTimingTests {
         #expect(timing.isPlaced)
         #expect(timing.isTimeToDecode(at(0), of: .video, now: at(0)))
         #expect(!timing.isTimeToDecode(at(5000), of: .video, now: at(1000)))
-        #expect(timing.isTimeToDecode(at(5000), of: .video, now: at(4500)))
+        // The buffer of segments of 2 s is 0.5 s longer than they are.
+        #expect(!timing.isTimeToDecode(at(5000), of: .video, now: at(4500)))
+        #expect(timing.isTimeToDecode(at(5000), of: .video, now: at(5000)))
     }
 
     @Test("A sender that began anew without a decoding time was taken to go on, and came too late by its pause")

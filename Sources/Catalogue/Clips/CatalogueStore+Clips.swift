@@ -59,8 +59,8 @@ extension CatalogueClip {
 
     /// Frames of 73 years at 1000 a second.
     private static let frames: ClosedRange<Int64> = 0...1 << 41
-    /// A second on either side.
-    private static let offsets: ClosedRange<Int64> = -1_000_000_000...1_000_000_000
+    /// Audio of a clip may begin long after its first frame: any number that was written is true, and the seal covers it.
+    private static let offsets: ClosedRange<Int64> = .min ... .max
 
     /// The clip of a row of the database; nil if a cell of it is not what it should be. Such a row counts as absent.
     init?(validating row: Row) {

@@ -21,6 +21,8 @@ public final class ClipHold: RetentionVeto {
         var stamp: Stamp?
         /// When it is tried again after it could not be read, which may take seconds, and is asked for many files in a row.
         var retryAt: ContinuousClock.Instant?
+        /// The disk that they were read from: ``RecordDirectory/generation``.
+        var generation = 0
     }
 
     private struct Stamp: Equatable {
@@ -70,10 +72,14 @@ public final class ClipHold: RetentionVeto {
 
     /// The clips that need their files; nil if nobody can say.
     private var clips: [CatalogueClip]? {
-        let (stamp, known) = (stamp, known.withLock { $0 })
+        let generation = directory.generation
+        let stamp = stamp
+        var known = known.withLock { $0 }
+        // What another disk's clips held says nothing.
+        if known.generation != generation { known = Known(generation: generation) }
         if let stamp, stamp == known.stamp { return known.clips }
         if let retryAt = known.retryAt, ContinuousClock.now < retryAt { return known.clips }
-        var next = Known(clips: known.clips)
+        var next = Known(clips: known.clips, generation: generation)
         if let clips = try? ChannelLedger(directory: directory, channel: channel).allClips() {
             let isOld = stamp.map { UTCTime.now.milliseconds * 1_000_000 - $0.modified > Self.stampAge } ?? false
             (next.clips, next.stamp) = (clips.filter { $0.released == nil }, isOld ? stamp : nil)

@@ -35,7 +35,8 @@ enum ClipMark {
                 throw FileFailure("rename", path, code: errno)
             }
         }
-        for name in numbers.map({ "\(brokenPrefix)\($0)" }) + [pending] {
+        // The mark without a number first: without the others it could never be taken away.
+        for name in [pending] + numbers.map({ "\(brokenPrefix)\($0)" }) {
             guard unlink("\(directory)/\(name)") == 0 || errno == ENOENT else {
                 throw FileFailure("delete", "\(directory)/\(name)", code: errno)
             }

@@ -152,6 +152,8 @@ package struct SourceClock: Sendable {
     package mutating func restart(as new: SourceClockSettings? = nil) {
         let old = settings
         if let new, new.arrivals == old.arrivals, new.sharesMap == old.sharesMap { settings = new }
+        // An input that was opened between two keyframes does not say how many frames it reorders.
+        settings.decoding = max(settings.decoding, old.decoding)
         timeline.restart(resumes: settings.arrivals != .captureTime)
         timeline.longestGap = Self.longestGap(settings)
         for index in maps.indices {

@@ -75,12 +75,12 @@ final class PacketInput {
         let clock = SystemClock()
         let deadline = clock.now + VideoDiscovery.patience.inNanoseconds
         var (isWaiting, bytes) = (canWait, 0)
-        defer { monitor.isDescribing = false }
         while !isWaiting || isAwaited && readers.contains(where: { $0.track == nil }) {
             // Video says it with its next keyframe.
-            monitor.isDescribing = isAwaited && readers.contains { $0.stream.kind == .video && $0.track == nil }
+            let isDescribing = isAwaited && readers.contains { $0.stream.kind == .video && $0.track == nil }
+            if isDescribing { monitor.isDescribing = true }
             let isOver = clock.now >= deadline || bytes >= VideoDiscovery.byteLimit
-            if monitor.isDescribing ? isOver : peeked.count >= Self.longestPeek { break }
+            if isDescribing ? isOver : peeked.count >= Self.longestPeek { break }
             let asked = clock.now
             guard let box = try next() else { break }
             bytes += box.size

@@ -143,6 +143,7 @@ package final class StandbySource: Sendable {
         else { return "" }
         let source: Running
         do {
+            defer { opening.monitor.isDescribing = false }
             source = try open(opening, isWanted)
         } catch {
             return "\(error)"

@@ -126,8 +126,10 @@ final class SourceSwitch: Sendable {
         let deadline = clock.now + patience
         while true {
             let isOverdue = clock.now >= deadline
+            // Asked before what is known: it ends when that is there.
+            let isDescribing = Self.isDescribing(sources)
             if let answer = answer(of: sources, isOverdue: isOverdue, known: known()) { return answer }
-            if isOverdue && !Self.isDescribing(sources) || isHopeless(sources) { return nil }
+            if isOverdue && !isDescribing || isHopeless(sources) { return nil }
             clock.sleep(until: clock.now + Self.pause)
         }
     }

@@ -120,10 +120,12 @@ extension SwitchedInputs {
         var format: VideoFormat?
         while format == nil {
             let isOverdue = clock.now >= deadline
+            // Asked before what is known: it ends when that is there.
+            let isDescribing = all.contains(where: \.isDescribing)
             let candidates = isOverdue ? all[...] : all.prefix(1 + all.prefix { $0.isHopeless }.count)
             if let native = candidates.lazy.compactMap({ $0.native(isOverdue: isOverdue) }).first {
                 format = ChannelInputs.shape(native, configuration)
-            } else if isOverdue && !all.contains(where: \.isDescribing) || all.allSatisfy(\.isHopeless) {
+            } else if isOverdue && !isDescribing || all.allSatisfy(\.isHopeless) {
                 guard configuration.slate != nil else { throw all[0].choice.noAnswer(of: all[0].sources) }
                 format = defaultFormat(configuration)
             } else {

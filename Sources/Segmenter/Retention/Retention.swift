@@ -38,8 +38,8 @@ public final class Retention: RecordingObserver {
         var isStopped = false
         /// The files that ended in this run: their age is known whatever the clock was before it.
         var own: Set<String> = []
-        /// Whether the policy knows what the run before has left of the clock.
-        var hasRecalled = false
+        /// The disk of which the policy knows what the run before has left of the clock: ``RecordDirectory/generation``.
+        var recalled: Int?
         /// Whether what is known of the clock could not be remembered: it is logged once.
         var isForgetful = false
     }
@@ -174,14 +174,16 @@ public final class Retention: RecordingObserver {
             isConfirmed: isConfirmed(wallClock), own: own)
     }
 
-    /// Reads what the run before has left of the clock, at the first look: the disk may be mounted after the start.
+    /// Reads what the run before has left of the clock, at the first look at each disk: one may be mounted after the start,
+    /// or in the place of another.
     private func recall() {
-        guard !state.withLock({ $0.hasRecalled }) else { return }
+        let generation = directory.generation
+        guard state.withLock({ $0.recalled != generation }) else { return }
         let memory = RememberedClock.read(of: channel, in: directory)
         let row = memory == nil ? newestRow() : nil
         state.withLock { state in
             state.policy.recall(memory, newestRow: row)
-            state.hasRecalled = true
+            (state.recalled, state.verdicts, state.nextDeepLook) = (generation, [:], .min)
         }
     }
 
