@@ -87,7 +87,7 @@ package struct FragmentMap: Sendable {
     package var frames: Int { fragments.reduce(0) { $0 + $1.frames } }
 
     /// How long the file lasts so far, in nanoseconds.
-    package var duration: Int64 { fragments.last.map { $0.start + $0.duration } ?? 0 }
+    package var duration: Int64 { fragments.lazy.map { $0.start + $0.duration }.max() ?? 0 }
 
     private static func length(
         of type: String, at offset: Int64, in source: some ByteSource, size: Int64

@@ -115,7 +115,10 @@ struct CopiedCutter: SegmentCutting {
         }
         // A file of audio alone ends with the first keyframe, and goes up to it.
         let isBack = isWriting && fileVideo == nil
-        if isBack, frame.isKeyframe, !hasGroup { cut(at: frame.ptsNanoseconds) }
+        // Each later keyframe asks as well where the first one came too early for a cut.
+        if isBack, frame.isKeyframe, cuts.first.map({ $0 > frame.ptsNanoseconds }) ?? true {
+            cut(at: frame.ptsNanoseconds)
+        }
         let isCodedAnew = isWriting && !isBack && frame.description !== fileVideo
         if frame.isKeyframe { dropGroup(before: frame, isCodedAnew: isCodedAnew) }
         let canFollow = !isCodedAnew && (isWriting && !isBack || hasGroup)

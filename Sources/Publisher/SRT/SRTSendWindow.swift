@@ -75,8 +75,8 @@ struct SRTSendWindow {
             return .shut(beginsHold: false)
         }
         (worst, last) = (max(worst, age), now)
-        // Where libsrt drops messages, the oldest one is gone without being acknowledged. Ages are rounded.
-        if dropAge == nil, first > oldest + 2000 { (progress, oldest) = (now, first) }
+        // Above the age at which libsrt drops messages the oldest one may be gone without being acknowledged. Ages are rounded.
+        if dropAge.map({ worst < $0 }) ?? true, first > oldest + 2000 { (progress, oldest) = (now, first) }
         guard now - progress <= patience else { return .over }
         guard !isHolding, now - since > Self.stall else { return .shut(beginsHold: false) }
         isHolding = true

@@ -34,6 +34,8 @@ struct RangePlaylist {
         var duration: Int64
     }
 
+    /// How far audio may reach beyond the frames beside it, in nanoseconds: a few frames of AAC.
+    private static let audioTail: Int64 = 100_000_000
     /// Pieces begin with a fragment that has a keyframe, mostly its first frame; they are at least as long as this, where keyframes come oftener: nanoseconds.
     private static let shortest: Int64 = 2_000_000_000
     /// Where none comes for long, pieces end without one.
@@ -103,11 +105,15 @@ struct RangePlaylist {
     /// The file's pieces; the last is not complete while the file is being written.
     private func pieces(of file: File, leavesLast: Bool) -> [Piece] {
         var pieces: [Piece] = []
+        let hasFrames = file.fragments.contains { $0.frames > 0 }
         for fragment in file.fragments {
             let canBegin = fragment.beginsWithKeyframe || fragment.keyframe != nil
             if var last = pieces.last, !canBegin || last.duration < Self.shortest, last.duration < Self.longest {
                 last.bytes = last.bytes.lowerBound..<fragment.bytes.upperBound
-                last.duration += fragment.duration
+                // Audio beside frames ends a little behind them, and takes no time of its own.
+                let end = fragment.start + fragment.duration - last.start
+                let isBeside = hasFrames && fragment.frames == 0 && end - last.duration < Self.audioTail
+                if !isBeside { last.duration = max(last.duration, end) }
                 pieces[pieces.count - 1] = last
             } else {
                 pieces.append(Piece(bytes: fragment.bytes, start: fragment.start, duration: fragment.duration))
