@@ -30,7 +30,7 @@ extension RecordDirectory {
             // A template without the channel makes one channel's files look like another's.
             throw FileFailure("delete", path, text: "it is a recording of the channel \"\(owner)\"")
         case .empty, .unnamed, .foreign:
-            throw FileFailure("delete", path, text: "it has the name of a recording, but is not one of this channel")
+            throw FileFailure("delete", path, text: "it has the name of a recording, but is none of this program")
         }
         // With the lock, which whoever holds a recording waits for after the mark is there.
         guard file.lock(), !HoldMark.isSet(of: name, in: self) else { return false }

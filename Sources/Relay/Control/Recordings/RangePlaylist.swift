@@ -110,10 +110,13 @@ struct RangePlaylist {
             let canBegin = fragment.beginsWithKeyframe || fragment.keyframe != nil
             if var last = pieces.last, !canBegin || last.duration < Self.shortest, last.duration < Self.longest {
                 last.bytes = last.bytes.lowerBound..<fragment.bytes.upperBound
-                // Audio beside frames ends a little behind them, and takes no time of its own.
                 let end = fragment.start + fragment.duration - last.start
-                let isBeside = hasFrames && fragment.frames == 0 && end - last.duration < Self.audioTail
-                if !isBeside { last.duration = max(last.duration, end) }
+                if fragment.frames > 0 || !hasFrames {
+                    last.duration += fragment.duration
+                } else if end - last.duration > Self.audioTail {
+                    // Audio beside frames ends a little behind them, and takes no time of its own; audio without frames does.
+                    last.duration = end
+                }
                 pieces[pieces.count - 1] = last
             } else {
                 pieces.append(Piece(bytes: fragment.bytes, start: fragment.start, duration: fragment.duration))
