@@ -26,7 +26,7 @@ public struct UploadBacklog: Sendable, Equatable {
 }
 
 extension CatalogueStore {
-    /// Lets wait what of `channel` was never uploaded and `isOurs`, and returns what waits; its next is none of `names`.
+    /// Lets wait what of `channel` was never uploaded and `isOurs`, and returns what waits; its next is not in `names`.
     /// Those that did not wait before are `added`.
     func uploads(
         of channel: String, besides names: Set<String>, isOurs: (CatalogueSegment) -> Bool

@@ -15,7 +15,7 @@ public final class PassthroughSink: PacketSink {
     private struct Track {
         var description: TrackDescription
         var dts: Int64
-        /// Of ticks from one packet to the next.
+        /// The ticks from one packet to the next.
         var steps: RecentSteps
     }
 

@@ -11,7 +11,9 @@ package import Networking
 /// libavformat makes the header and the fragments. Each fragment has a muxer of its own, because a muxer that makes several
 /// begins each where the durations of the one before end, whatever the packets' times are: `frag_discont` is in force for its
 /// first fragment only. libavformat's HLS muxer is not used: it keeps one header for all segments of a playlist, so that those
-/// of an earlier run with other codec settings cannot be decoded any more; and it goes on after a failed write. Not thread-safe; what it does blocks for as long as the file system does.
+/// of an earlier run with other codec settings cannot be decoded any more; and it continues after a failed write.
+///
+/// Not thread-safe; what it does blocks for as long as the file system does.
 package final class HLSWriter {
     /// What the muxer made and no file has yet. A class, because libavformat's callback reaches it too.
     private final class Outbox {
@@ -264,7 +266,7 @@ extension HLSWriter {
         fragments += 1
         (pendingFrames, pendingBytes) = (0, 0)
         muxer = try Self.makeMuxer(streams, fragments + 1, outbox)
-        // Of its header nothing is new.
+        // Its header says nothing new.
         outbox.bytes.removeAll(keepingCapacity: true)
     }
 
