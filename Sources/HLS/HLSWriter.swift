@@ -138,7 +138,7 @@ package final class HLSWriter {
         // Fragments when we say so, with their own times; all times are positive already, so that no edit list is needed.
         options.values = [
             "movflags": "frag_custom+empty_moov+default_base_moof+frag_discont+skip_trailer", "use_editlist": "0",
-            "avoid_negative_ts": "disabled", "video_track_timescale": "90000", "fragment_index": "\(number)",
+            "avoid_negative_ts": "disabled", "video_track_timescale": "90000", "fragment_index": String(number),
         ]
         do throws(AVFailure) {
             let muxer = try Muxer(options, description: description) { outbox.bytes.append(contentsOf: $0) }
