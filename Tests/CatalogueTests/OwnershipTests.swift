@@ -45,15 +45,6 @@ private struct Neighbourhood {
         ).closed
     }
 
-    /// The head of a transport stream of `channel`, as libavformat describes the service.
-    static func stream(_ channel: String) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0xFF, count: 188 * 8)
-        for packet in 0..<8 { bytes[packet * 188] = 0x47 }
-        let service = [UInt8(5)] + Array("relay".utf8) + [UInt8(channel.utf8.count)] + Array(channel.utf8)
-        bytes.replaceSubrange(20..<20 + service.count, with: service)
-        return bytes
-    }
-
     private func write(_ bytes: [UInt8], _ name: String) throws {
         let path = directory.path(name)
         guard access(path, F_OK) != 0 else { return }
@@ -74,7 +65,7 @@ private struct Neighbourhood {
         case 2: try own(ours.closed, name(usual, number))
         case 3: try own(ours.closed, name(try NameTemplate(parsing: "rec {channel}/{sequence}"), number))
         case 4: try own(ours.closed, "2026-11-21/test-14-03-\(10 + number).mp4")
-        case 5: try own(Self.stream("test"), name(template, number, ts: true))
+        case 5: try own(SampleRecording.streamHead(of: "test"), name(template, number, ts: true))
         case 6:
             let closed = name(template, number)
             guard !isNested(closed) else { return }
@@ -97,7 +88,7 @@ private struct Neighbourhood {
         case 15: try write([UInt8](repeating: 0x20, count: 900), name(template, stranger) + ".part")
         // What another channel records beside us; where names have no channel, they share the numbers.
         case 16: try write(others.closed, name(template, number, channel: "other"))
-        case 17: try write(Self.stream("other"), name(template, number, channel: "other", ts: true))
+        case 17: try write(SampleRecording.streamHead(of: "other"), name(template, number, channel: "other", ts: true))
         default: try write(others.open, name(template, number, channel: "other") + ".part")
         }
     }

@@ -12,6 +12,15 @@ package struct SampleRecording {
     /// When its first frame was on air.
     package static let start = UTCTime(milliseconds: 1_795_269_790_123)
 
+    /// The head of a transport stream of `channel`, as libavformat describes the service.
+    package static func streamHead(of channel: String) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0xFF, count: 188 * 8)
+        for packet in 0..<8 { bytes[packet * 188] = 0x47 }
+        let service = [UInt8(5)] + Array("relay".utf8) + [UInt8(channel.utf8.count)] + Array(channel.utf8)
+        bytes.replaceSubrange(20..<20 + service.count, with: service)
+        return bytes
+    }
+
     /// As it was while it was open.
     package let open: [UInt8]
     /// As it is when it is closed.

@@ -3,6 +3,7 @@
 import Archive
 import Control
 import Foundation
+import RecordingSamples
 import Segmenter
 import Synchronization
 import TestSupport
@@ -69,7 +70,7 @@ struct HeldRecordingTests {
 
     @Test("A hold beside a deletion was answered with success, and the file was gone")
     func raced() throws {
-        try place.write([0x47], to: name)
+        try place.write(SampleRecording.streamHead(of: "main"), to: name)
         // As whoever deletes it, who has seen no mark.
         var deletion: FileDescriptor? = try FileDescriptor.open(existing: place.path(name))
         #expect(deletion?.lock() == true)
@@ -86,7 +87,7 @@ struct HeldRecordingTests {
 
     @Test("A file is held at once, while it is written and later, and not deleted then")
     func held() throws {
-        try place.write([0x47], to: name + ".part")
+        try place.write(SampleRecording.streamHead(of: "main"), to: name + ".part")
         let open = try FileDescriptor.open(existing: place.path(name + ".part"))
         #expect(open.lock())
         try archive.setHold(true, of: RecordingID.id(of: name))
