@@ -102,7 +102,7 @@ final class PacketPump: Sendable {
                 monitor.pause(.milliseconds(5))
                 continue
             }
-            switch monitor.read(demuxer, &errors) {
+            switch monitor.read(demuxer, &errors, isEnding: { isStopped.load(ordering: .relaxed) }) {
             case .packet(let packet):
                 let (index, arrival) = (packet.streamIndex, Timestamp(nanoseconds: clock.now))
                 take(packet, arrival, &ends)

@@ -47,8 +47,11 @@ enum ReadOutcome {
 
 extension SourceMonitor {
     /// Reads and counts the next packet of `demuxer`, or counts why there is none. Blocks, like the demuxer; waits 5 ms
-    /// where that has nothing ready.
-    func read(_ demuxer: Demuxer, _ errors: inout ReadErrors) -> ReadOutcome {
+    /// where that has nothing ready. `isEnding` says whether somebody has ended the read, which then ends as if it had timed
+    /// out.
+    func read(
+        _ demuxer: Demuxer, _ errors: inout ReadErrors, isEnding: () -> Bool = { false }
+    ) -> ReadOutcome {
         do throws(AVFailure) {
             guard let packet = try demuxer.readPacket() else { return .over }
             errors.noteSuccess()
@@ -62,7 +65,7 @@ extension SourceMonitor {
             case .skip: noteDamage(error)
             case .fail:
                 noteDamage(error)
-                if error.isTimedOut, demuxer.targetDuration != nil { noteStall() }
+                if error.isTimedOut, demuxer.targetDuration != nil, !isEnding() { noteStall() }
             }
             return verdict == .fail ? .failed(error) : .nothing
         }

@@ -191,7 +191,11 @@ struct CopiedCutter: SegmentCutting {
     /// Forgets audio that no file to come begins with, `now` being the newest.
     private mutating func trimAudio(at now: Int64) {
         let oldest = max(newestFrame, now - Self.keptAudio) - Self.absence
-        recent.removeAll { $0.track == .audio && $0.ptsNanoseconds < oldest }
+        recent.removeAll { packet in
+            // Audio of another coding is in no file yet.
+            let isWritten = !isWriting || packet.description === fileAudio
+            return packet.track == .audio && isWritten && packet.ptsNanoseconds < oldest
+        }
         bytes = recent.reduce(0) { $0 + $1.payload.count }
         trimAt = recent.count + Self.trimStep
     }
@@ -254,13 +258,16 @@ struct CopiedCutter: SegmentCutting {
     private mutating func openAudio(
         at packet: EncodedPacket, behind before: EncodedPacket?, _ actions: inout [SegmentAction]
     ) {
-        let time = packet.ptsNanoseconds
-        let preRoll = before?.description === packet.description ? before : nil
+        // Audio of another coding, which the open file cannot hold, has waited for a keyframe.
+        let waiting = packet.description === fileAudio ? [] : recent.filter { $0.description === packet.description }
+        let first = waiting.first ?? packet
+        let time = first.ptsNanoseconds
+        let preRoll = waiting.isEmpty && before?.description === packet.description ? before : nil
         writeWithheld(before: .max, &actions)
         actions.append(
             .open(
                 SegmentStart(
-                    keyframe: packet, preRoll: preRoll, firstAudio: packet, boundary: cuts.first { $0 > time },
+                    keyframe: first, preRoll: preRoll, firstAudio: first, boundary: cuts.first { $0 > time },
                     shown: ShownStart(time: time, asked: time, continues: true))))
         begun = time
         (fileVideo, fileAudio, cutFor) = (nil, packet.description, nil)
@@ -269,7 +276,8 @@ struct CopiedCutter: SegmentCutting {
         recent.removeAll { $0.track == .video }
         bytes = recent.reduce(0) { $0 + $1.payload.count }
         hasGroup = false
-        actions += [preRoll, packet].compactMap(\.self).map(SegmentAction.write)
+        let packets = waiting.isEmpty ? [preRoll, packet].compactMap(\.self) : waiting
+        actions += packets.map(SegmentAction.write)
     }
 
     /// Writes what came since `keyframe`, but for frames that cannot be decoded without what was before it.

@@ -25,6 +25,7 @@ struct MovieContainer: SegmentContainer {
 
     /// Players of fragmented files do not hide what an edit list leaves out.
     var hidesPreRoll: Bool { isHybrid }
+    let takesLateFrames = true
 
     init(_ settings: SegmentFileSettings, start: SegmentStart) {
         isHybrid = settings.format == .hybrid

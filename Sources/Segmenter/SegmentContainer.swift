@@ -9,6 +9,9 @@ protocol SegmentContainer {
     /// Whether a file begins with a hidden packet of audio, because the container can hide one.
     var hidesPreRoll: Bool { get }
 
+    /// Whether frames may be written behind audio that is heard much later, as in a format with an index of each track.
+    var takesLateFrames: Bool { get }
+
     /// What a file of which a part is hidden shows, once its index is appended: frames, and samples of audio; nil if it shows
     /// all it holds but the pre-roll.
     var shown: (frames: Int, audioSamples: Int64)? { get }

@@ -59,6 +59,8 @@ final class SegmentFile {
     private var fragmentEnd: Int64
     /// When the oldest packet that is not on disk came, by the monotonic clock; nil if all are.
     private var pendingSince: Int64?
+    /// When the packet that came last is decoded, in nanoseconds of program time.
+    private var newest = Int64.min
     /// Whether something was written that the file shows.
     private var showsAnything = false
     /// Where the next file begins to show what this one holds, too, in nanoseconds of program time.
@@ -139,7 +141,10 @@ final class SegmentFile {
     /// Appends a packet; writes a fragment when one is full, and returns how long the writing took in nanoseconds.
     /// After a failure the file ends with its last whole fragment and can only be closed.
     func append(_ packet: EncodedPacket, clock: some MonotonicClock) throws(FileFailure) -> Int64? {
-        defer { if pendingSince == nil, hasPending { pendingSince = clock.now } }
+        defer {
+            if pendingSince == nil, hasPending { pendingSince = clock.now }
+            newest = packet.dtsNanoseconds
+        }
         let late = packet.track == leading ? 0 : Self.patience
         guard packet.dtsNanoseconds >= fragmentEnd + late, hasPending else {
             gather(packet)
@@ -159,7 +164,10 @@ final class SegmentFile {
 
     /// Writes what is pending as one fragment, although it is not full; returns how long that took in nanoseconds.
     func writePending(clock: some MonotonicClock) throws(FileFailure) -> Int64 {
-        try writeFragment(next: nil, isByTime: true, clock: clock)
+        let elapsed = try writeFragment(next: nil, isByTime: true, clock: clock)
+        // It was nearly full: what follows belongs to the next one.
+        if newest >= fragmentEnd - fragmentDuration / 2 { fragmentEnd += fragmentDuration }
+        return elapsed
     }
 
     /// `isByTime` says that the frame which would end the fragment did not come.
@@ -168,7 +176,7 @@ final class SegmentFile {
     ) throws(FileFailure) -> Int64 {
         let began = clock.now
         var held: [EncodedPacket] = []
-        if isByTime, heldBack < Self.longestHold { held = dropDisordered() }
+        if isByTime, container.takesLateFrames, heldBack < Self.longestHold { held = dropDisordered() }
         heldBack = held.isEmpty ? 0 : heldBack + 1
         do throws(FileFailure) {
             try writeFragment(next: held.first ?? next)

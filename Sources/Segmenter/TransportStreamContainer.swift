@@ -18,6 +18,9 @@ struct TransportStreamContainer: SegmentContainer {
     /// A stream has no edit list: a packet of audio more in front would be heard.
     let hidesPreRoll = false
 
+    /// The clock of a stream has passed frames that come so late, and would have to begin again.
+    let takesLateFrames = false
+
     /// `path` is for error texts.
     init(_ settings: SegmentFileSettings, path: String) throws(FileFailure) {
         self.path = path

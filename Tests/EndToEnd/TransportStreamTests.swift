@@ -44,9 +44,7 @@ extension Serial {
                 let found = "\(name): \(check.counts) of \(check.clocks) clocks, \(check.findings.prefix(4))"
                 #expect(check.findings.isEmpty, "\(found)")
                 #expect(check.clocks > 50, "\(name)")
-                withKnownIssue("On a busy machine a recording of a gap announces a jump", isIntermittent: true) {
-                    #expect(check.announcedJumps == 0, "\(name): \(check.announcedJumps)")
-                }
+                #expect(check.announcedJumps == 0, "\(name): \(check.announcedJumps)")
             }
         }
 

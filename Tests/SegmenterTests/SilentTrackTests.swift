@@ -201,6 +201,47 @@ import Testing
         #expect(audio == Set(packets.filter { $0.track == .audio }.map(\.pts)))
     }
 
+    @Test("Audio that changed its coding while no frame came is all recorded: up to 10 s of it was left out")
+    func copiedRecoding() {
+        let recoded = aacTrack(asc: [0x12, 0x10])
+        let packets = Case(gaps: [.init(tracks: [.video], start: 6.5, length: 29)]).packets.map { packet in
+            packet.track == .audio && packet.pts >= 8 * 48_000 ? packet.recoded(as: recoded) : packet
+        }
+        let files = cut(packets, CopiedCutter())
+        let audio = Set(files.flatMap(\.audio))
+        #expect(audio == Set(packets.filter { $0.track == .audio }.map(\.pts)))
+        #expect(files.map(\.isVideo) == [true, false, true])
+    }
+
+    @Test("A fragment that the timer wrote is followed by a whole one: each was followed by one of a few packets")
+    func fragments() throws {
+        let start = UTCTime(milliseconds: 0)
+        let directory = try TemporaryDirectory()
+        let settings = SegmentFileSettings(
+            directory: directory.path, name: SegmentName(channel: "c", start: start, sequence: 1),
+            description: description(rate: Self.rate),
+            tags: MovieTags(channel: "c", start: start, encoderSettings: ""), fragmentDuration: .milliseconds(500))
+        let packets = Case(gaps: [], hasReordering: true).packets.filter { $0.track == .audio || $0.pts < 75 }
+        let end = 75 * Int64(40_000_000)
+        let keyframe = try #require(packets.first { $0.track == .video })
+        let file = try SegmentFile(settings, start: SegmentStart(keyframe: keyframe))
+        let clock = ManualClock()
+        for packet in packets where packet.ptsNanoseconds < end {
+            clock.sleep(until: max(0, packet.dtsNanoseconds + 60_000_000))
+            // Some fragments are written by the recorder's timer.
+            if packet.dtsNanoseconds > end / 2, file.wait(at: clock.now) == 0 {
+                _ = try file.writePending(clock: clock)
+            }
+            _ = try file.append(packet, clock: clock)
+        }
+        try file.flush()
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: directory.path(settings.name.open)))
+        let fragments = bytes.indices.dropLast(3).count { bytes[$0..<$0 + 4].elementsEqual("moof".utf8) }
+        let tracks = bytes.indices.dropLast(3).count { bytes[$0..<$0 + 4].elementsEqual("traf".utf8) }
+        // The last one holds the audio that is heard with the last frames.
+        #expect((6...7).contains(fragments) && tracks >= 2 * fragments - 1, "\(fragments), \(tracks)")
+    }
+
     @Test("A gap of both tracks at the end of a file makes no file of audio alone")
     func bothAtBoundary() {
         for first in [TrackKind.video, .audio] {

@@ -132,6 +132,7 @@ package final class TransportStreamWriter {
     /// Ends the stream, and returns what libavformat still held.
     package func finish() throws(AVFailure) -> [UInt8] {
         try muxer?.finish()
+        defer { outbox.bytes = [] }
         return outbox.bytes
     }
 }
