@@ -107,3 +107,13 @@ enum CatalogueSchema {
         ) STRICT;
         """
 }
+
+extension Database {
+    /// Whether there is a table `name`, as the file has it in this transaction. GRDB's `tableExists` answers from what it
+    /// read before, and does not see that another process has made the table since.
+    func hasTable(_ name: String) throws -> Bool {
+        try Bool.fetchOne(
+            self, sql: "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?)",
+            arguments: [name]) ?? false
+    }
+}

@@ -29,7 +29,7 @@ extension CatalogueStore {
     func salvagedClips() -> SalvagedClips { salvage(Self.salvagedClips) ?? SalvagedClips() }
 
     private static func salvagedClips(_ database: Database) throws -> SalvagedClips {
-        guard try database.tableExists("clips") else {
+        guard try database.hasTable("clips") else {
             // A database of a version without clips has none; in any other one the list of tables is damaged.
             let steps = try String.fetchSet(database, sql: "SELECT identifier FROM grdb_migrations")
             return SalvagedClips(hasAllRows: !steps.contains(CatalogueSchema.clipsStep))
@@ -68,8 +68,8 @@ extension CatalogueStore {
     /// Which table is missing, lacks rows that its index has, or the other way round, which SQLite's quick check does not
     /// look for; nil if none is.
     static func incompleteTable(_ database: Database) throws -> String? {
-        guard try database.tableExists("grdb_migrations") else { return nil }
-        if try database.tableExists("segments"), !SalvagedRows(of: "segments", key: ["name"], in: database).isWhole {
+        guard try database.hasTable("grdb_migrations") else { return nil }
+        if try database.hasTable("segments"), !SalvagedRows(of: "segments", key: ["name"], in: database).isWhole {
             return "segments"
         }
         return try salvagedClips(database).hasAllRows ? nil : "clips"

@@ -115,7 +115,7 @@ final class CatalogueStore: Sendable {
         try besideOthers { try CatalogueSchema.migrator.migrate(database) }
     }
 
-    private static func hasTables(_ database: Database) throws -> Bool { try database.tableExists("segments") }
+    private static func hasTables(_ database: Database) throws -> Bool { try database.hasTable("segments") }
 
     private static func isNewer(_ database: DatabaseQueue) throws -> Bool {
         try besideOthers { try database.read(CatalogueSchema.migrator.hasBeenSuperseded) }
@@ -289,7 +289,7 @@ extension CatalogueStore {
     /// database is of a version without.
     func events() throws(CatalogueFailure) -> [CatalogueEvent] {
         try read { database in
-            guard try database.tableExists("events") else { return [] }
+            guard try database.hasTable("events") else { return [] }
             return try Row.fetchAll(database, sql: "SELECT * FROM events ORDER BY channel, rowid")
                 .compactMap(CatalogueEvent.init(validating:))
         }

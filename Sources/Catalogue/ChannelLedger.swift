@@ -39,7 +39,7 @@ package struct ChannelLedger: Sendable {
                 database,
                 sql: "SELECT * FROM gaps WHERE \(newest) + (ifnull(to_pts, from_pts) - from_pts) / 1000000 >= ?"
                     + " ORDER BY start DESC LIMIT \(limit)", arguments: arguments)
-            let hasEvents = try database.tableExists("events")
+            let hasEvents = try database.hasTable("events")
             let events =
                 hasEvents
                 ? try Row.fetchAll(

@@ -52,6 +52,16 @@ import Testing
         }
     }
 
+    @Test func `A catalogue that another process brings up to date meanwhile is not taken for damaged`() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path(".relay.sqlite")
+        let (other, ours) = (try DatabaseQueue(path: path), try DatabaseQueue(path: path))
+        try CatalogueSchema.migrator.migrate(other, upTo: "1: segments and gaps")
+        #expect(try ours.read(CatalogueStore.incompleteTable) == nil)
+        try CatalogueSchema.migrator.migrate(other)
+        #expect(try ours.read(CatalogueStore.incompleteTable) == nil)
+    }
+
     @Test func `A catalogue made anew from the files equals the live one`() throws {
         let directory = try Recording.make(hasGap: true)
         let archive = try RecordingArchive(directory.path)

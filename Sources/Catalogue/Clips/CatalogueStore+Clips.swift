@@ -7,7 +7,7 @@ extension CatalogueStore {
     /// The clips of `channel` in the order of their time; none where the database is of a version without.
     func clips(of channel: String) throws(CatalogueFailure) -> [CatalogueClip] {
         try read { database in
-            guard try database.tableExists("clips") else { return [] }
+            guard try database.hasTable("clips") else { return [] }
             return try Row.fetchAll(
                 database, sql: "SELECT * FROM clips WHERE channel = ? ORDER BY start, rowid", arguments: [channel]
             ).compactMap(CatalogueClip.init(validating:))
