@@ -146,7 +146,7 @@ let package = Package(
             dependencies: [
                 "Control", "Media", "LibAV", "Ingest", "Program", "Monitor", "Encoder", "FanOut", "Networking", "RTMP",
                 "SRT", "HLS",
-                "Publisher", "Archive", "Segmenter", "Catalogue", "Stitcher", "Upload", "CLinux",
+                "Publisher", "MP4", "Archive", "Segmenter", "Catalogue", "Stitcher", "Upload", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Yams", package: "Yams"), logging,
             ],
@@ -168,7 +168,7 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["Media", logging], path: "Tests/TestSupport",
             swiftSettings: testSettings),
-        .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: testSettings),
+        .testTarget(name: "MediaTests", dependencies: ["Media", "TestSupport"], swiftSettings: testSettings),
         .testTarget(
             name: "LibAVTests", dependencies: ["LibAV", "Media", "PacketSamples", "TestSupport"],
             swiftSettings: testSettings),
@@ -210,15 +210,15 @@ let package = Package(
         .testTarget(
             name: "RTMPTests",
             dependencies: [
-                "RTMP", "Networking", "CLinux", "LibAV", "Media", "PacketSamples", "TLSSamples", "TestSupport",
+                "RTMP", "Networking", "CLinux", "Media", "PacketSamples", "TLSSamples", "TestSupport",
             ],
             swiftSettings: testSettings),
         .testTarget(
             name: "SRTTests",
-            dependencies: ["SRT", "CSRT", "Networking", "LibAV", "Media", "PacketSamples", "TestSupport"],
+            dependencies: ["SRT", "CSRT", "Networking", "Media", "PacketSamples", "TestSupport"],
             swiftSettings: testSettings),
         .testTarget(
-            name: "HLSTests", dependencies: ["HLS", "Networking", "LibAV", "Media", "PacketSamples", "TestSupport"],
+            name: "HLSTests", dependencies: ["HLS", "Networking", "Media", "PacketSamples", "TestSupport"],
             swiftSettings: testSettings),
         .testTarget(
             name: "PublisherTests",
@@ -237,12 +237,12 @@ let package = Package(
             name: "RecordingSamples", dependencies: ["Archive", "MP4", "Media"], path: "Tests/RecordingSamples",
             swiftSettings: testSettings),
         .testTarget(
-            name: "ArchiveTests", dependencies: ["Archive", "MP4", "Media", "RecordingSamples", "TestSupport"],
+            name: "ArchiveTests", dependencies: ["Archive", "MP4", "RecordingSamples", "TestSupport"],
             swiftSettings: testSettings),
         .testTarget(
             name: "CatalogueTests",
             dependencies: [
-                "Catalogue", "Archive", "MP4", "Segmenter", "Media", "FanOut", "RecordingSamples", "TestSupport",
+                "Catalogue", "Archive", "MP4", "Segmenter", "Media", "RecordingSamples", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"), logging,
             ],
             swiftSettings: testSettings),
@@ -256,22 +256,22 @@ let package = Package(
             name: "ControlTests",
             dependencies: [
                 "Control", "CPage", "Archive", "Encoder", "FanOut", "Ingest", "Media", "Monitor", "Program", "SRT",
-                "Segmenter", "Upload", "PacketSamples", "TestSupport", logging,
+                "Segmenter", "Upload", logging,
             ],
             swiftSettings: testSettings),
         .testTarget(
             name: "UploadTests",
             dependencies: [
-                "Upload", "Catalogue", "Archive", "Segmenter", "Media", "TestSupport",
+                "Upload", "Catalogue", "Archive", "Media", "TestSupport",
                 .product(name: "SystemPackage", package: "swift-system"),
-                logging,
             ],
             swiftSettings: testSettings),
         .testTarget(
             name: "RelayTests",
             dependencies: [
-                "Relay", "Control", "Encoder", "FanOut", "Ingest", "Media", "Monitor", "Program", "SRT", "Archive",
-                "MP4", "Segmenter", "Catalogue", "Stitcher", "Upload", "RecordingSamples", "TestSupport",
+                "Relay", "Control", "Encoder", "FanOut", "Ingest", "Media", "Monitor", "Networking",
+                "Program", "RTMP", "SRT", "Archive", "MP4", "Segmenter", "Catalogue", "Stitcher", "RecordingSamples",
+                "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: testSettings),
@@ -279,7 +279,7 @@ let package = Package(
             name: "EndToEnd",
             dependencies: [
                 "Relay", "Control", "FanOut", "Ingest", "Program", "Segmenter", "TestSupport",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: testSettings),
     ]
 )

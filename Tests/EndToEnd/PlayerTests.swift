@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension Serial {
+extension SerialPeers {
     /// Players that pull what is on air by RTMP: ffmpeg, which keeps what it gets.
     @Suite("Players")
     struct PlayerTests {

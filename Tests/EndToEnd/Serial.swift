@@ -11,7 +11,7 @@ import Testing
 @Suite("End to end: outputs", .serialized, .timeLimit(.minutes(10)))
 enum Serial {}
 
-/// The lane of inputs, peers that fail, and ends.
+/// The lane of inputs, peers that fail, players, and ends.
 @Suite("End to end: peers", .serialized, .timeLimit(.minutes(10)))
 enum SerialPeers {}
 
