@@ -62,7 +62,9 @@ let package = Package(
             name: "FanOut",
             dependencies: ["Media", .product(name: "DequeModule", package: "swift-collections"), logging],
             swiftSettings: settings),
-        .target(name: "Program", dependencies: ["Media", logging], swiftSettings: settings),
+        .target(name: "SourceClock", dependencies: ["Media"], swiftSettings: settings),
+        .target(name: "Kernels", dependencies: ["Media"], swiftSettings: settings),
+        .target(name: "Program", dependencies: ["Media", "Kernels", logging], swiftSettings: settings),
         .target(
             name: "Monitor",
             dependencies: ["Media", "LibAV", .product(name: "DequeModule", package: "swift-collections"), logging],
@@ -72,7 +74,7 @@ let package = Package(
         .target(
             name: "Ingest",
             dependencies: [
-                "Media", "LibAV", "Networking", "RTMP", "SRT", "CLinux",
+                "Media", "SourceClock", "LibAV", "Networking", "RTMP", "SRT", "CLinux",
                 .product(name: "DequeModule", package: "swift-collections"), logging,
             ],
             swiftSettings: settings),
@@ -117,7 +119,7 @@ let package = Package(
             ],
             swiftSettings: settings),
         .target(
-            name: "Stitcher", dependencies: ["Media", "LibAV", "Encoder", "Program", "MP4", "Archive"],
+            name: "Stitcher", dependencies: ["Media", "LibAV", "Encoder", "Kernels", "MP4", "Archive"],
             swiftSettings: settings),
         .target(
             name: "Upload",
@@ -126,12 +128,21 @@ let package = Package(
                 .product(name: "SystemPackage", package: "swift-system"), logging,
             ],
             swiftSettings: settings),
+        .target(
+            name: "Status",
+            dependencies: [
+                "Media", "Archive", "FanOut", "Ingest", "Program", "Monitor", "Encoder", "Segmenter", "Upload",
+                .product(name: "DequeModule", package: "swift-collections"),
+            ],
+            swiftSettings: settings),
         .target(name: "CPage", path: "Sources/System/CPage"),
         .target(
             name: "Control",
             dependencies: [
-                "Media", "LibAV", "Networking", "MP4", "Archive", "FanOut", "Ingest", "Program", "Monitor", "Encoder",
-                "Segmenter", "Upload", "SRT", "CPage",
+                "Status", "Media", "LibAV", "Networking", "MP4", "Archive", "FanOut", "SourceClock", "Ingest",
+                "Kernels", "Program",
+                "Monitor",
+                "Encoder", "Segmenter", "Upload", "SRT", "CPage",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -144,9 +155,10 @@ let package = Package(
         .executableTarget(
             name: "Relay",
             dependencies: [
-                "Control", "Media", "LibAV", "Ingest", "Program", "Monitor", "Encoder", "FanOut", "Networking", "RTMP",
-                "SRT", "HLS",
-                "Publisher", "MP4", "Archive", "Segmenter", "Catalogue", "Stitcher", "Upload", "CLinux",
+                "Control", "Status", "Media", "LibAV", "SourceClock", "Ingest", "Kernels", "Program", "Monitor",
+                "Encoder", "FanOut",
+                "Networking", "RTMP", "SRT", "HLS", "Publisher", "MP4", "Archive", "Segmenter", "Catalogue", "Stitcher",
+                "Upload", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Yams", package: "Yams"), logging,
             ],
@@ -162,7 +174,8 @@ let package = Package(
         .executableTarget(
             name: "RecorderBench", dependencies: ["Media", "FanOut", "Archive", "Segmenter", logging],
             swiftSettings: settings),
-        .executableTarget(name: "ProgramBench", dependencies: ["Media", "Program"], swiftSettings: settings),
+        .executableTarget(
+            name: "ProgramBench", dependencies: ["Media", "Kernels", "Program"], swiftSettings: settings),
 
         // What tests of several targets need: a clock, waits with a deadline, random numbers to have again, a log to read.
         .target(
@@ -175,16 +188,28 @@ let package = Package(
         .testTarget(
             name: "IngestTests",
             dependencies: [
-                "Ingest", "LibAV", "CFFmpeg", "CLinux", "Media", "Program", "RTMP", "SRT", "PacketSamples",
+                "Ingest", "SourceClock", "LibAV", "CFFmpeg", "CLinux", "Media", "Program", "RTMP", "SRT",
+                "PacketSamples",
                 "TestSupport", logging,
             ],
-            exclude: ["Clock/Traces"], swiftSettings: testSettings
+            swiftSettings: testSettings
         ),
+        .testTarget(
+            name: "SourceClockTests", dependencies: ["SourceClock", "Media", "Program", "TestSupport"],
+            exclude: ["Traces"], swiftSettings: testSettings),
         .testTarget(
             name: "FanOutTests", dependencies: ["FanOut", "Media", "TestSupport", logging], swiftSettings: testSettings),
         .testTarget(name: "FanOutBenchTests", dependencies: ["FanOutBench"], swiftSettings: testSettings),
+        // Frames as plain arrays, for references that are slow and obvious.
+        .target(
+            name: "FrameSamples", dependencies: ["Media", "Kernels", "TestSupport"], path: "Tests/FrameSamples",
+            swiftSettings: testSettings),
         .testTarget(
-            name: "ProgramTests", dependencies: ["Program", "Media", "TestSupport", logging],
+            name: "KernelsTests", dependencies: ["Kernels", "Media", "FrameSamples", "TestSupport"],
+            swiftSettings: testSettings),
+        .testTarget(
+            name: "ProgramTests",
+            dependencies: ["Program", "Kernels", "Media", "FrameSamples", "TestSupport", logging],
             swiftSettings: testSettings),
         .testTarget(
             name: "EncoderTests", dependencies: ["Encoder", "LibAV", "Media", "PacketSamples", "TestSupport"],
@@ -249,13 +274,15 @@ let package = Package(
         .testTarget(
             name: "StitcherTests",
             dependencies: [
-                "Stitcher", "Archive", "MP4", "Media", "LibAV", "Program", "RecordingSamples", "TestSupport",
+                "Stitcher", "Archive", "MP4", "Media", "LibAV", "Kernels", "RecordingSamples", "TestSupport",
             ],
             swiftSettings: testSettings),
         .testTarget(
             name: "ControlTests",
             dependencies: [
-                "Control", "CPage", "Archive", "Encoder", "FanOut", "Ingest", "Media", "Monitor", "Program", "SRT",
+                "Control", "CPage", "Status", "Archive", "Encoder", "FanOut", "Ingest", "Kernels", "Media", "Monitor",
+                "Program",
+                "SRT",
                 "Segmenter", "Upload", logging,
             ],
             swiftSettings: testSettings),
@@ -269,7 +296,9 @@ let package = Package(
         .testTarget(
             name: "RelayTests",
             dependencies: [
-                "Relay", "Control", "Encoder", "FanOut", "Ingest", "Media", "Monitor", "Networking",
+                "Relay", "Control", "Status", "Encoder", "FanOut", "SourceClock", "Ingest", "Kernels", "Media",
+                "Monitor",
+                "Networking",
                 "Program", "RTMP", "SRT", "Archive", "MP4", "Segmenter", "Catalogue", "Stitcher", "RecordingSamples",
                 "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
@@ -278,7 +307,7 @@ let package = Package(
         .testTarget(
             name: "EndToEnd",
             dependencies: [
-                "Relay", "Control", "FanOut", "Ingest", "Program", "Segmenter", "TestSupport",
+                "Relay", "Control", "Status", "FanOut", "Ingest", "Program", "Segmenter", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: testSettings),
     ]

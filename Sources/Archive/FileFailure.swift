@@ -3,18 +3,18 @@
 internal import Glibc
 
 /// Why a file operation failed: what was tried, on what, and the system's own words.
-public struct FileFailure: Error, Sendable, Equatable, CustomStringConvertible {
+package struct FileFailure: Error, Sendable, Equatable, CustomStringConvertible {
     /// What was tried, such as `create` or `write`.
-    public let operation: String
+    package let operation: String
     /// The file or directory.
-    public let path: String
+    package let path: String
     /// `errno`, or 0 when the system reported no error but something else is wrong.
-    public let code: Int32
+    package let code: Int32
     /// The cause in words.
-    public let text: String
+    package let text: String
 
     /// A failure that the system reported.
-    public init(_ operation: String, _ path: String, code: Int32) {
+    package init(_ operation: String, _ path: String, code: Int32) {
         self.operation = operation
         self.path = path
         self.code = code
@@ -22,7 +22,7 @@ public struct FileFailure: Error, Sendable, Equatable, CustomStringConvertible {
     }
 
     /// A failure that this program found.
-    public init(_ operation: String, _ path: String, text: String) {
+    package init(_ operation: String, _ path: String, text: String) {
         self.operation = operation
         self.path = path
         self.code = 0
@@ -30,9 +30,9 @@ public struct FileFailure: Error, Sendable, Equatable, CustomStringConvertible {
     }
 
     /// Whether more free space would help: the file system or the quota is full.
-    public var isOutOfSpace: Bool { code == ENOSPC || code == EDQUOT }
+    package var isOutOfSpace: Bool { code == ENOSPC || code == EDQUOT }
 
-    public var description: String { "cannot \(operation) \(path): \(text)" }
+    package var description: String { "cannot \(operation) \(path): \(text)" }
 
     private static func describe(_ code: Int32) -> String {
         var buffer = [CChar](repeating: 0, count: 256)

@@ -6,40 +6,40 @@ internal import Glibc
 ///
 /// Targets that import a C library besides Glibc read a file's status through this type: for them the fields of
 /// `struct stat` may belong to the module of that library, which they do not import, and then they do not compile.
-public struct FileStatus: Sendable {
+package struct FileStatus: Sendable {
     /// What a name in a directory refers to.
-    public enum Kind: Sendable {
+    package enum Kind: Sendable {
         case regular, directory, link, other
     }
 
-    public let kind: Kind
+    package let kind: Kind
     /// Its length in bytes.
-    public let size: Int64
+    package let size: Int64
     /// Whether others than its owner may read, write or execute it.
-    public let isOpenToOthers: Bool
+    package let isOpenToOthers: Bool
     /// The file system that it is on, and its number there: what `st_dev` and `st_ino` are.
-    public let device: UInt64, inode: UInt64
+    package let device: UInt64, inode: UInt64
     /// When its bytes were last changed, in seconds since 1970.
-    public let modified: Int
+    package let modified: Int
     /// When its bytes or its status were last changed, in seconds since 1970.
-    public let changed: Int
+    package let changed: Int
 
     /// The file at `path`, to which symbolic links lead; nil if there is no such file or the system does not say.
-    public init?(_ path: String) {
+    package init?(_ path: String) {
         var info = stat()
         guard stat(path, &info) == 0 else { return nil }
         self.init(info)
     }
 
     /// The file at `path`, or the symbolic link itself; nil if there is no such file or the system does not say.
-    public init?(ofLink path: String) {
+    package init?(ofLink path: String) {
         var info = stat()
         guard lstat(path, &info) == 0 else { return nil }
         self.init(info)
     }
 
     /// The open file `descriptor`; nil if the system does not say.
-    public init?(_ descriptor: CInt) {
+    package init?(_ descriptor: CInt) {
         var info = stat()
         guard fstat(descriptor, &info) == 0 else { return nil }
         self.init(info)

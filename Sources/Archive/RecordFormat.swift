@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What kind of file a recording is.
-public enum RecordFormat: String, Sendable, Codable, CaseIterable {
+package enum RecordFormat: String, Sendable, Codable, CaseIterable {
     /// Fragmented MP4 while it is open, a plain MP4 when it is closed.
     case hybrid
     /// Fragmented MP4, with an index of its fragments when it is closed.
@@ -10,5 +10,5 @@ public enum RecordFormat: String, Sendable, Codable, CaseIterable {
     case ts
 
     /// The extension of a closed file, with its point.
-    public var fileExtension: String { self == .ts ? ".ts" : ".mp4" }
+    package var fileExtension: String { self == .ts ? ".ts" : ".mp4" }
 }

@@ -3,24 +3,24 @@
 internal import Glibc
 
 /// A moment of the wall clock, in UTC. Only for names and tags: media never follows this clock.
-public struct UTCTime: Sendable, Hashable, Codable {
+package struct UTCTime: Sendable, Hashable, Codable {
     /// Milliseconds since 1970-01-01T00:00:00Z.
-    public var milliseconds: Int64
+    package var milliseconds: Int64
 
     /// A moment `milliseconds` after 1970-01-01T00:00:00Z.
-    public init(milliseconds: Int64) { self.milliseconds = milliseconds }
+    package init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
     /// Now, by the system's clock.
-    public static var now: UTCTime {
+    package static var now: UTCTime {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return UTCTime(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
     }
 
     /// ISO 8601 basic format with milliseconds, such as `20261121T140310.123Z`.
-    public var basic: String { format(date: "", time: "") }
+    package var basic: String { format(date: "", time: "") }
     /// ISO 8601 extended format with milliseconds, such as `2026-11-21T14:03:10.123Z`.
-    public var extended: String { format(date: "-", time: ":") }
+    package var extended: String { format(date: "-", time: ":") }
 
     private func format(date: String, time: String) -> String {
         let parts = calendar

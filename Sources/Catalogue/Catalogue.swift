@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Archive
+package import Archive
 internal import Dispatch
 internal import Glibc
-public import Logging
+package import Logging
 internal import Media
-public import Segmenter
+package import Segmenter
 internal import Synchronization
 
 /// Keeps the catalogue of a directory of recordings while a channel records into it: every file, every gap.
 ///
 /// The files are the truth, and the catalogue serves them: whoever tells it something never waits, and a catalogue that
 /// cannot be written costs no frame. What it could not note it notes later, or reads from the files at the next start.
-public final class Catalogue: RecordingObserver, RetentionVeto {
+package final class Catalogue: RecordingObserver, RetentionVeto {
     private enum Change {
         case segment(String, SegmentRecord?)
         case gap(CatalogueGap)
@@ -50,7 +50,7 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
     private let state = Mutex(State())
 
     /// A catalogue of what `channel` records into `directory`. Nothing is opened yet.
-    public init(directory: RecordDirectory, channel: String, logger: Logger) {
+    package init(directory: RecordDirectory, channel: String, logger: Logger) {
         self.directory = directory
         self.channel = SegmentName.safe(channel)
         self.logger = logger
@@ -59,7 +59,7 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
     }
 
     /// Opens the database and takes up what happened without it. Returns at once.
-    public func start() {
+    package func start() {
         let checksums = ChecksumQueue(directory: directory, channel: channel) { [weak self] name, bytes, sum in
             self?.note(.checksum(sum, name: name, bytes: bytes))
         }
@@ -68,7 +68,7 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
     }
 
     /// Notes what it was told so far, calls `completion`, and notes nothing more. Returns at once.
-    public func finish(_ completion: @escaping @Sendable () -> Void) {
+    package func finish(_ completion: @escaping @Sendable () -> Void) {
         reads.withLock { $0 }?.stop()
         queue.async {
             self.state.withLock { state in
@@ -79,21 +79,21 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
         }
     }
 
-    public func segmentFinished(_ record: SegmentRecord) { note(.segment(record.fileName, record)) }
-    public func segmentRecovered(fileName: String) { note(.segment(fileName, nil)) }
-    public func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {
+    package func segmentFinished(_ record: SegmentRecord) { note(.segment(record.fileName, record)) }
+    package func segmentRecovered(fileName: String) { note(.segment(fileName, nil)) }
+    package func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {
         note(.gap(CatalogueGap(gap, channel: channel, start: start)))
     }
 
-    public func segmentDeleted(fileName: String) { note(.deleted(fileName, .now)) }
+    package func segmentDeleted(fileName: String) { note(.deleted(fileName, .now)) }
 
     /// Notes something that happened to the channel. `text` has no secrets. Returns at once.
-    public func noteEvent(_ kind: String, _ text: String) {
+    package func noteEvent(_ kind: String, _ text: String) {
         note(.event(CatalogueEvent(channel: channel, at: .now, kind: kind, text: text)))
     }
 
     /// Notes what became of the upload of the file `name`. Returns at once.
-    public func noteUpload(_ upload: UploadState, of name: String) {
+    package func noteUpload(_ upload: UploadState, of name: String) {
         hold.note(upload, of: name)
         note(.upload(upload, name: name))
     }
@@ -101,7 +101,7 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
     /// Looks for what of this channel is to be uploaded, and says by `reply`, on the catalogue's queue, what is next
     /// besides the files `names`; nil if the catalogue cannot be used now, or not any more. From then on all that was
     /// never uploaded waits. Returns at once.
-    public func uploads(besides names: Set<String>, _ reply: @escaping @Sendable (UploadBacklog?) -> Void) {
+    package func uploads(besides names: Set<String>, _ reply: @escaping @Sendable (UploadBacklog?) -> Void) {
         queue.async {
             reply(
                 self.ask { store in
@@ -114,7 +114,7 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
 
     /// Lets wait again what of this channel was given up and is still there, and calls `completion`, whether or not that was
     /// possible. Returns at once.
-    public func queueGivenUp(_ completion: @escaping @Sendable () -> Void) {
+    package func queueGivenUp(_ completion: @escaping @Sendable () -> Void) {
         queue.async {
             let names =
                 self.ask { store in try store.queueGivenUp(of: self.channel, in: self.directory.path) } ?? []
@@ -134,11 +134,11 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
 
     /// Whether the file `name` is still needed for an upload; so is one that the catalogue does not know, and any while
     /// it cannot be read. May block on the disk, but not on what the catalogue is busy with.
-    public func needsUpload(_ name: String) -> Bool { (hold.state(of: name) ?? .waiting) ?? .waiting == .waiting }
+    package func needsUpload(_ name: String) -> Bool { (hold.state(of: name) ?? .waiting) ?? .waiting == .waiting }
 
     /// What a run that uploaded left waiting stays in a run that does not. While the catalogue cannot be read, that may
     /// be any file, if the channel was ever uploaded. May block on the disk, but not on what the catalogue is busy with.
-    public func mayDelete(_ fileName: String) -> Bool {
+    package func mayDelete(_ fileName: String) -> Bool {
         guard let upload = hold.state(of: fileName) else { return false }
         return upload != .waiting
     }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Archive
+package import Archive
 
 /// Something that happened to a channel while it was recorded and that cost no frame, as a row of the catalogue.
-public struct CatalogueEvent: Sendable, Codable, Equatable {
+package struct CatalogueEvent: Sendable, Codable, Equatable {
     /// The kind of a moment that somebody marked; the text is what with.
-    public static let marker = "marker"
+    package static let marker = "marker"
 
     /// The channel.
-    public var channel: String
+    package var channel: String
     /// When it happened: milliseconds since 1970-01-01T00:00:00Z.
-    public var start: Int64
+    package var start: Int64
     /// What sort of event it is: `input`, when another input is on air; ``marker``.
-    public var kind: String
+    package var kind: String
     /// What happened, without secrets.
-    public var text: String
+    package var text: String
 
     /// An event.
-    public init(channel: String, at time: UTCTime, kind: String, text: String) {
+    package init(channel: String, at time: UTCTime, kind: String, text: String) {
         (self.channel, start, self.kind, self.text) = (channel, time.milliseconds, kind, text)
     }
 }

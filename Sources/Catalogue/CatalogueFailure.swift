@@ -3,7 +3,7 @@
 internal import GRDB
 
 /// Why the catalogue cannot be read or written.
-public enum CatalogueFailure: Error, Sendable, Equatable, CustomStringConvertible {
+package enum CatalogueFailure: Error, Sendable, Equatable, CustomStringConvertible {
     /// The file is no database, or not in order any more.
     case damaged(String)
     /// A newer version of this program made it.
@@ -11,7 +11,7 @@ public enum CatalogueFailure: Error, Sendable, Equatable, CustomStringConvertibl
     /// Anything else: no space, no permission, in use for too long.
     case failed(String)
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .damaged(let text), .newer(let text), .failed(let text): text
         }

@@ -4,24 +4,24 @@ internal import Archive
 internal import Segmenter
 
 /// A stretch of a program that is in no file, as a row of the catalogue.
-public struct CatalogueGap: Sendable, Codable, Equatable {
+package struct CatalogueGap: Sendable, Codable, Equatable {
     /// The channel.
-    public var channel: String
+    package var channel: String
     /// Names the run of the recorder whose program times these are.
-    public var run: String
+    package var run: String
     /// When the first missing frame was on air: milliseconds since 1970-01-01T00:00:00Z.
-    public var start: Int64
+    package var start: Int64
     /// Program time of the first missing frame, in nanoseconds.
-    public var from: Int64
+    package var from: Int64
     /// Program time of the first frame behind the gap, in nanoseconds; nil if nothing was recorded in this run any
     /// more, so that nobody can say how long the program went on.
-    public var to: Int64?
+    package var to: Int64?
     /// Frames that are missing, 0 of a program of audio alone; nil if nobody can say.
-    public var frames: Int?
+    package var frames: Int?
     /// Why.
-    public var cause: String
+    package var cause: String
     /// Whether the recorder told it; if not, it was found between the files.
-    public var isTold: Bool
+    package var isTold: Bool
 
     enum CodingKeys: String, CodingKey {
         case channel, run, start, frames, cause

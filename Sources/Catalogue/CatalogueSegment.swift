@@ -1,52 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Archive
+package import Archive
 internal import MP4
 
 /// A file of a recording, as a row of the catalogue. The file itself is the truth; all of this can be read from it
 /// again, but for ``sha256`` and ``upload``.
-public struct CatalogueSegment: Sendable, Codable, Equatable {
+package struct CatalogueSegment: Sendable, Codable, Equatable {
     /// The file, relative to the directory of the recordings.
-    public var name: String
+    package var name: String
     /// The channel.
-    public var channel: String
+    package var channel: String
     /// The file's number within the channel, if its name says one.
-    public var sequence: Int?
+    package var sequence: Int?
     /// Names the run of the recorder whose program times these are; nil if the file does not say it.
-    public var run: String?
+    package var run: String?
     /// When the first frame was on air: milliseconds since 1970-01-01T00:00:00Z.
-    public var start: Int64
+    package var start: Int64
     /// Program time of the first frame, in nanoseconds.
-    public var programStart: Int64?
+    package var programStart: Int64?
     /// Program time at which the frames end, in nanoseconds.
-    public var programEnd: Int64?
+    package var programEnd: Int64?
     /// Program time up to which no frame is missing, in nanoseconds. A file that ended suddenly may hold a few
     /// frames behind it, which are shown after others that were lost.
-    public var wholeEnd: Int64?
+    package var wholeEnd: Int64?
     /// Frames behind ``wholeEnd``.
-    public var lateFrames: Int
+    package var lateFrames: Int
     /// How long one frame lasts, or a packet in a file of audio alone, in nanoseconds.
-    public var frameDuration: Int64
+    package var frameDuration: Int64
     /// Program time of the frame that is shown first, in nanoseconds.
-    public var firstPts: Int64?
+    package var firstPts: Int64?
     /// Program time of the frame that is shown last, in nanoseconds.
-    public var lastPts: Int64?
+    package var lastPts: Int64?
     /// How long the frames last, in nanoseconds.
-    public var duration: Int64
+    package var duration: Int64
     /// Frames.
-    public var frames: Int
+    package var frames: Int
     /// Samples of audio of each channel that are heard.
-    public var audioSamples: Int64
+    package var audioSamples: Int64
     /// The file's size.
-    public var bytes: Int64
+    package var bytes: Int64
     /// The SHA-256 of the file in hexadecimal digits; nil until it is computed.
-    public var sha256: String?
+    package var sha256: String?
     /// How the file ended; nil if it does not say it.
-    public var ending: SegmentEnding?
+    package var ending: SegmentEnding?
     /// What became of the upload; nil where nothing is uploaded.
-    public var upload: UploadState?
+    package var upload: UploadState?
     /// When retention deleted the file: milliseconds since 1970-01-01T00:00:00Z; nil while it is there.
-    public var deleted: Int64?
+    package var deleted: Int64?
 
     enum CodingKeys: String, CodingKey, CaseIterable {
         case name, channel, sequence, run, start, duration, frames, bytes, sha256, ending, upload, deleted

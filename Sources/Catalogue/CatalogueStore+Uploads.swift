@@ -4,7 +4,7 @@ internal import GRDB
 internal import Glibc
 
 /// What became of the upload of a file, or of the command that is run for it.
-public enum UploadState: String, Sendable, Codable {
+package enum UploadState: String, Sendable, Codable {
     /// An operator gave it up, or the file was gone: nothing waits for it.
     case none
     /// It is to be uploaded.
@@ -14,15 +14,15 @@ public enum UploadState: String, Sendable, Codable {
 }
 
 /// What waits for an upload.
-public struct UploadBacklog: Sendable, Equatable {
+package struct UploadBacklog: Sendable, Equatable {
     /// The oldest of the files that were asked for.
-    public var next: CatalogueSegment?
+    package var next: CatalogueSegment?
     /// When the oldest of those that wait ended: milliseconds since 1970-01-01T00:00:00Z.
-    public var oldestEnd: Int64?
+    package var oldestEnd: Int64?
     /// All files that wait.
-    public var files: Int
+    package var files: Int
     /// Their bytes.
-    public var bytes: Int64
+    package var bytes: Int64
 }
 
 extension CatalogueStore {

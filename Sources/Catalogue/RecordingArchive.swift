@@ -4,55 +4,55 @@ internal import Archive
 internal import Glibc
 
 /// Why a directory of recordings cannot be worked with, in one sentence.
-public struct ArchiveFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    public let description: String
+package struct ArchiveFailure: Error, Sendable, Equatable, CustomStringConvertible {
+    package let description: String
 
     init(_ description: String) { self.description = description }
 }
 
 /// How far a long operation is.
-public struct ArchiveProgress: Sendable, Equatable {
+package struct ArchiveProgress: Sendable, Equatable {
     /// What is being done, such as `reading`.
-    public var step: String
+    package var step: String
     /// How much of ``total`` is done; files or bytes.
-    public var done: Int64
+    package var done: Int64
     /// All there is to do.
-    public var total: Int64
+    package var total: Int64
 }
 
 /// A directory of recordings, looked at from outside: by the commands, beside any recorder that writes into it.
 ///
 /// All calls block on the disk.
-public struct RecordingArchive {
+package struct RecordingArchive {
     /// What the catalogue holds, brought in line with the files.
-    public struct Contents: Sendable {
+    package struct Contents: Sendable {
         /// All segments in the order of their time.
-        public var segments: [CatalogueSegment]
+        package var segments: [CatalogueSegment]
         /// All gaps in the order of their time.
-        public var gaps: [CatalogueGap]
+        package var gaps: [CatalogueGap]
         /// All events in the order of their time, as far as the catalogue has them.
-        public var events: [CatalogueEvent]
+        package var events: [CatalogueEvent]
         /// What a reader should know, one sentence each.
-        public var notes: [String]
+        package var notes: [String]
     }
 
     /// What a rebuilding came to.
-    public struct Rebuilding: Sendable, Codable {
+    package struct Rebuilding: Sendable, Codable {
         /// Segments in the new catalogue.
-        public var segments: Int
+        package var segments: Int
         /// Gaps in it.
-        public var gaps: Int
+        package var gaps: Int
         /// The name under which a damaged catalogue was kept.
-        public var setAside: String?
+        package var setAside: String?
         /// What a reader should know, one sentence each.
-        public var notes: [String]
+        package var notes: [String]
     }
 
     let directory: RecordDirectory
     let progress: (ArchiveProgress) -> Void
 
     /// The directory at `path`, which must exist and hold something of a recording. `progress` is called often.
-    public init(_ path: String, progress: @escaping (ArchiveProgress) -> Void = { _ in }) throws(ArchiveFailure) {
+    package init(_ path: String, progress: @escaping (ArchiveProgress) -> Void = { _ in }) throws(ArchiveFailure) {
         self.progress = progress
         do throws(FileFailure) {
             directory = try .existing(path)
@@ -69,7 +69,7 @@ public struct RecordingArchive {
     }
 
     /// Reads the catalogue, and the files that it does not know. Writes nothing.
-    public func contents() throws -> Contents {
+    package func contents() throws -> Contents {
         var notes: [String] = []
         let store = try CatalogueStore()
         var events: [CatalogueEvent] = []
@@ -92,7 +92,7 @@ public struct RecordingArchive {
     /// Makes the catalogue anew from the files. What an intact one knows besides stays: checksums, uploads, and gaps
     /// that the recorder told. Of a damaged one what it says of uploads stays, if that can be read; if not, each channel
     /// that was ever uploaded lets all of its files wait when it is next recorded.
-    public func rebuild() throws(ArchiveFailure) -> Rebuilding {
+    package func rebuild() throws(ArchiveFailure) -> Rebuilding {
         do {
             do {
                 return try fill(setAside: nil)

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What came on air in a program of several sources, as an event of the catalogue tells it.
-public struct SceneEvent: Sendable, Equatable {
+package struct SceneEvent: Sendable, Equatable {
     /// The kind of such an event.
-    public static let kind = "scene"
+    package static let kind = "scene"
 
     /// The scene's name, if it has one.
-    public var name: String?
+    package var name: String?
     /// How its sources are laid out.
-    public var layout: String
+    package var layout: String
     /// The sources that are seen, the main one first.
-    public var sources: [String]
+    package var sources: [String]
     /// The first frame of the program that shows something of it.
-    public var frame: Int64
+    package var frame: Int64
     /// The recorder's run whose program times the frame is counted in; nil where nothing says so.
-    public var run: String?
+    package var run: String?
     /// How it came.
-    public var transition: String
+    package var transition: String
     /// How long that took, in seconds; nil where nothing says so.
-    public var seconds: Double?
+    package var seconds: Double?
     /// What there is to say beside that, such as `width=0.25`: see ``detail(_:_:)``.
-    public var details: [String] = []
+    package var details: [String] = []
 
     /// An event.
-    public init(
+    package init(
         name: String?, layout: String, sources: [String], frame: Int64, run: String? = nil, transition: String,
         seconds: Double? = nil, details: [String] = []
     ) {
@@ -33,7 +33,7 @@ public struct SceneEvent: Sendable, Equatable {
 
     /// Such as `duo: pip cam1 cam2 width=0.3 from frame 120 of 3f2a (fade 0.5 s)`. A name that is more than one word is left
     /// out: nobody could tell it from what follows.
-    public var text: String {
+    package var text: String {
         let scene = ([layout] + sources + details).joined(separator: " ")
         let title = name.flatMap { Self.isWord($0) ? "\($0): " : nil } ?? ""
         let place = "from frame \(frame)\(run.map { " of \($0)" } ?? "")"
@@ -41,7 +41,7 @@ public struct SceneEvent: Sendable, Equatable {
     }
 
     /// Reads ``text``; nil if it is something else.
-    public init?(text: String) {
+    package init?(text: String) {
         // Events of before may have any name, up to the last colon with a space behind it.
         let form = /(?:(.+): )?([^ :]+)((?: [^ ]+)*) from frame (\d+)(?: of ([0-9a-f]+))? \((.+?)(?: ([\d.]+) s)?\)/
         guard let match = text.wholeMatch(of: form), let frame = Int64(match.output.4),
@@ -57,7 +57,7 @@ public struct SceneEvent: Sendable, Equatable {
     }
 
     /// Whether it is the scene `name`, or shows the source of that name.
-    public func shows(_ name: String) -> Bool { self.name == name || sources.contains(name) }
+    package func shows(_ name: String) -> Bool { self.name == name || sources.contains(name) }
 
     private static func isWord(_ name: String) -> Bool { name.wholeMatch(of: /[A-Za-z0-9._-]+/) != nil }
 }
@@ -66,7 +66,7 @@ public struct SceneEvent: Sendable, Equatable {
 
 extension SceneEvent {
     /// A detail: one word, in which what could be taken for its end is written as in a URL.
-    public static func detail(_ key: String, _ value: String) -> String {
+    package static func detail(_ key: String, _ value: String) -> String {
         let bytes = value.utf8.map { byte -> String in
             let isPlain = byte > 0x20 && byte != 0x7F && byte != UInt8(ascii: "%")
             if isPlain, byte < 0x80 { return String(UnicodeScalar(byte)) }
@@ -77,7 +77,7 @@ extension SceneEvent {
     }
 
     /// The value of the detail `key`; nil without one.
-    public func detail(_ key: String) -> String? {
+    package func detail(_ key: String) -> String? {
         guard let word = details.last(where: { $0.hasPrefix("\(key)=") }) else { return nil }
         var bytes: [UInt8] = []
         var rest = word.utf8.dropFirst(key.utf8.count + 1)

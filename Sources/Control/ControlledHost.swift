@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import FanOut
+package import Media
+package import Status
 
 /// What the HTTP server sees of the process: values, and what may be asked of it. All calls may come from any thread.
 package protocol ControlledHost: Sendable {
@@ -10,13 +12,13 @@ package protocol ControlledHost: Sendable {
     func channel(_ name: String) -> (any ControlledChannel)?
     /// Reads the configuration file again, and returns how many channels it changed. Blocks as long as ports and
     /// directories take.
-    func reload() throws(ControlFailure) -> Int
+    func reload() throws(Refusal) -> Int
     /// Clips that are made of recordings.
     var exports: any ControlledExports { get }
     /// Begins to make a clip. Blocks on the disk.
-    func startExport(_ request: ExportRequest) throws(ControlFailure) -> ExportJob
+    func startExport(_ request: ExportRequest) throws(Refusal) -> ExportJob
     /// What would be copied, and what coded again, for a file of clips; nothing is made. Blocks on the disk, 5 s at most.
-    func planExport(_ request: ExportRequest) throws(ControlFailure) -> ExportPlan
+    func planExport(_ request: ExportRequest) throws(Refusal) -> ExportPlan
     /// Tries an output's address without going live. Blocks, 15 s at most.
     func check(_ address: String) -> AddressCheck
 }
@@ -37,35 +39,35 @@ package protocol ControlledChannel: Sendable {
     var clips: (any ControlledClips)? { get }
 
     /// The program of several sources. Throws where there is none. Returns at once.
-    func program() throws(ControlFailure) -> any ControlledProgram
+    func program() throws(Refusal) -> any ControlledProgram
 
     /// Adds a live output, written as the flag takes it, and returns its name. Blocks until a port that it listens at is
     /// open.
-    func addOutput(_ address: String) throws(ControlFailure) -> String
+    func addOutput(_ address: String) throws(Refusal) -> String
     /// Puts an output of another address or other options in the place of one, under its name. Blocks as
     /// ``addOutput(_:)`` does.
-    func replaceOutput(_ name: String, by address: String) throws(ControlFailure)
+    func replaceOutput(_ name: String, by address: String) throws(Refusal)
     /// Removes an output. Returns at once.
-    func removeOutput(_ name: String) throws(ControlFailure)
+    func removeOutput(_ name: String) throws(Refusal)
     /// Takes an output off air, or puts it on air again. Returns at once.
-    func setPaused(_ isPaused: Bool, output name: String) throws(ControlFailure)
+    func setPaused(_ isPaused: Bool, output name: String) throws(Refusal)
     /// Tries an output at once. Returns at once.
-    func retryOutput(_ name: String) throws(ControlFailure)
+    func retryOutput(_ name: String) throws(Refusal)
 
     /// Starts the recording. Blocks until the directory has answered, 22 s at most.
-    func startRecording() throws(ControlFailure)
+    func startRecording() throws(Refusal)
     /// Stops the recording; it stays so until ``startRecording()``. Returns at once.
-    func stopRecording() throws(ControlFailure)
+    func stopRecording() throws(Refusal)
     /// Begins a new file with the next keyframe. Returns at once.
-    func splitRecording() throws(ControlFailure)
+    func splitRecording() throws(Refusal)
     /// Tries at once to hand over all files that could not be handed over, or were given up. Returns at once.
-    func retryUploads() throws(ControlFailure)
+    func retryUploads() throws(Refusal)
     /// Hands a finished file over again, or gives that up, as a recording of the program or of `source`. Blocks on the disk.
-    func setUploaded(_ isWanted: Bool, recording id: String, source: String?) throws(ControlFailure)
+    func setUploaded(_ isWanted: Bool, recording id: String, source: String?) throws(Refusal)
     /// Asks for a keyframe. Returns at once.
-    func requestKeyframe() throws(ControlFailure)
+    func requestKeyframe() throws(Refusal)
     /// Marks this moment of the program with `text`, in all that can carry it. Returns at once.
-    func mark(_ text: String) throws(ControlFailure) -> Marker
+    func mark(_ text: String) throws(Refusal) -> Marker
 }
 
 /// A moment of the program that somebody marked.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The encoder could not do what was asked.
-public struct EncoderError: Error, Sendable, CustomStringConvertible {
+package struct EncoderError: Error, Sendable, CustomStringConvertible {
     /// What was attempted.
-    public let operation: String
+    package let operation: String
     /// What the library said.
-    public let reason: String
+    package let reason: String
 
-    public var description: String { "\(operation): \(reason)" }
+    package var description: String { "\(operation): \(reason)" }
 }

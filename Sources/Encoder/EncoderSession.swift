@@ -3,7 +3,7 @@
 internal import CLinux
 internal import LibAV
 package import Logging
-public import Media
+package import Media
 internal import Synchronization
 
 /// An encoder session: x264 for the video, AAC-LC for the audio. A channel has one, and one more for each rendition.
@@ -11,7 +11,7 @@ internal import Synchronization
 /// One thread, such as the program's, feeds it, and its packets go straight to the sink. Keyframes may be requested and the status
 /// be read on any thread, without waiting for the encoder. A frame that an encoder refuses is lost and counted; the first
 /// one of each track is logged.
-public final class EncoderSession: ProgramSink, KeyframeRequester {
+package final class EncoderSession: ProgramSink, KeyframeRequester {
     private struct Codecs {
         let video: RestartingEncoder
         let audio: AACEncoder
@@ -27,10 +27,10 @@ public final class EncoderSession: ProgramSink, KeyframeRequester {
     private let logger: Logger
 
     /// What comes out, for whoever carries it.
-    public let description: StreamDescription
+    package let description: StreamDescription
     /// How many frames the encoder holds before the first comes out. A source that can be read ahead is read that
     /// much ahead, so that the encoder's delay costs a viewer nothing.
-    public let delayInFrames: Int
+    package let delayInFrames: Int
 
     /// Opens both encoders; throws ``EncoderError`` or ``AVFailure``.
     package init(
@@ -53,14 +53,14 @@ public final class EncoderSession: ProgramSink, KeyframeRequester {
         self.sink = sink
     }
 
-    public func requestKeyframe(at programTime: Int64?) {
+    package func requestKeyframe(at programTime: Int64?) {
         schedule.withLock { $0.request(at: programTime.map(Timestamp.init(nanoseconds:))) }
     }
 
     /// Says at which sample of the program the audio begins: at 0 otherwise. Before any of it.
     package func beginAudio(at sample: SampleIndex) { codecs.withLock { $0.audio.begin(at: sample.number) } }
 
-    public func encode(_ frame: VideoFrame, at index: Int64) throws {
+    package func encode(_ frame: VideoFrame, at index: Int64) throws {
         let isForced = schedule.withLock { $0.isKeyframeDue(at: FrameIndex(index)) }
         let started = ThreadTime.current
         let (packet, refused, used) = try codecs.withLock { codecs in
@@ -82,7 +82,7 @@ public final class EncoderSession: ProgramSink, KeyframeRequester {
         if let packet { emit(packet) }
     }
 
-    public func encode(_ audio: AudioBuffer) throws {
+    package func encode(_ audio: AudioBuffer) throws {
         let started = ThreadTime.current
         let (packets, refused) = try codecs.withLock { (try $0.audio.encode(audio), $0.audio.refused) }
         let spent = ThreadTime.current - started
@@ -104,14 +104,14 @@ public final class EncoderSession: ProgramSink, KeyframeRequester {
             metadata: ["reason": "\(reason)"])
     }
 
-    public func finish() throws {
+    package func finish() throws {
         defer { sink.finish() }
         while let packet = try codecs.withLock({ try $0.video.flush() }) { emit(packet) }
         for packet in try codecs.withLock({ try $0.audio.finish() }) { emit(packet) }
     }
 
     /// A snapshot for status and metrics.
-    public var status: EncoderStatus {
+    package var status: EncoderStatus {
         var status = counters.withLock { $0 }
         status.threadSeconds = threads.withLock { $0.seconds }
         status.processSeconds = ThreadTime.process

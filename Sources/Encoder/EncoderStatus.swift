@@ -3,34 +3,34 @@
 internal import Glibc
 
 /// What an operator sees of the encoder: counters that only grow, so that two snapshots give rates.
-public struct EncoderStatus: Sendable, Codable {
+package struct EncoderStatus: Sendable, Codable {
     /// Frames that went in.
-    public var framesIn: Int64 = 0
+    package var framesIn: Int64 = 0
     /// Coded frames that came out.
-    public var framesOut: Int64 = 0
+    package var framesOut: Int64 = 0
     /// Coded bytes, both tracks.
-    public var bytes: Int64 = 0
+    package var bytes: Int64 = 0
     /// Coded bytes of audio among them.
-    public var audioBytes: Int64 = 0
+    package var audioBytes: Int64 = 0
     /// IDR frames among those that came out.
-    public var keyframes = 0
+    package var keyframes = 0
     /// IDR frames that somebody asked for.
-    public var forcedKeyframes = 0
+    package var forcedKeyframes = 0
     /// Frames of video and of audio that the encoders refused; they are missing from what came out.
-    public var refusedFrames: Int64 = 0
+    package var refusedFrames: Int64 = 0
     /// CPU time that the program's thread spent in the encoders, in seconds.
-    public var callerSeconds: Double = 0
+    package var callerSeconds: Double = 0
     /// CPU time of x264's own threads, in seconds.
-    public var threadSeconds: Double = 0
+    package var threadSeconds: Double = 0
     /// CPU time of the whole process, in seconds.
-    public var processSeconds: Double = 0
+    package var processSeconds: Double = 0
     /// How many frames, or parts of one, x264 codes at the same time.
-    public var threads = 1
+    package var threads = 1
     /// How many CPU cores this process may use.
-    public var cores = 1
+    package var cores = 1
 
     /// Nothing encoded yet.
-    public init() {}
+    package init() {}
 
     /// How many times faster than now the encoder could go, had it to: the program keeps up above 1. 0 while nothing is
     /// known.
@@ -45,7 +45,7 @@ public struct EncoderStatus: Sendable, Codable {
     /// All are CPU times, so waiting counts for nothing: neither x264's for its own threads nor ours for a core that
     /// another program has. What other programs take, a quota of a control group, and a clock that slows down when all
     /// cores are busy are not foreseen, and x264's threads wait for one another now and then: below 1.2 expect trouble.
-    public func speed(since before: EncoderStatus, programSeconds: Double) -> Double {
+    package func speed(since before: EncoderStatus, programSeconds: Double) -> Double {
         let caller = callerSeconds - before.callerSeconds
         let workers = (threadSeconds - before.threadSeconds) / Double(max(1, min(threads, cores)))
         let process = (processSeconds - before.processSeconds) / Double(max(1, cores))

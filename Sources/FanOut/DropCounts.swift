@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Packets that did not reach an output or one of its receivers.
-public struct DropCounts: Sendable, Equatable {
+package struct DropCounts: Sendable, Equatable {
     /// Packets of both tracks, by cause.
-    public var causes: [DropCause: Int] = [:]
+    package var causes: [DropCause: Int] = [:]
     /// Frames among them.
-    public var frames = 0
+    package var frames = 0
 
     /// Nothing was dropped.
-    public init() {}
+    package init() {}
 
     /// Packets of both tracks, whatever the cause.
-    public var packets: Int { causes.values.reduce(0, +) }
+    package var packets: Int { causes.values.reduce(0, +) }
 
     /// Adds what was dropped elsewhere.
-    public mutating func add(_ other: DropCounts) {
+    package mutating func add(_ other: DropCounts) {
         causes.merge(other.causes, uniquingKeysWith: +)
         frames += other.frames
     }

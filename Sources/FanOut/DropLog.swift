@@ -7,9 +7,9 @@ internal import Media
 /// and recovers every few seconds, which is one episode: it is over when nothing was dropped for 10 s.
 ///
 /// All counts are totals. Times are monotonic nanoseconds. One thread at a time.
-public struct DropLog: Sendable {
+package struct DropLog: Sendable {
     /// What is worth telling of drops on air.
-    public enum Event: Sendable, Equatable {
+    package enum Event: Sendable, Equatable {
         /// An episode began with these drops.
         case began(DropCounts)
         /// It is over; these are all of its drops.
@@ -32,18 +32,18 @@ public struct DropLog: Sendable {
     private var state = State.offAir(since: nil)
 
     /// Off air, and not on air before.
-    public init() {}
+    package init() {}
 
     /// The queue has a keyframe to begin with, and so is on air from now on. Returns what was missed since it went off
     /// air; nil if it was on air already, or not on air before.
-    public mutating func join(_ counts: DropCounts) -> DropCounts? {
+    package mutating func join(_ counts: DropCounts) -> DropCounts? {
         guard case .offAir(let before) = state else { return nil }
         state = .quiet(counts)
         return before.map { counts.since($0) }
     }
 
     /// Looks at what was counted up to `now`, after a drop and from time to time.
-    public mutating func note(_ counts: DropCounts, at now: Int64) -> Event? {
+    package mutating func note(_ counts: DropCounts, at now: Int64) -> Event? {
         switch state {
         case .offAir: return nil
         case .quiet(let before):
@@ -63,7 +63,7 @@ public struct DropLog: Sendable {
 
     /// The queue is off air, for a while or for good, and so an episode under way is cut short. What is dropped from now on
     /// is missed.
-    public mutating func leave(_ counts: DropCounts) -> Event? {
+    package mutating func leave(_ counts: DropCounts) -> Event? {
         let event: Event?
         switch state {
         case .offAir: return nil
@@ -80,7 +80,7 @@ extension DropCounts {
     fileprivate var onAir: Int { packets - causes[.notConnected, default: 0] }
 
     /// What was dropped since `before` was counted.
-    public func since(_ before: DropCounts) -> DropCounts {
+    package func since(_ before: DropCounts) -> DropCounts {
         var difference = DropCounts()
         difference.causes = causes.merging(before.causes) { $0 - $1 }.filter { $0.value > 0 }
         difference.frames = frames - before.frames
@@ -88,7 +88,7 @@ extension DropCounts {
     }
 
     /// The causes and their counts in one line, in a fixed order: `congestion=3 awaiting_keyframe=40`.
-    public var summary: String {
+    package var summary: String {
         DropCause.allCases.compactMap { cause in causes[cause].map { "\(cause.rawValue)=\($0)" } }
             .joined(separator: " ")
     }

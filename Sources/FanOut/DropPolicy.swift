@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Media
+package import Media
 
 /// Why a packet did not reach an output.
-public enum DropCause: String, Sendable, Codable, CodingKeyRepresentable, CaseIterable {
+package enum DropCause: String, Sendable, Codable, CodingKeyRepresentable, CaseIterable {
     /// The output was not connected, and what it held became too old.
     case notConnected = "not_connected"
     /// The queue passed the first threshold; nobody refers to the frame.
@@ -19,9 +19,9 @@ public enum DropCause: String, Sendable, Codable, CodingKeyRepresentable, CaseIt
 /// Decides what a live output's queue takes. Pure: it sees each packet and how full the queue is, and answers.
 ///
 /// After a refusal nothing passes that could refer to the refused frame, until the next keyframe.
-public struct DropPolicy: Sendable {
+package struct DropPolicy: Sendable {
     /// What to do with a packet.
-    public enum Decision: Sendable, Equatable {
+    package enum Decision: Sendable, Equatable {
         /// Append it.
         case accept
         /// Do not append it.
@@ -31,7 +31,7 @@ public struct DropPolicy: Sendable {
     }
 
     /// What the output is doing.
-    public enum Mode: Sendable, Equatable {
+    package enum Mode: Sendable, Equatable {
         /// Not connected yet, never was: everything is kept up to the bound, so that the output can begin with the
         /// program's first frame.
         case holdingStart
@@ -50,16 +50,16 @@ public struct DropPolicy: Sendable {
     /// The track at whose keyframes a decoder can begin.
     let leading: TrackKind
     /// What the output is doing.
-    public private(set) var mode: Mode
+    package private(set) var mode: Mode
     /// Whether video is refused until the next keyframe.
-    public private(set) var awaitsKeyframe = true
+    package private(set) var awaitsKeyframe = true
     /// Whether audio is refused until then, too: a stream that joins the program begins with a frame.
     private var beginsAtKeyframe = false
     /// What the bounds are wider by until the output has caught up: the GOP that it joined with, in nanoseconds and bytes.
     private var head: (depth: Int64, bytes: Int) = (0, 0)
 
     /// A policy for an output that is not connected yet, and whose program can be joined at keyframes of `leading`.
-    public init(limits: QueueLimits, mode: Mode = .holdingStart, leading: TrackKind = .video) {
+    package init(limits: QueueLimits, mode: Mode = .holdingStart, leading: TrackKind = .video) {
         maximumBytes = limits.maximumBytes
         disposableDepth = limits.disposableThreshold.inNanoseconds
         videoDepth = limits.videoThreshold.inNanoseconds
@@ -72,7 +72,7 @@ public struct DropPolicy: Sendable {
     func canBegin(_ packet: EncodedPacket) -> Bool { packet.track == leading && packet.isKeyframe }
 
     /// The output came on air with what is queued.
-    public mutating func connected() {
+    package mutating func connected() {
         beginsAtKeyframe = mode == .holding && awaitsKeyframe
         mode = .catchingUp
     }
@@ -86,22 +86,22 @@ public struct DropPolicy: Sendable {
     }
 
     /// The output lost its connection; the caller empties the queue to its newest keyframe.
-    public mutating func disconnected() { mode = .holding }
+    package mutating func disconnected() { mode = .holding }
 
     /// The queue was emptied; if no keyframe remained, video waits for the next one.
-    public mutating func flushed(keyframeRemains: Bool) {
+    package mutating func flushed(keyframeRemains: Bool) {
         if !keyframeRemains { awaitsKeyframe = true }
         head = (0, 0)
         if mode == .holdingStart { mode = .holding }
     }
 
     /// Whether an output on air must wait for a keyframe although a queue of `depth` (nanoseconds) has room.
-    public func needsKeyframe(depth: Int64) -> Bool {
+    package func needsKeyframe(depth: Int64) -> Bool {
         !mode.isHolding && awaitsKeyframe && depth < disposableDepth
     }
 
     /// Decides on `packet` while the queue holds `depth` of media time (nanoseconds, the packet included) and `bytes`.
-    public mutating func decide(_ packet: EncodedPacket, depth: Int64, bytes: Int) -> Decision {
+    package mutating func decide(_ packet: EncodedPacket, depth: Int64, bytes: Int) -> Decision {
         if mode == .catchingUp, depth < disposableDepth {
             mode = .live
             head = (0, 0)
@@ -130,5 +130,5 @@ public struct DropPolicy: Sendable {
 
 extension DropPolicy.Mode {
     /// Whether the output is not connected.
-    public var isHolding: Bool { self == .holdingStart || self == .holding }
+    package var isHolding: Bool { self == .holdingStart || self == .holding }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import DequeModule
-public import Media
+package import Media
 
 /// Puts the packets of several tracks into one order by decoding time, so that every output can rely on it.
 ///
@@ -9,7 +9,7 @@ public import Media
 /// to a bound in media time, and then not at all until it comes again, with packets no further apart than that: the other
 /// track is neither delayed nor kept in memory for it. What it brings later is released at once, behind what was not held
 /// for it. Of two packets with the same time the frame goes first. Timed data is not awaited.
-public struct Interleaver {
+package struct Interleaver {
     private struct Track {
         var packets = Deque<EncodedPacket>()
         var isAwaited = false
@@ -44,14 +44,14 @@ public struct Interleaver {
 
     /// An interleaver that waits for `tracks`, while no other track holds more than `bound`. The bound must be longer than
     /// one track is behind the other in ordinary operation.
-    public init(waitingFor tracks: Set<TrackKind> = [.video, .audio], bound: Duration = .seconds(10)) {
+    package init(waitingFor tracks: Set<TrackKind> = [.video, .audio], bound: Duration = .seconds(10)) {
         self.bound = bound.inNanoseconds
         video.isAwaited = tracks.contains(.video)
         audio.isAwaited = tracks.contains(.audio)
     }
 
     /// Takes one packet in and returns what can go out, in order.
-    public mutating func push(_ packet: EncodedPacket) -> [EncodedPacket] {
+    package mutating func push(_ packet: EncodedPacket) -> [EncodedPacket] {
         switch packet.track {
         case .video: video.append(packet, bound: bound)
         case .audio: audio.append(packet, bound: bound)
@@ -61,7 +61,7 @@ public struct Interleaver {
     }
 
     /// Says that `track` is over and returns what can go out because of it.
-    public mutating func end(_ track: TrackKind) -> [EncodedPacket] {
+    package mutating func end(_ track: TrackKind) -> [EncodedPacket] {
         switch track {
         case .video: video.isAwaited = false
         case .audio: audio.isAwaited = false

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Media
+package import Media
 internal import Synchronization
 
 /// Puts what encoders make, each track at its own time, into one order by decoding time, and passes it on.
 ///
 /// It stands between an encoder session and its ``PacketStream``. What is passed through does not come here: it keeps its
 /// sender's order. Any thread may publish; packets of one track come from one thread.
-public final class InterleavingSink: PacketSink {
+package final class InterleavingSink: PacketSink {
     private let next: any PacketSink
     // Held while packets are passed on, which neither blocks nor calls back, so that two threads cannot change their order.
     private let interleaver: Mutex<Interleaver>
 
     /// A sink in front of `next` that waits for `tracks`; see ``Interleaver`` for the bound.
-    public init(
+    package init(
         _ next: any PacketSink, waitingFor tracks: Set<TrackKind> = [.video, .audio], bound: Duration = .seconds(10)
     ) {
         self.next = next
@@ -21,15 +21,15 @@ public final class InterleavingSink: PacketSink {
     }
 
     /// How far one track may be ahead of the other before it no longer waits: more than the encoder's delay.
-    public func wait(upTo bound: Duration) { interleaver.withLock { $0.bound = bound.inNanoseconds } }
+    package func wait(upTo bound: Duration) { interleaver.withLock { $0.bound = bound.inNanoseconds } }
 
-    public func publish(_ packet: EncodedPacket) {
+    package func publish(_ packet: EncodedPacket) {
         interleaver.withLock { interleaver in
             for packet in interleaver.push(packet) { next.publish(packet) }
         }
     }
 
-    public func finish() {
+    package func finish() {
         interleaver.withLock { interleaver in
             for packet in interleaver.end(.audio) + interleaver.end(.video) { next.publish(packet) }
         }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Media
+package import Media
 
 /// Something that the fan-out feeds: an output, a player or a recorder. No call blocks.
-public protocol PacketConsumer: AnyObject, Sendable {
+package protocol PacketConsumer: AnyObject, Sendable {
     /// Queues packets: a frame with the audio before it, and at the end what is left, perhaps nothing. Those of both tracks
     /// come in decoding order. Returns whoever serves what was queued; nil if there is nothing to be done.
     @discardableResult
@@ -13,7 +13,7 @@ public protocol PacketConsumer: AnyObject, Sendable {
 /// Serves the queues of one or more outputs. Woken after each frame, when all outputs have it, and at the end. It is woken
 /// once however many outputs it serves, if these were added one behind the other; a server whose outputs are mixed with
 /// others' may be woken several times for a frame. Waking does not block.
-public protocol PacketServer: AnyObject, Sendable {
+package protocol PacketServer: AnyObject, Sendable {
     /// Something is queued.
     func wake()
 }

@@ -1,63 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import DequeModule
-public import Media
+package import Media
 
 /// The newest packets of a stream, from a keyframe on, for whoever joins it late: a player, a preview, a replay.
 ///
 /// It always begins with a keyframe, and holds at least the GOP under way as long as that is within the bounds. Packets are
 /// shared, so what they cost is what no queue holds any more: at 6 Mbit/s and a GOP of 2 s at most 1.5 MB.
-public struct PacketHistory: Sendable {
+package struct PacketHistory: Sendable {
     /// How much is kept.
-    public struct Limits: Sendable, Equatable {
+    package struct Limits: Sendable, Equatable {
         /// Media time that is kept beyond the GOP under way; zero keeps that GOP only.
-        public var duration: Duration
+        package var duration: Duration
         /// The longest GOP that is kept.
-        public var longestGOP: Duration
+        package var longestGOP: Duration
         /// Bytes of payload that are never exceeded.
-        public var maximumBytes: Int
+        package var maximumBytes: Int
 
         /// Limits of these values.
-        public init(
+        package init(
             duration: Duration = .zero, longestGOP: Duration = .seconds(20), maximumBytes: Int = 32 << 20
         ) {
             (self.duration, self.longestGOP, self.maximumBytes) = (duration, longestGOP, maximumBytes)
         }
 
         /// The GOP under way, up to 20 s and 32 MiB.
-        public static let currentGOP = Limits()
+        package static let currentGOP = Limits()
     }
 
     /// How much is kept. What is more than that goes when the next packet comes.
-    public var limits: Limits
+    package var limits: Limits
     private var kept = Deque<EncodedPacket>()
     /// Where in `kept` the GOPs begin.
     private var keyframes = Deque<Int>()
     /// How many packets were removed so far: `keyframes` counts from the first ever kept.
     private var removed = 0
     /// Bytes of payload that are held.
-    public private(set) var bytes = 0
+    package private(set) var bytes = 0
 
     /// An empty history.
-    public init(limits: Limits = .currentGOP) { self.limits = limits }
+    package init(limits: Limits = .currentGOP) { self.limits = limits }
 
     /// What is held, in the order in which it was published; empty, or from a keyframe on.
-    public var packets: [EncodedPacket] { Array(kept) }
+    package var packets: [EncodedPacket] { Array(kept) }
 
     /// The GOP under way, from its keyframe on; empty if it is not held.
-    public var currentGOP: [EncodedPacket] {
+    package var currentGOP: [EncodedPacket] {
         guard let last = keyframes.last else { return [] }
         return Array(kept[(last - removed)...])
     }
 
     /// Media time from the newest keyframe to the newest packet, in nanoseconds.
-    public var age: Int64 {
+    package var age: Int64 {
         guard let start = keyframes.last, let last = kept.last else { return 0 }
         return max(0, last.dtsNanoseconds - kept[start - removed].dtsNanoseconds)
     }
 
     /// Takes the next packet of the stream; `isKeyframe` says that a decoder of the whole stream can begin with it.
-    public mutating func append(_ packet: EncodedPacket, isKeyframe: Bool) {
+    package mutating func append(_ packet: EncodedPacket, isKeyframe: Bool) {
         guard isKeyframe || !keyframes.isEmpty else { return }
         if isKeyframe { keyframes.append(removed + kept.count) }
         kept.append(packet)
@@ -66,7 +66,7 @@ public struct PacketHistory: Sendable {
     }
 
     /// Forgets everything: what comes next does not go on from it.
-    public mutating func removeAll() { self = PacketHistory(limits: limits) }
+    package mutating func removeAll() { self = PacketHistory(limits: limits) }
 
     private mutating func trim(to now: Int64) {
         let oldest = now - limits.duration.inNanoseconds

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import DequeModule
-public import Media
+package import Media
 internal import Synchronization
 
 /// How full a queue is and what it refused, at one moment.
-public struct QueueStatus: Sendable, Codable, Equatable {
+package struct QueueStatus: Sendable, Codable, Equatable {
     /// Packets waiting.
-    public var packets = 0
+    package var packets = 0
     /// Payload bytes waiting.
-    public var bytes = 0
+    package var bytes = 0
     /// Media time waiting, in milliseconds.
-    public var milliseconds: Int64 = 0
+    package var milliseconds: Int64 = 0
     /// The media time at which the queue is emptied; 0 where it is not known.
-    public var boundMilliseconds: Int64 = 0
+    package var boundMilliseconds: Int64 = 0
     /// Packets that did not reach the output, by cause.
-    public var drops: [DropCause: Int] = [:]
+    package var drops: [DropCause: Int] = [:]
     /// Frames among them.
-    public var droppedFrames = 0
+    package var droppedFrames = 0
 
     /// ``drops`` and ``droppedFrames`` as one value.
-    public var dropCounts: DropCounts {
+    package var dropCounts: DropCounts {
         get {
             var counts = DropCounts()
             (counts.causes, counts.frames) = (drops, droppedFrames)
@@ -34,7 +34,7 @@ public struct QueueStatus: Sendable, Codable, Equatable {
 ///
 /// `push` is called by the publishing thread and never blocks; the output's own thread pops. What is refused is
 /// counted by cause. Packets are shared, never copied.
-public final class PacketQueue: Sendable {
+package final class PacketQueue: Sendable {
     fileprivate struct State {
         var packets = Deque<EncodedPacket>()
         var bytes = 0
@@ -48,7 +48,7 @@ public final class PacketQueue: Sendable {
     }
 
     /// What became of a pushed packet.
-    public enum Outcome: Sendable, Equatable {
+    package enum Outcome: Sendable, Equatable {
         /// It is in the queue.
         case queued
         /// It was refused.
@@ -56,7 +56,7 @@ public final class PacketQueue: Sendable {
     }
 
     /// The bounds.
-    public let limits: QueueLimits
+    package let limits: QueueLimits
     /// Tells when packets come that may come in bursts.
     private let clock: any MonotonicClock
     private let state: Mutex<State>
@@ -64,7 +64,7 @@ public final class PacketQueue: Sendable {
     /// An empty queue with these bounds. `isFromStart` says that what comes first is the program's first frame, which is
     /// worth keeping for a target that is not connected yet. `awaitsCallers` says that nobody misses anything until
     /// somebody calls. The program can be joined at keyframes of `leading`.
-    public init(
+    package init(
         limits: QueueLimits, isFromStart: Bool = true, awaitsCallers: Bool = false, leading: TrackKind = .video,
         clock: any MonotonicClock = SystemClock()
     ) {
@@ -75,7 +75,7 @@ public final class PacketQueue: Sendable {
 
     /// Appends `packet` if the policy takes it.
     @discardableResult
-    public func push(_ packet: EncodedPacket) -> Outcome {
+    package func push(_ packet: EncodedPacket) -> Outcome {
         let now = limits.takesBursts ? clock.now : nil
         return state.withLock { state in
             if let now { state.ahead = state.pace.note(packet.dtsNanoseconds, at: now) }
@@ -101,13 +101,13 @@ public final class PacketQueue: Sendable {
     }
 
     /// Takes the oldest packet.
-    public func pop() -> EncodedPacket? {
+    package func pop() -> EncodedPacket? {
         state.withLock { state in state.pop() }
     }
 
     /// Takes the oldest packets into `batch` until they hold `bytes` of payload, the last one included. Returns whether
     /// that was all that waited.
-    public func pop(upTo bytes: Int, into batch: inout [EncodedPacket]) -> Bool {
+    package func pop(upTo bytes: Int, into batch: inout [EncodedPacket]) -> Bool {
         state.withLock { state in
             var taken = 0
             while taken < bytes, let packet = state.pop() {
@@ -119,11 +119,11 @@ public final class PacketQueue: Sendable {
     }
 
     /// Whether anything waits.
-    public var isEmpty: Bool { state.withLock { $0.packets.isEmpty } }
+    package var isEmpty: Bool { state.withLock { $0.packets.isEmpty } }
 
     /// The output came on air: from now on the live thresholds hold, once the backlog has gone out.
     /// Returns whether what is queued, or comes next, is something a decoder can start from.
-    public func connected() -> Bool {
+    package func connected() -> Bool {
         state.withLock { state in
             let isFromStart = state.policy.mode == .holdingStart
             let hasKeyframe = state.packets.contains(where: state.policy.canBegin)
@@ -134,7 +134,7 @@ public final class PacketQueue: Sendable {
     }
 
     /// The output lost its connection: what is queued is cut to its newest keyframe.
-    public func disconnected() {
+    package func disconnected() {
         state.withLock { state in
             state.policy.disconnected()
             state.flush(incoming: nil, cause: .notConnected)
@@ -143,7 +143,7 @@ public final class PacketQueue: Sendable {
 
     /// The target takes nothing, or lost what it had got, and can continue at a keyframe only: what is queued is cut to its
     /// newest keyframe, and until ``connected()`` only what follows the newest one is kept.
-    public func hold() {
+    package func hold() {
         state.withLock { state in
             state.policy.disconnected()
             state.flush(incoming: nil, cause: .overflow)
@@ -157,15 +157,15 @@ public final class PacketQueue: Sendable {
     package func discard() { state.withLock { $0.discard() } }
 
     /// Whether the output has room again but must wait for a keyframe: the moment to ask for one.
-    public var needsKeyframe: Bool {
+    package var needsKeyframe: Bool {
         state.withLock { state in state.policy.needsKeyframe(depth: state.depth(with: nil)) }
     }
 
     /// What was refused or removed so far.
-    public var drops: DropCounts { state.withLock { $0.drops } }
+    package var drops: DropCounts { state.withLock { $0.drops } }
 
     /// A snapshot for status and metrics.
-    public var status: QueueStatus {
+    package var status: QueueStatus {
         state.withLock { state in
             QueueStatus(
                 packets: state.packets.count, bytes: state.bytes, milliseconds: state.duration(with: nil) / 1_000_000,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Media
+package import Media
 internal import Synchronization
 
 /// A program as packets: the hub that hands each packet to every consumer, without copying it and without ever waiting;
@@ -9,9 +9,9 @@ internal import Synchronization
 /// What is published keeps its order, which must be that of decoding times, see ``InterleavingSink``; one thread at a
 /// time publishes. Consumers may be added and removed at any time on any thread; a change takes effect between two
 /// packets and is not felt by the other consumers.
-public final class PacketStream: PacketSink, KeyframeRequester {
+package final class PacketStream: PacketSink, KeyframeRequester {
     /// When packets are handed on.
-    public enum Delivery: Sendable {
+    package enum Delivery: Sendable {
         /// With the next frame: audio waits for the frame behind it, at most a frame, so that both are queued, and leave,
         /// together. For what is encoded here.
         case withFrames
@@ -39,13 +39,13 @@ public final class PacketStream: PacketSink, KeyframeRequester {
     private let state: Mutex<State>
 
     /// A stream without tracks and consumers.
-    public init(delivery: Delivery = .withFrames, history: PacketHistory.Limits = .currentGOP) {
+    package init(delivery: Delivery = .withFrames, history: PacketHistory.Limits = .currentGOP) {
         self.delivery = delivery
         state = Mutex(State(history: PacketHistory(limits: history)))
     }
 
     /// Says what the tracks are before the first packet, and who makes keyframes. Any thread.
-    public func begin(_ description: StreamDescription, keyframes: any KeyframeRequester) {
+    package func begin(_ description: StreamDescription, keyframes: any KeyframeRequester) {
         state.withLock { state in
             state.streams = description
             state.keyframes = keyframes
@@ -53,20 +53,20 @@ public final class PacketStream: PacketSink, KeyframeRequester {
     }
 
     /// The tracks as they are coded now. Any thread.
-    public var description: StreamDescription { state.withLock { $0.streams } }
+    package var description: StreamDescription { state.withLock { $0.streams } }
 
     /// Passes the request on to whoever makes keyframes; without one, the next comes when it comes.
-    public func requestKeyframe(at programTime: Int64?) {
+    package func requestKeyframe(at programTime: Int64?) {
         state.withLock { $0.keyframes }?.requestKeyframe(at: programTime)
     }
 
     /// Adds a consumer; it gets the packets from the next one on.
-    public func add(_ consumer: any PacketConsumer) {
+    package func add(_ consumer: any PacketConsumer) {
         state.withLock { $0.consumers.append(consumer) }
     }
 
     /// Adds a consumer that gets the GOP under way at once and then the packets that follow, each once.
-    public func join(_ consumer: any PacketConsumer) {
+    package func join(_ consumer: any PacketConsumer) {
         let server = state.withLock { state in
             state.consumers.append(consumer)
             // Under the lock, so that nothing newer reaches the consumer first; it only queues.
@@ -78,7 +78,7 @@ public final class PacketStream: PacketSink, KeyframeRequester {
 
     /// Adds a consumer that gets at once all that is kept, from a keyframe on, and then the packets that follow, each once.
     /// Returns when its first packet is shown; nil if nothing is kept.
-    public func joinReplay(_ consumer: any PacketConsumer) -> Int64? {
+    package func joinReplay(_ consumer: any PacketConsumer) -> Int64? {
         let (server, first) = state.withLock { state in
             state.consumers.append(consumer)
             // As above.
@@ -90,29 +90,29 @@ public final class PacketStream: PacketSink, KeyframeRequester {
     }
 
     /// Keeps as much as `limits` say from now on, for who joins late. Any thread.
-    public func keep(_ limits: PacketHistory.Limits) { state.withLock { $0.history.limits = limits } }
+    package func keep(_ limits: PacketHistory.Limits) { state.withLock { $0.history.limits = limits } }
 
     /// The latest decoding time so far, in nanoseconds; nil before the first packet. Any thread.
-    public var newestTime: Int64? {
+    package var newestTime: Int64? {
         let newest = state.withLock { $0.newest }
         return newest == .min ? nil : newest
     }
 
     /// The GOP under way, and how old its keyframe is, in nanoseconds of media time. Any thread.
-    public var currentGOP: (packets: [EncodedPacket], age: Int64) {
+    package var currentGOP: (packets: [EncodedPacket], age: Int64) {
         state.withLock { ($0.history.currentGOP, $0.history.age) }
     }
 
     /// Removes a consumer. It gets no packet that is published from now on; a call of ``publish(_:)`` that is under way on
     /// another thread may still hand it that frame.
-    public func remove(_ consumer: any PacketConsumer) {
+    package func remove(_ consumer: any PacketConsumer) {
         state.withLock { state in state.consumers.removeAll { $0 === consumer } }
     }
 
     /// Puts `text` on the moment `time` of the program, in nanoseconds, for outputs that can carry it. They get it in front
     /// of the first packet that is not decoded before, or as the last at the end. When too many wait for that, because
     /// nothing is published, the oldest are forgotten. Any thread; returns at once.
-    public func mark(_ text: String, at time: Int64) {
+    package func mark(_ text: String, at time: Int64) {
         state.withLock { state in
             if state.marks.count == Self.mostMarks { state.marks.removeFirst() }
             let index = state.marks.firstIndex { $0.time > time } ?? state.marks.endIndex
@@ -120,7 +120,7 @@ public final class PacketStream: PacketSink, KeyframeRequester {
         }
     }
 
-    public func publish(_ packet: EncodedPacket) {
+    package func publish(_ packet: EncodedPacket) {
         let (packets, consumers) = state.withLock { state in
             if !state.streams.holds(packet) { state.streams = state.streams.updated(by: packet) }
             if !state.marks.isEmpty { state.placeMarks(upTo: packet.dtsNanoseconds) }
@@ -132,7 +132,7 @@ public final class PacketStream: PacketSink, KeyframeRequester {
         deliver(packets, to: consumers)
     }
 
-    public func finish() {
+    package func finish() {
         let (packets, consumers) = state.withLock { state in
             state.placeMarks(upTo: .max)
             // Whoever makes them holds the stream.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Media
+package import Media
 internal import Synchronization
 
 /// Passes on what somebody else encoded, in the sender's order and with the sender's bytes, to a ``PacketStream`` that
@@ -11,7 +11,7 @@ internal import Synchronization
 /// duration lasts as long as the shortest of the last three took. Nothing is held, so nothing waits for a track that stopped.
 ///
 /// One thread at a time publishes.
-public final class PassthroughSink: PacketSink {
+package final class PassthroughSink: PacketSink {
     private struct Track {
         var description: TrackDescription
         var dts: Int64
@@ -20,25 +20,25 @@ public final class PassthroughSink: PacketSink {
     }
 
     /// What was changed so far.
-    public struct Counts: Sendable, Codable, Equatable {
+    package struct Counts: Sendable, Codable, Equatable {
         /// Packets that were moved to a later decoding time.
-        public var moved = 0
+        package var moved = 0
     }
 
     private let next: any PacketSink
     private let state = Mutex<(tracks: [TrackKind: Track], counts: Counts)>(([:], Counts()))
 
     /// A sink in front of `next`.
-    public init(_ next: any PacketSink) { self.next = next }
+    package init(_ next: any PacketSink) { self.next = next }
 
     /// What was changed so far. Any thread.
-    public var counts: Counts { state.withLock { $0.counts } }
+    package var counts: Counts { state.withLock { $0.counts } }
 
-    public func publish(_ packet: EncodedPacket) {
+    package func publish(_ packet: EncodedPacket) {
         next.publish(state.withLock { Self.order(packet, &$0.tracks[packet.track], &$0.counts) })
     }
 
-    public func finish() { next.finish() }
+    package func finish() { next.finish() }
 
     private static func order(
         _ packet: EncodedPacket, _ track: inout Track?, _ counts: inout Counts

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The bounds of one output's queue, and where a live output begins to drop.
-public struct QueueLimits: Sendable, Equatable {
+package struct QueueLimits: Sendable, Equatable {
     /// Media time in the queue from which frames that nobody refers to are refused.
-    public var disposableThreshold: Duration
+    package var disposableThreshold: Duration
     /// Media time in the queue from which video is refused up to the next keyframe.
-    public var videoThreshold: Duration
+    package var videoThreshold: Duration
     /// Media time at which the queue is emptied to its newest keyframe.
-    public var maximumDuration: Duration
+    package var maximumDuration: Duration
     /// Payload bytes at which the queue is emptied to its newest keyframe.
-    public var maximumBytes: Int
+    package var maximumBytes: Int
     /// Whether packets come in bursts, as a playlist's segments do: media time counts as queued only as far as it came at
     /// the pace of the bursts or before.
-    public var takesBursts = false
+    package var takesBursts = false
 
     /// Limits of these values.
-    public init(
+    package init(
         disposableThreshold: Duration, videoThreshold: Duration, maximumDuration: Duration, maximumBytes: Int
     ) {
         self.disposableThreshold = disposableThreshold
@@ -25,12 +25,12 @@ public struct QueueLimits: Sendable, Equatable {
     }
 
     /// A live output's limits: 700 ms, 900 ms, 3 s, 8 MiB. The first two are those of OBS, which its users know.
-    public static let live = QueueLimits(
+    package static let live = QueueLimits(
         disposableThreshold: .milliseconds(700), videoThreshold: .milliseconds(900), maximumDuration: .seconds(3),
         maximumBytes: 8 << 20)
 
     /// The same limits for a queue of at most `duration`: the thresholds are not above 70 % and 90 % of it.
-    public func scaled(to duration: Duration) -> QueueLimits {
+    package func scaled(to duration: Duration) -> QueueLimits {
         var limits = self
         limits.maximumDuration = duration
         limits.disposableThreshold = min(disposableThreshold, duration * 0.7)
@@ -40,7 +40,7 @@ public struct QueueLimits: Sendable, Equatable {
 
     /// The same limits for an input that may come in bursts. Unless other bounds were asked for a segment of 10 s and
     /// 25 Mbit/s finds room.
-    public var forBursts: QueueLimits {
+    package var forBursts: QueueLimits {
         var limits = self
         limits.takesBursts = true
         if maximumBytes == Self.live.maximumBytes { limits.maximumBytes *= 4 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+internal import Media
 internal import Networking
 
 /// The directory of one HLS output, locked against a second. Closed with the last reference. Every call may block for as
@@ -13,13 +14,13 @@ final class HLSDirectory {
     private let descriptor: CInt
 
     /// Opens `path`, which is created if its parent exists, and takes the lock.
-    init(_ path: String) throws(EndpointFailure) {
+    init(_ path: String) throws(OutputFailure) {
         self.path = path
         if mkdir(path, 0o755) != 0, errno != EEXIST { throw Self.failure("open", "create", path, errno) }
         descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw Self.failure("open", "open", path, errno) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else {
-            throw EndpointFailure(.rejected, step: "open", reason: "\(path): another HLS output writes to it")
+            throw OutputFailure(.rejected, step: "open", reason: "\(path): another HLS output writes to it")
         }
         guard access(path, W_OK) == 0 else { throw Self.failure("open", "write to", path, errno) }
     }
@@ -29,7 +30,7 @@ final class HLSDirectory {
     private func full(_ name: String) -> String { "\(path)/\(name)" }
 
     /// Free bytes that an ordinary user may take.
-    func freeBytes() throws(EndpointFailure) -> Int64 {
+    func freeBytes() throws(OutputFailure) -> Int64 {
         var info = statvfs()
         guard fstatvfs(descriptor, &info) == 0 else { throw Self.failure("open", "measure", path, errno) }
         let (bytes, overflow) = UInt64(info.f_bavail).multipliedReportingOverflow(by: UInt64(info.f_frsize))
@@ -49,7 +50,7 @@ final class HLSDirectory {
     }
 
     /// The names of all entries.
-    func names() throws(EndpointFailure) -> [String] {
+    func names() throws(OutputFailure) -> [String] {
         guard let stream = opendir(path) else { throw Self.failure("open", "list", path, errno) }
         defer { closedir(stream) }
         var names: [String] = []
@@ -64,7 +65,7 @@ final class HLSDirectory {
 
     /// The playlist, if there is one. One that is not ours is an error: it must not be overwritten. An empty file is what a
     /// power cut leaves.
-    func playlist() throws(EndpointFailure) -> HLSPlaylist? {
+    func playlist() throws(OutputFailure) -> HLSPlaylist? {
         let name = full(HLSName.playlist)
         let file = Glibc.open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         if file < 0, errno == ENOENT { return nil }
@@ -82,7 +83,7 @@ final class HLSDirectory {
         guard filled < bytes.count,
             let playlist = HLSPlaylist(parsing: String(decoding: bytes[..<filled], as: UTF8.self))
         else {
-            throw EndpointFailure(
+            throw OutputFailure(
                 .rejected, step: "open",
                 reason: "\(name) was made by another program; remove it or name another directory")
         }
@@ -90,10 +91,10 @@ final class HLSDirectory {
     }
 
     /// A new file beside the one called `name`, which it becomes when it is complete.
-    func create(_ name: String) throws(EndpointFailure) -> HLSFile { try HLSFile(full(name)) }
+    func create(_ name: String) throws(OutputFailure) -> HLSFile { try HLSFile(full(name)) }
 
     /// Writes a small file as a whole.
-    func write(_ bytes: [UInt8], as name: String) throws(EndpointFailure) {
+    func write(_ bytes: [UInt8], as name: String) throws(OutputFailure) {
         let file = try create(name)
         try file.write(bytes)
         try file.publish()
@@ -105,9 +106,9 @@ final class HLSDirectory {
     }
 
     /// `errno` as a failure: what an operator must set right is asked for ever more rarely, the rest each second.
-    static func failure(_ step: String, _ operation: String, _ path: String, _ code: CInt) -> EndpointFailure {
+    static func failure(_ step: String, _ operation: String, _ path: String, _ code: CInt) -> OutputFailure {
         let isForOperator = [EACCES, EPERM, EROFS, ENOTDIR, ELOOP, ENAMETOOLONG].contains(code)
-        return EndpointFailure(
+        return OutputFailure(
             isForOperator ? .rejected : .unreachable, step: step,
             reason: "cannot \(operation) \(path): \(TCPSocket.message(code))")
     }

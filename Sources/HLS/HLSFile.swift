@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+internal import Media
 internal import Networking
 
 /// A file that is being written under a temporary name. Removed again if it is not published.
@@ -10,7 +11,7 @@ final class HLSFile {
     private var descriptor: CInt
 
     /// Begins a file that is to be `path`.
-    init(_ path: String) throws(EndpointFailure) {
+    init(_ path: String) throws(OutputFailure) {
         self.path = path
         temporary = path + HLSName.temporarySuffix
         descriptor = Glibc.open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o644)
@@ -24,7 +25,7 @@ final class HLSFile {
     }
 
     /// Appends `bytes`.
-    func write(_ bytes: [UInt8]) throws(EndpointFailure) {
+    func write(_ bytes: [UInt8]) throws(OutputFailure) {
         var offset = 0
         while offset < bytes.count {
             let count = bytes[offset...].withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
@@ -36,7 +37,7 @@ final class HLSFile {
     }
 
     /// Gives the file its name. Errors that a network file system kept until the close are errors of the file.
-    func publish() throws(EndpointFailure) {
+    func publish() throws(OutputFailure) {
         let status = close(descriptor)
         let code = errno
         descriptor = -1

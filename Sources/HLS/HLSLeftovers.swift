@@ -15,7 +15,7 @@ struct HLSLeftovers {
     private let names: [String]
 
     /// What lies in `directory`.
-    init(in directory: HLSDirectory) throws(EndpointFailure) {
+    init(in directory: HLSDirectory) throws(OutputFailure) {
         self.directory = directory
         names = try directory.names().filter(HLSName.isOurs)
     }

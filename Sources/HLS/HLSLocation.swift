@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Networking
+package import Networking
 
 /// The directory of an HLS output: `hls:/var/www/live`, or relative to the working directory, `hls:live`.
-public struct HLSLocation: Sendable, Equatable, CustomStringConvertible {
+package struct HLSLocation: Sendable, Equatable, CustomStringConvertible {
     /// The directory's path, without a slash at its end.
-    public let path: String
+    package let path: String
 
     /// The location in `text`.
-    public init(_ text: String) throws(AddressError) {
+    package init(_ text: String) throws(AddressError) {
         guard let colon = text.firstIndex(of: ":"), text[..<colon].lowercased() == "hls" else {
             throw AddressError("The address must begin with hls: and go on with a directory.")
         }
@@ -25,5 +25,5 @@ public struct HLSLocation: Sendable, Equatable, CustomStringConvertible {
         self.path = String(path)
     }
 
-    public var description: String { "hls:\(path)" }
+    package var description: String { "hls:\(path)" }
 }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Networking
+package import Networking
 
 /// How an HLS output is cut and how much of it is kept.
-public struct HLSOptions: Sendable, Equatable {
+package struct HLSOptions: Sendable, Equatable {
     /// What a segment lasts at most when keyframes allow it. 4 s is two GOPs of 2 s: players begin three segments
     /// behind, so it is a delay of some 12 s at a request rate that a plain web server bears.
-    public private(set) var segmentDuration: Duration = .seconds(4)
+    package private(set) var segmentDuration: Duration = .seconds(4)
     /// Segments that the playlist names; at least three (RFC 8216, 6.2.2). It names more while they are shorter than
     /// three target durations together.
-    public private(set) var listSize = 6
+    package private(set) var listSize = 6
     /// When the playlist says that nothing follows.
-    public private(set) var endList = EndList.program
+    package private(set) var endList = EndList.program
 
     /// When an output that ends writes `EXT-X-ENDLIST` (RFC 8216, 4.3.3.4), upon which players stop at the last segment and
     /// ask for nothing more.
-    public enum EndList: String, Sendable, CaseIterable {
+    package enum EndList: String, Sendable, CaseIterable {
         /// At the program's own end: its input ended or its length was reached.
         case program
         /// At every clean end: at a signal, too, and when the output is paused, removed or goes to another address.
@@ -34,11 +34,11 @@ public struct HLSOptions: Sendable, Equatable {
     }
 
     /// The usual options.
-    public init() {}
+    package init() {}
 
     /// The options in `values`: `segment`, a whole number of seconds or milliseconds such as `4s` or `2500ms`, from 1 s
     /// to 60 s; `list`, from 3 to 1000; and `endlist`, which is `program`, `always` or `never`.
-    public init(_ values: [String: String]) throws(AddressError) {
+    package init(_ values: [String: String]) throws(AddressError) {
         var list = OptionList(values, of: "HLS")
         try self.init(taking: &list)
         try list.finish()

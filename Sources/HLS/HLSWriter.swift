@@ -76,7 +76,7 @@ package final class HLSWriter {
     package init(
         _ path: String, _ options: HLSOptions, _ description: StreamDescription,
         clock: any MonotonicClock = SystemClock()
-    ) throws(EndpointFailure) {
+    ) throws(OutputFailure) {
         directory = try HLSDirectory(path)
         self.options = options
         self.clock = clock
@@ -105,7 +105,7 @@ package final class HLSWriter {
 
     /// The program is over, and no run follows: the playlist in the directory `path` says so, unless it does already or
     /// the options are against it. Nothing else is written.
-    package static func conclude(_ path: String, _ options: HLSOptions) throws(EndpointFailure) {
+    package static func conclude(_ path: String, _ options: HLSOptions) throws(OutputFailure) {
         guard options.endList.closes(isProgramOver: true) else { return }
         // Nothing was left open in a directory that is not there, and none is made.
         guard access("\(path)/\(HLSName.playlist)", F_OK) == 0 else { return }
@@ -125,7 +125,7 @@ package final class HLSWriter {
             isConstant: description.video == nil || description.video?.nominalRate != nil)
     }
 
-    private func writeMap() throws(EndpointFailure) {
+    private func writeMap() throws(OutputFailure) {
         try directory.write(outbox.bytes, as: HLSName.map(run: run))
         outbox.bytes = []
     }
@@ -133,7 +133,7 @@ package final class HLSWriter {
     /// A muxer for a header and fragment `number` of a run, counted from 1.
     private static func makeMuxer(
         _ description: StreamDescription, _ number: Int, _ outbox: Outbox
-    ) throws(EndpointFailure) -> Muxer {
+    ) throws(OutputFailure) -> Muxer {
         var options = Muxer.Options(format: "mp4")
         // Fragments when we say so, with their own times; all times are positive already, so that no edit list is needed.
         options.values = [
@@ -145,12 +145,12 @@ package final class HLSWriter {
             muxer.flush()
             return muxer
         } catch {
-            throw EndpointFailure(.rejected, step: "open", reason: "\(error)")
+            throw OutputFailure(.rejected, step: "open", reason: "\(error)")
         }
     }
 
     /// A run that could not keep its segments does not begin, lest it begins again and again, each time with a keyframe.
-    private func checkSpace(_ description: StreamDescription) throws(EndpointFailure) {
+    private func checkSpace(_ description: StreamDescription) throws(OutputFailure) {
         let bits = Int64(max(description.video?.bitrate ?? 0, 1_000_000) + (description.audio?.bitrate ?? 0))
         let segment = bits / 8 * options.segmentDuration.inNanoseconds / 1_000_000_000
         // Those of the playlist, as many and one more for players that hold an older one, and the one being written.
@@ -158,7 +158,7 @@ package final class HLSWriter {
         let needed = segment * Int64(2 * options.listSize + 2) - there.reduce(0) { $0 + directory.size($1) }
         let free = try directory.freeBytes()
         guard free >= needed else {
-            throw EndpointFailure(
+            throw OutputFailure(
                 .unreachable, step: "open",
                 reason: "\(directory.path): \(free / 1000) kB are free and the segments take \(needed / 1000) kB more")
         }
@@ -167,7 +167,7 @@ package final class HLSWriter {
 
 extension HLSWriter {
     /// Takes one packet. What comes before the first keyframe cannot be decoded and is left out.
-    package func write(_ packet: EncodedPacket) throws(EndpointFailure) {
+    package func write(_ packet: EncodedPacket) throws(OutputFailure) {
         switch change.take(packet, behind: streams) {
         case .held: return
         case .passed: try put(packet)
@@ -177,7 +177,7 @@ extension HLSWriter {
         }
     }
 
-    private func put(_ packet: EncodedPacket) throws(EndpointFailure) {
+    private func put(_ packet: EncodedPacket) throws(OutputFailure) {
         if packet.track == .data { return marks.note(packet, since: origin) }
         if pendingBytes > Self.maximumPendingBytes { try writeFragment() }
         guard try follow(packet) else { return }
@@ -193,14 +193,14 @@ extension HLSWriter {
         do throws(AVFailure) {
             try muxer.write(packet, shift: TimeBase(1, 100).rescale(shift, to: clock))
         } catch {
-            throw EndpointFailure(.lost, step: "write", reason: "\(error)")
+            throw OutputFailure(.lost, step: "write", reason: "\(error)")
         }
     }
 
     /// Begins another run where the coding changes: players read a header once for all segments that name it. That is
     /// possible at a keyframe of the leading track only; whatever else is coded in another way is left out until then.
     /// Returns whether `packet` can be written.
-    private func follow(_ packet: EncodedPacket) throws(EndpointFailure) -> Bool {
+    private func follow(_ packet: EncodedPacket) throws(OutputFailure) -> Bool {
         if !upcoming.holds(packet) {
             upcoming = upcoming.updated(by: packet)
             wantsKeyframe = wantsKeyframe || !packet.isKeyframe || packet.track != upcoming.leadingKind
@@ -211,7 +211,7 @@ extension HLSWriter {
         return streams.holds(packet)
     }
 
-    private func beginRun() throws(EndpointFailure) {
+    private func beginRun() throws(OutputFailure) {
         // Nothing of a run without a frame is in a playlist, and its header is of no use.
         if cutter.elapsed > 0 { try finishSegment(cutter.elapsed) }
         if number == 0 { directory.remove(HLSName.map(run: run)) }
@@ -224,7 +224,7 @@ extension HLSWriter {
         try writeMap()
     }
 
-    private func cut(before packet: EncodedPacket) throws(EndpointFailure) {
+    private func cut(before packet: EncodedPacket) throws(OutputFailure) {
         let pts = packet.ptsNanoseconds
         if cutter.elapsed == 0 { segmentStart = pts }
         if shift == nil {
@@ -253,11 +253,11 @@ extension HLSWriter {
         }
     }
 
-    private func writeFragment() throws(EndpointFailure) {
+    private func writeFragment() throws(OutputFailure) {
         do throws(AVFailure) {
             try muxer?.flushFragment()
         } catch {
-            throw EndpointFailure(.lost, step: "write", reason: "\(error)")
+            throw OutputFailure(.lost, step: "write", reason: "\(error)")
         }
         if file == nil { file = try directory.create(HLSName.segment(run: run, number: number)) }
         try file?.write(outbox.bytes)
@@ -270,7 +270,7 @@ extension HLSWriter {
         outbox.bytes.removeAll(keepingCapacity: true)
     }
 
-    private func finishSegment(_ duration: Int64, isLast: Bool = false) throws(EndpointFailure) {
+    private func finishSegment(_ duration: Int64, isLast: Bool = false) throws(OutputFailure) {
         try writeFragment()
         try file?.publish()
         file = nil
@@ -293,13 +293,13 @@ extension HLSWriter {
         expiry.takeDue(at: clock.now).subtracting(playlist.names).forEach(directory.remove)
     }
 
-    private func writePlaylist() throws(EndpointFailure) {
+    private func writePlaylist() throws(OutputFailure) {
         try directory.write(Array(playlist.text.utf8), as: HLSName.playlist)
     }
 
     /// Completes the last segment. At an end at which the options say so, the playlist says that nothing follows;
     /// otherwise a later run goes on with it.
-    package func finish(isProgramOver: Bool) throws(EndpointFailure) {
+    package func finish(isProgramOver: Bool) throws(OutputFailure) {
         for packet in change.takeAll() { try put(packet) }
         playlist.hasEnded = options.endList.closes(isProgramOver: isProgramOver)
         if cutter.elapsed > 0 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Why an input cannot be used. Each case says it in one sentence, without secrets.
-public enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
+package enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The input does not exist, does not answer, or is no media.
     case cannotBeOpened(input: String, reason: String)
     /// There is neither video nor audio in it.
@@ -21,7 +21,7 @@ public enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What was asked for does not fit the input.
     case invalidOption(input: String, reason: String)
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .cannotBeOpened(let input, let reason): "The input \(input) cannot be opened: \(reason)."
         case .noMedia(let input): "The input \(input) has neither a video nor an audio stream."

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Media
+package import Media
+package import SourceClock
 
 /// How an input is opened.
-public struct IngestOptions: Sendable, Hashable {
+package struct IngestOptions: Sendable, Hashable {
     /// Whether a file starts again at its end, for ever.
-    public var loop: Bool
+    package var loop: Bool
     /// The size asked of the test pattern and of devices, width and height in pixels; nil for their own.
-    public var size: FrameSize?
+    package var size: FrameSize?
     /// The frame rate asked of the test pattern and of devices; nil for their own.
-    public var frameRate: FrameRate?
+    package var frameRate: FrameRate?
     /// Where in a file it begins: at the frame nearest to this time, from its first frame on.
     package var start = Duration.zero
     /// How much later than its clock says a live source is shown; 0 or more.
@@ -18,7 +19,7 @@ public struct IngestOptions: Sendable, Hashable {
     package var commonBuffer: CommonBuffer?
 
     /// Options of these values.
-    public init(loop: Bool = false, size: FrameSize? = nil, frameRate: FrameRate? = nil) {
+    package init(loop: Bool = false, size: FrameSize? = nil, frameRate: FrameRate? = nil) {
         self.loop = loop
         self.size = size
         self.frameRate = frameRate

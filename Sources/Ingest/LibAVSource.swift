@@ -3,6 +3,7 @@
 internal import Dispatch
 internal import Logging
 internal import Media
+internal import SourceClock
 internal import Synchronization
 
 /// A file, URL or device that libav reads.

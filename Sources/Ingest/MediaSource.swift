@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Media
+package import Media
 
 /// One place that media comes from, opened and ready to deliver.
-public protocol MediaSource: AnyObject, Sendable {
+package protocol MediaSource: AnyObject, Sendable {
     /// What the source turned out to be when it was opened.
     var description: SourceDescription { get }
     /// Begins to deliver into `sink`, on a thread of the source's own, in these formats; nil means that the track is

@@ -3,6 +3,7 @@
 internal import Dispatch
 internal import LibAV
 internal import Media
+internal import SourceClock
 internal import Synchronization
 
 /// Reads a live input on a thread of its own, as fast as it comes, so that a read that waits keeps nobody from decoding

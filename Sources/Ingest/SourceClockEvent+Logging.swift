@@ -2,6 +2,7 @@
 
 package import Logging
 internal import Media
+internal import SourceClock
 
 extension SourceClockEvent {
     /// Says it in the log, if it is more than a number, as something that happened to the input `name`.

@@ -2,6 +2,7 @@
 
 internal import LibAV
 internal import Media
+internal import SourceClock
 
 extension SourceClockSettings {
     /// How long segments of a playlist are taken to last that does not say so: most servers make them of 2 to 6 s

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Media
+package import Media
 package import SRT
+package import SourceClock
 
 /// What a source is doing: a snapshot.
-public struct SourceStatus: Sendable, Codable, Hashable {
+package struct SourceStatus: Sendable, Codable, Hashable {
     /// The stages of a source's life.
-    public enum State: String, Sendable, Codable, CaseIterable {
+    package enum State: String, Sendable, Codable, CaseIterable {
         /// Opened, not started; or a live source or a loop that is being opened again.
         case opening
         /// Reading and decoding.
@@ -20,37 +21,37 @@ public struct SourceStatus: Sendable, Codable, Hashable {
     }
 
     /// The stage.
-    public var state: State = .opening
+    package var state: State = .opening
     /// What its video was when it was opened last; nil before, and without video.
-    public var video: VideoFormat?
+    package var video: VideoFormat?
     /// Frames delivered since the start.
-    public var framesDecoded: Int64 = 0
+    package var framesDecoded: Int64 = 0
     /// Frames that were not decoded because only keyframes were wanted, or while the next one was waited for.
-    public var framesSkipped: Int64 = 0
+    package var framesSkipped: Int64 = 0
     /// Frames of a live source that were decoded after their time because the machine was late.
-    public var framesOverdue: Int64 = 0
+    package var framesOverdue: Int64 = 0
     /// Why only keyframes of a live source are decoded though it is seen; nil if all of it is.
-    public var overload: String?
+    package var overload: String?
     /// Packets or frames that the decoders refused or repaired, and packets that the transport says are damaged.
-    public var decodeErrors: Int64 = 0
+    package var decodeErrors: Int64 = 0
     /// Compressed packets read since the start.
-    public var packetsRead: Int64 = 0
+    package var packetsRead: Int64 = 0
     /// How many times a live source, or a loop that failed, was opened again.
-    public var reopens: Int64 = 0
+    package var reopens: Int64 = 0
     /// Tracks of a live source of which nothing comes, though it is open.
-    public var silentTracks: Set<TrackKind> = []
+    package var silentTracks: Set<TrackKind> = []
     /// Audio tracks that the input has and that are not carried, such as `audio track 2 (AAC, deu)`.
-    public var uncarriedTracks: [String] = []
+    package var uncarriedTracks: [String] = []
     /// How far a live source's audio lies from where its stamps put it against video, in seconds, positive if it is early;
     /// what is above 0.1 is put right at once. Nil for others.
-    public var audioOffsetSeconds: Double?
+    package var audioOffsetSeconds: Double?
     /// What is known of a live source's clock; nil for others.
     package var clock: SourceClockStatus?
     /// What libsrt says of the connection; nil where the input does not come by SRT.
     package var srt: SRTInputStatistics?
     /// The last failure, in one sentence without secrets.
-    public var lastError: String?
+    package var lastError: String?
 
     /// A source that has not begun.
-    public init() {}
+    package init() {}
 }

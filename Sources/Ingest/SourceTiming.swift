@@ -2,6 +2,7 @@
 
 internal import Logging
 internal import Media
+internal import SourceClock
 internal import Synchronization
 
 /// A live source's clock, shared by the thread that reads, the one that decodes and the program's; for the source's

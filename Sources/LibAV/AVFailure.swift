@@ -3,18 +3,18 @@
 internal import CFFmpeg
 
 /// A call into libav that failed: what was tried, on what, and what the library says.
-public struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
+package struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
     /// What was tried, as a verb: "open", "read".
-    public let operation: String
+    package let operation: String
     /// What it was tried on, in a form that may be shown: callers mask keys and passwords before they get here.
-    public let subject: String
+    package let subject: String
     /// libav's code: a negated `errno` or one of its tags.
-    public let code: Int32
+    package let code: Int32
     /// libav's own text for ``code``.
-    public let message: String
+    package let message: String
 
     /// The failure of `operation` on `subject` with libav's `code`.
-    public init(operation: String, subject: String, code: Int32) {
+    package init(operation: String, subject: String, code: Int32) {
         self.operation = operation
         self.subject = subject
         self.code = code
@@ -30,19 +30,19 @@ public struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Whether a shared library could not be loaded: the next call fails as well.
-    public var isMissingLibrary: Bool { code == relay_averror(ELIBACC) }
+    package var isMissingLibrary: Bool { code == relay_averror(ELIBACC) }
     /// Whether ``Interrupter/interrupt()`` ended the call.
-    public var isInterrupted: Bool { code == relay_averror_exit }
+    package var isInterrupted: Bool { code == relay_averror_exit }
     /// Whether the call took longer than it was allowed to.
     package var isTimedOut: Bool { code == relay_averror(ETIMEDOUT) }
     /// Whether the data, and not the way to it, is at fault; the next packet may be good again.
-    public var isInvalidData: Bool { code == relay_averror_invalid_data }
+    package var isInvalidData: Bool { code == relay_averror_invalid_data }
     /// The code of ``isInvalidData``.
     static var invalidData: Int32 { relay_averror_invalid_data }
     /// Whether nothing was ready, and the call may be made again.
-    public var isWouldBlock: Bool { code == relay_averror(EAGAIN) }
+    package var isWouldBlock: Bool { code == relay_averror(EAGAIN) }
 
-    public var description: String { "cannot \(operation) \(subject): \(message)" }
+    package var description: String { "cannot \(operation) \(subject): \(message)" }
 
     private static func text(of code: Int32) -> String {
         var buffer = [CChar](repeating: 0, count: Int(AV_ERROR_MAX_STRING_SIZE))

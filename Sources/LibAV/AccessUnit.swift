@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Media
+package import Media
 
 /// A coded frame as MP4 and FLV hold it: NAL units, each behind its length in 4 bytes.
-public enum AccessUnit {
+package enum AccessUnit {
     /// Whether no other frame refers to this one: `nal_ref_idc` of its first slice is 0 (ITU-T H.264, 7.4.1). False
     /// for what holds no whole slice header.
-    public static func isDisposable(_ payload: SharedBytes) -> Bool {
+    package static func isDisposable(_ payload: SharedBytes) -> Bool {
         payload.withUnsafeBytes { bytes in
             var start = 0
             while start + 5 <= bytes.count {

@@ -3,7 +3,7 @@
 internal import CFFmpeg
 
 /// Where a ``Demuxer`` gets its bytes from in place of a URL.
-public protocol ByteStream: AnyObject, Sendable {
+package protocol ByteStream: AnyObject, Sendable {
     /// Copies what came next into `buffer` and returns how many bytes; 0 if nothing came within some tenths of a second, and
     /// nil at the end. Called by the thread that reads.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int?

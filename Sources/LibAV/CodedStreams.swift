@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CFFmpeg
-public import Media
+package import Media
 
 /// What is needed to hand on coded packets as they are, without decoding them.
 extension Demuxer {
     /// The coding of the best video and audio in the words that outputs use; nil unless both can be handed on, see
     /// ``StreamInfo/codedTrack(firstPayload:)``.
-    public var codedDescription: StreamDescription? {
+    package var codedDescription: StreamDescription? {
         guard let video = bestVideo?.codedTrack(), let audio = bestAudio?.codedTrack() else { return nil }
         return StreamDescription(video: video, audio: audio)
     }
@@ -17,7 +17,7 @@ extension StreamInfo {
     /// How the stream's packets are coded, in the stream's time base; nil if they cannot be handed on as they are. Video must
     /// be H.264 or HEVC with 4-byte lengths and the parameter sets beside it, or AV1 (as in MP4, FLV and Matroska), audio
     /// AAC, Opus, MP3 or AC-3. Of AC-3 its first payload says the rest: without it there is no decoder configuration.
-    public func codedTrack(firstPayload: [UInt8]? = nil) -> TrackDescription? {
+    package func codedTrack(firstPayload: [UInt8]? = nil) -> TrackDescription? {
         guard let codec else { return nil }
         let values = parameters.pointer.pointee
         let record = parameters.extraData ?? []
@@ -92,7 +92,7 @@ extension CodecParameters {
 extension PacketBox {
     /// The packet as outputs take it: its bytes copied once, its times unchanged. Nil without bytes or a decoding time.
     /// `track` must be that of its stream, in the stream's time base.
-    public func encodedPacket(of track: TrackDescription) -> EncodedPacket? {
+    package func encodedPacket(of track: TrackDescription) -> EncodedPacket? {
         let values = packet.pointee
         guard let times = times(in: track.timeBase), let data = values.data, values.size > 0 else { return nil }
         let payload = SharedBytes(UnsafeBufferPointer(start: data, count: Int(values.size)))

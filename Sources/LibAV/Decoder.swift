@@ -4,9 +4,9 @@ internal import CFFmpeg
 package import Media
 
 /// Decodes the packets of one stream; the owner of an `AVCodecContext`. Used by one thread at a time.
-public final class Decoder {
+package final class Decoder {
     /// How a frame's decoding may be spread over threads.
-    public enum Threading: Sendable {
+    package enum Threading: Sendable {
         /// Two frames at a time: more speed, one frame of delay.
         case frames
         /// Two parts of one frame at a time, where the coding allows it: no delay.
@@ -14,7 +14,7 @@ public final class Decoder {
     }
 
     /// What ``receive()`` found.
-    public enum Output {
+    package enum Output {
         /// A frame.
         case frame(DecodedFrame)
         /// Nothing until the next packet is sent.
@@ -34,7 +34,7 @@ public final class Decoder {
     package private(set) var repairedSamples: Int64 = 0
 
     /// A decoder for `stream`. Two threads at most, so as not to compete with the encoder.
-    public convenience init(_ stream: StreamInfo, threading: Threading, subject: String) throws(AVFailure) {
+    package convenience init(_ stream: StreamInfo, threading: Threading, subject: String) throws(AVFailure) {
         try self.init(stream, threading: threading, subject: subject, preferring: nil)
     }
 
@@ -72,7 +72,7 @@ public final class Decoder {
 
     /// Gives the decoder a packet, or nil to say that none follows. Call it only when ``receive()`` asked for one.
     /// An error means that this packet is lost; the next one may be good.
-    public func send(_ packet: PacketBox?) throws(AVFailure) {
+    package func send(_ packet: PacketBox?) throws(AVFailure) {
         try AVFailure.check(avcodec_send_packet(context, packet?.packet), "decode", subject)
     }
 
@@ -92,7 +92,7 @@ public final class Decoder {
     /// Takes the next frame out. An error means that a frame is lost; the next one may be good. All samples of audio are
     /// finite and at most ``loudestSample``: others, which encoders and filters would not survive, are replaced by silence
     /// or by that bound, and their frame counts as damaged.
-    public func receive() throws(AVFailure) -> Output {
+    package func receive() throws(AVFailure) -> Output {
         let frame = try DecodedFrame(subject: subject)
         let code = avcodec_receive_frame(context, frame.frame)
         if code == relay_averror(EAGAIN) { return .needsPacket }
@@ -109,5 +109,5 @@ public final class Decoder {
     package var reorderedFrames: Int { Int(max(0, context.pointee.has_b_frames)) }
 
     /// Forgets everything sent so far, for the packets of another place in the stream; also ends a drain.
-    public func flush() { avcodec_flush_buffers(context) }
+    package func flush() { avcodec_flush_buffers(context) }
 }

@@ -5,17 +5,17 @@ package import Media
 
 /// Reads packets from a file, a URL or a device; the owner of an `AVFormatContext`. Used by one thread at a time, but
 /// for its ``Interrupter``.
-public final class Demuxer {
+package final class Demuxer {
     /// How an input is opened.
-    public struct Options: Sendable {
+    package struct Options: Sendable {
         /// The name of a demuxer or device (`v4l2`, `alsa`, `lavfi`, …); nil to find out by probing.
-        public var format: String?
+        package var format: String?
         /// libav's own options; those that the input does not know are ignored.
-        public var values: [String: String]
+        package var values: [String: String]
         /// The longest that opening may take; nil means for ever.
-        public var openTimeout: Duration?
+        package var openTimeout: Duration?
         /// The longest that one read may take; nil means for ever.
-        public var readTimeout: Duration?
+        package var readTimeout: Duration?
         /// Whether reads return at once when there is nothing, because those of the input end by no deadline: capture
         /// devices'. ``Demuxer/readPacket()`` then throws what ``AVFailure/isWouldBlock`` is true of.
         package var isPolled = false
@@ -25,7 +25,7 @@ public final class Demuxer {
         package var targetDuration: (@Sendable (_ formatName: String, Interrupter) -> Duration?)?
 
         /// Options of these values.
-        public init(
+        package init(
             format: String? = nil, values: [String: String] = [:], openTimeout: Duration? = nil,
             readTimeout: Duration? = nil
         ) {
@@ -51,19 +51,19 @@ public final class Demuxer {
     private var ahead: [PacketBox] = []
 
     /// All video and audio streams, but for attached pictures.
-    public let streams: [StreamInfo]
+    package let streams: [StreamInfo]
     /// How many streams there were when the input was opened, of whatever kind.
     let openedStreams: Int
     /// The programs of a multiplex, or the variants of a playlist; of most inputs there are none.
     package let programs: [Program]
     /// The stream that libav considers best of each kind.
-    public let bestVideo: StreamInfo?
+    package let bestVideo: StreamInfo?
     /// The audio that belongs to ``bestVideo``, or the best one.
-    public let bestAudio: StreamInfo?
+    package let bestAudio: StreamInfo?
 
     /// Opens `url` and reads as much of it as is needed to know its streams. Blocks; `interrupter` ends it.
     /// `subject` is how errors name the input.
-    public convenience init(
+    package convenience init(
         url: String, options: Options, interrupter: Interrupter, subject: String
     ) throws(AVFailure) {
         try self.init(url, nil, options, interrupter, subject)
@@ -79,7 +79,7 @@ public final class Demuxer {
 
     /// Opens the container that comes as `bytes`. As ``init(url:options:interrupter:subject:)``; the format is best named,
     /// because libavformat has some that would open files.
-    public convenience init(
+    package convenience init(
         reading bytes: any ByteStream, options: Options, interrupter: Interrupter, subject: String
     ) throws(AVFailure) {
         let reader = try ByteReader(bytes, interrupter: interrupter, subject: subject)
@@ -122,7 +122,7 @@ public final class Demuxer {
     }
 
     /// How long the input lasts, if that is known.
-    public var duration: Duration? {
+    package var duration: Duration? {
         context.pointee.duration.asTimestamp.flatMap { $0 > 0 ? .microseconds($0) : nil }
     }
 
@@ -139,14 +139,14 @@ public final class Demuxer {
     package func tag(_ key: String) -> String? { context.pointee.metadata.text(key) }
 
     /// The demuxer's name, such as `mpegts`, `flv` or `hls`; some have several, with commas between them.
-    public var formatName: String { Self.formatName(of: context) }
+    package var formatName: String { Self.formatName(of: context) }
 
     private static func formatName(of context: UnsafeMutablePointer<AVFormatContext>) -> String {
         context.pointee.iformat.map { String(cString: $0.pointee.name) } ?? ""
     }
 
     /// Whether timestamps may jump within the stream by design, as in MPEG-TS.
-    public var mayJump: Bool { formatFlags & AVFMT_TS_DISCONT != 0 }
+    package var mayJump: Bool { formatFlags & AVFMT_TS_DISCONT != 0 }
 
     private var formatFlags: Int32 { context.pointee.iformat?.pointee.flags ?? 0 }
 
@@ -164,7 +164,7 @@ public final class Demuxer {
 
     /// Delivers only packets of the streams in `indices` from now on. ``TransportStreamBytes`` end where one of them is coded
     /// in another way; if it `followsAll`, because one that is wanted is not there, where any stream is.
-    public func select(_ indices: Set<Int>, followsAll: Bool = false) {
+    package func select(_ indices: Set<Int>, followsAll: Bool = false) {
         let chosen = indices.compactMap { context.pointee.streams?[$0]?.pointee.id }
         transportStream?.follow(followsAll ? nil : Set(chosen.map(Int.init)))
         ahead.removeAll { !indices.contains($0.streamIndex) }
@@ -181,7 +181,7 @@ public final class Demuxer {
     package func putBack(_ packets: [PacketBox]) { ahead += packets.reversed() }
 
     /// The next packet, or nil at the end. Blocks; the interrupter ends it.
-    public func readPacket() throws(AVFailure) -> PacketBox? {
+    package func readPacket() throws(AVFailure) -> PacketBox? {
         if let packet = ahead.popLast() { return packet }
         let box = try PacketBox(subject: subject)
         if !isWaiting { interrupter.allow(readTimeout) }
@@ -195,7 +195,7 @@ public final class Demuxer {
     }
 
     /// Goes to the last packet of `stream` at or before `pts`, in ticks of the stream, from which decoding can start.
-    public func seek(_ stream: StreamInfo, to pts: Int64) throws(AVFailure) {
+    package func seek(_ stream: StreamInfo, to pts: Int64) throws(AVFailure) {
         ahead = []
         interrupter.allow(readTimeout)
         let code = avformat_seek_file(context, Int32(stream.index), .min, pts, pts, AVSEEK_FLAG_BACKWARD)
@@ -203,7 +203,7 @@ public final class Demuxer {
     }
 
     /// Goes back to the first packet.
-    public func seekToStart() throws(AVFailure) {
+    package func seekToStart() throws(AVFailure) {
         ahead = []
         interrupter.allow(readTimeout)
         // MPEG-TS seeks to times by bisection and may miss the first keyframe; the first byte cannot be missed.

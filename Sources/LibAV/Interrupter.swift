@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CFFmpeg
-public import Media
+package import Media
 internal import Synchronization
 
 /// Ends a blocking call of libav from another thread, or when it takes too long.
 ///
 /// libav asks about ten times a second while it waits for the network, and between the blocks that it reads.
-public final class Interrupter: Sendable {
+package final class Interrupter: Sendable {
     private let clock: any MonotonicClock
     private let stopped = Atomic<Bool>(false)
     private let deadline = Atomic<Int64>(.max)
 
     /// An interrupter whose deadlines are counted on `clock`.
-    public init(clock: any MonotonicClock = SystemClock()) { self.clock = clock }
+    package init(clock: any MonotonicClock = SystemClock()) { self.clock = clock }
 
     /// Ends the running call and every later one. May be called on any thread, any number of times.
-    public func interrupt() { stopped.store(true, ordering: .releasing) }
+    package func interrupt() { stopped.store(true, ordering: .releasing) }
 
     /// Whether ``interrupt()`` was called.
-    public var isInterrupted: Bool { stopped.load(ordering: .acquiring) }
+    package var isInterrupted: Bool { stopped.load(ordering: .acquiring) }
 
     /// Gives the following calls until `limit` from now; nil means for ever.
     func allow(_ limit: Duration?) {

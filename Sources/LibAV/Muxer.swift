@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CFFmpeg
-public import Media
+package import Media
 
 /// Writes coded packets of a video track, an audio track or both into a container, and hands out the container's bytes; the owner
 /// of an `AVFormatContext`.
 ///
 /// Used by one thread at a time; the container's bytes come back on the thread of the call. What libavformat refuses is
 /// thrown as ``AVFailure``, whose subject is the container's name; what was written before stands.
-public final class Muxer {
+package final class Muxer {
     /// How a container is written.
-    public struct Options {
+    package struct Options {
         /// libavformat's name of the container, such as `mpegts`.
-        public var format: String
+        package var format: String
         /// Options of that container, by libavformat's names.
-        public var values: [String: String]
+        package var values: [String: String]
         /// Tags of the whole container, such as `service_name`.
-        public var metadata: [String: String]
+        package var metadata: [String: String]
         /// libavformat's `max_delay`; for MPEG-TS half the distance from a PCR to the DTS beside it.
-        public var maximumDelay: Duration
+        package var maximumDelay: Duration
         /// The most bytes that the receiver of the bytes gets in one call.
-        public var bufferBytes: Int
+        package var bufferBytes: Int
 
         /// Options for the container `format`.
-        public init(
+        package init(
             format: String, values: [String: String] = [:], metadata: [String: String] = [:],
             maximumDelay: Duration = .zero, bufferBytes: Int = 64 << 10
         ) {
@@ -54,7 +54,7 @@ public final class Muxer {
 
     /// Begins a container with the video and audio tracks of `description`. `write` gets the container's bytes as they
     /// come.
-    public init(
+    package init(
         _ options: Options, description: StreamDescription, write: @escaping (UnsafeRawBufferPointer) -> Void
     ) throws(AVFailure) {
         _ = Library.prepared
@@ -88,14 +88,14 @@ public final class Muxer {
     }
 
     /// The clock in which `track` is written; libavformat chooses it when the container begins.
-    public func timeBase(of track: TrackKind) -> TimeBase {
+    package func timeBase(of track: TrackKind) -> TimeBase {
         guard let stream = stream(track) else { return .mpegTS }
         return TimeBase(stream.pointee.time_base.num, stream.pointee.time_base.den)
     }
 
     /// Writes one packet, `shift` ticks of ``timeBase(of:)`` later than it says. Packets of both tracks must come in
     /// decoding order. One of a track that the container does not have is left out.
-    public func write(_ packet: EncodedPacket, shift: Int64 = 0) throws(AVFailure) {
+    package func write(_ packet: EncodedPacket, shift: Int64 = 0) throws(AVFailure) {
         guard let index = index(packet.track) else { return }
         let target = timeBase(of: packet.track)
         let raw = self.packet
@@ -121,17 +121,17 @@ public final class Muxer {
 
     /// Ends a fragment of a fragmented MP4 (`frag_custom`), or the PES packet of MPEG-TS that gathers audio, and hands it
     /// out.
-    public func flushFragment() throws(AVFailure) {
+    package func flushFragment() throws(AVFailure) {
         let status = av_write_frame(context, nil)
         avio_flush(context.pointee.pb)
         try AVFailure.check(status, "write", format)
     }
 
     /// Hands out what libavformat still gathers in its buffer.
-    public func flush() { avio_flush(context.pointee.pb) }
+    package func flush() { avio_flush(context.pointee.pb) }
 
     /// Ends the container; nothing can be written afterwards.
-    public func finish() throws(AVFailure) {
+    package func finish() throws(AVFailure) {
         guard !isFinished else { return }
         isFinished = true
         let status = av_write_trailer(context)

@@ -6,7 +6,7 @@ internal import Media
 /// One compressed packet as a demuxer delivered it; the owner of an `AVPacket`.
 ///
 /// The thread that read it may move its times before it hands it on; from then on it is only read.
-public final class PacketBox: Sendable {
+package final class PacketBox: Sendable {
     // Written by the thread that read it alone, before another one holds the object; freed in `deinit`.
     nonisolated(unsafe) let packet: UnsafeMutablePointer<AVPacket>
 
@@ -20,11 +20,11 @@ public final class PacketBox: Sendable {
     }
 
     /// The stream that the packet belongs to, as ``StreamInfo/index``.
-    public var streamIndex: Int { Int(packet.pointee.stream_index) }
+    package var streamIndex: Int { Int(packet.pointee.stream_index) }
     /// Bytes.
-    public var size: Int { Int(packet.pointee.size) }
+    package var size: Int { Int(packet.pointee.size) }
     /// Whether the container or the transport says that bytes are missing or wrong.
-    public var isCorrupt: Bool { packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
+    package var isCorrupt: Bool { packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
 
     /// Where its bytes begin in the file; nil if the demuxer does not say.
     package var position: Int64? { packet.pointee.pos >= 0 ? packet.pointee.pos : nil }
@@ -51,9 +51,9 @@ public final class PacketBox: Sendable {
     package var isKeyframe: Bool { packet.pointee.flags & AV_PKT_FLAG_KEY != 0 }
 
     /// Presentation time in ticks of the stream's time base, if it is known.
-    public var pts: Int64? { packet.pointee.pts.asTimestamp }
+    package var pts: Int64? { packet.pointee.pts.asTimestamp }
     /// Decoding time in ticks of the stream's time base, if it is known.
-    public var dts: Int64? { packet.pointee.dts.asTimestamp }
+    package var dts: Int64? { packet.pointee.dts.asTimestamp }
 
     /// A copy of the bytes.
     package var content: [UInt8] {
@@ -62,7 +62,7 @@ public final class PacketBox: Sendable {
     }
 
     /// How long it lasts in ticks of the stream's time base; 0 if that is not known.
-    public var duration: Int64 { max(0, packet.pointee.duration) }
+    package var duration: Int64 { max(0, packet.pointee.duration) }
 
     /// The packet's times for somebody who calculates with them, in ticks of `base`, its stream's time base: a century at
     /// most, and a minute of duration. Nil without a decoding time that can be meant.
@@ -73,13 +73,13 @@ public final class PacketBox: Sendable {
 
     /// Gives the packet other times, in ticks of the stream's time base; a presentation time that it does not have
     /// stays unknown.
-    public func stamp(pts: Int64, dts: Int64) {
+    package func stamp(pts: Int64, dts: Int64) {
         if self.pts != nil { packet.pointee.pts = pts }
         packet.pointee.dts = dts
     }
 
     /// Moves both times by `ticks`.
-    public func shift(by ticks: Int64) {
+    package func shift(by ticks: Int64) {
         if let pts { packet.pointee.pts = pts &+ ticks }
         if let dts { packet.pointee.dts = dts &+ ticks }
     }

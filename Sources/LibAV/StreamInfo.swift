@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CFFmpeg
-public import Media
+package import Media
 
 /// What a demuxer knows about one stream.
-public struct StreamInfo: Sendable {
+package struct StreamInfo: Sendable {
     /// What is known of a video stream.
-    public struct Video: Sendable {
+    package struct Video: Sendable {
         /// Columns as coded, before any turn.
-        public let width: Int
+        package let width: Int
         /// Rows as coded, before any turn.
-        public let height: Int
+        package let height: Int
         /// The average rate that the container states or that probing found.
-        public let averageRate: FrameRate?
+        package let averageRate: FrameRate?
         /// The lowest rate by which every timestamp can be expressed.
-        public let baseRate: FrameRate?
+        package let baseRate: FrameRate?
         /// The shape of a coded pixel, if it is stated.
-        public let sampleAspectRatio: SampleAspectRatio?
+        package let sampleAspectRatio: SampleAspectRatio?
         /// Color tags; ``Media/ColorDescription/bt709`` for RGB, which is converted to it.
-        public let color: ColorDescription
+        package let color: ColorDescription
         /// How frames must be turned.
-        public let orientation: Orientation
+        package let orientation: Orientation
         /// Whether the container or the codec says that frames consist of two fields.
-        public let isInterlaced: Bool
+        package let isInterlaced: Bool
         /// How many frames the decoder holds to put them into the order in which they are shown.
-        public let reorderedFrames: Int
+        package let reorderedFrames: Int
     }
 
     /// The number of the stream in its container.
-    public let index: Int
+    package let index: Int
     /// Which track it can serve.
-    public let kind: TrackKind
+    package let kind: TrackKind
     /// The time base of its packets and frames.
-    public let timeBase: TimeBase
+    package let timeBase: TimeBase
     /// The bits of the stamps as they are transmitted: 33 in MPEG-TS, 32 in FLV, 64 if they never wrap.
-    public let stampBits: Int
+    package let stampBits: Int
     /// The codec's name.
-    public let codecName: String
+    package let codecName: String
     /// Nil for audio.
-    public private(set) var video: Video?
+    package private(set) var video: Video?
     /// Samples a second, for audio; 0 for video.
-    public let sampleRate: Int
+    package let sampleRate: Int
     /// Channels, for audio, if probing found them; 0 otherwise.
     package private(set) var channels = 0
     /// The languages that the container states, in lower case: mostly one, of MPEG-TS one for each side of dual mono (EN

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A number of bytes as a person writes it: `500MB`, `2GB`, `2GiB`, `1.5 GB`, `4096`.
-public struct ByteSize: Sendable, Hashable, Codable, CustomStringConvertible {
+package struct ByteSize: Sendable, Hashable, Codable, CustomStringConvertible {
     /// Bytes, not negative.
-    public let bytes: Int64
+    package let bytes: Int64
 
     /// A size of `bytes`.
-    public init(bytes: Int64) { self.bytes = max(0, bytes) }
+    package init(bytes: Int64) { self.bytes = max(0, bytes) }
 
     private static let units: [(name: String, factor: Int64)] = [
         ("tib", 1 << 40), ("gib", 1 << 30), ("mib", 1 << 20), ("kib", 1 << 10),
@@ -14,7 +14,7 @@ public struct ByteSize: Sendable, Hashable, Codable, CustomStringConvertible {
     ]
 
     /// Reads `text`. Decimal units are powers of 1000, binary ones (`KiB`…) of 1024; without a unit it is bytes.
-    public init(parsing text: String) throws(TextFailure) {
+    package init(parsing text: String) throws(TextFailure) {
         let lower = text.lowercased().filter { $0 != " " }
         let unit = Self.units.first { lower.hasSuffix($0.name) }
         let digits = lower.dropLast(unit?.name.count ?? 0)
@@ -25,7 +25,7 @@ public struct ByteSize: Sendable, Hashable, Codable, CustomStringConvertible {
     }
 
     /// The size in the largest decimal unit that leaves at least 1, with one decimal, such as `3.6 GB`.
-    public var description: String {
+    package var description: String {
         let units: [(String, Int64)] = [
             ("PB", 1_000_000_000_000_000), ("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000),
             ("kB", 1000),

@@ -6,35 +6,35 @@ internal import Synchronization
 ///
 /// The thread beats at each turn of its work, and rests while it waits for what others decide: a source that has nothing, a
 /// disk that does not answer. Silence while it does not rest is a fault of the process. Any thread may ask.
-public final class Heartbeat: Sendable {
+package final class Heartbeat: Sendable {
     /// Whose it is, in words of the log.
-    public let name: String
+    package let name: String
     private let clock: any MonotonicClock
     /// When it beat last, in nanoseconds; ``resting`` while it rests.
     private let latest = Atomic<Int64>(Heartbeat.resting)
     private static let resting = Int64.max
 
     /// A heartbeat at rest, by `clock`.
-    public init(_ name: String, clock: any MonotonicClock = SystemClock()) {
+    package init(_ name: String, clock: any MonotonicClock = SystemClock()) {
         self.name = name
         self.clock = clock
     }
 
     /// The thread works: its next sign of life is expected soon.
-    public func beat() { latest.store(clock.now, ordering: .relaxed) }
+    package func beat() { latest.store(clock.now, ordering: .relaxed) }
 
     /// The thread waits for something that may come at any time or never.
-    public func rest() { latest.store(Self.resting, ordering: .relaxed) }
+    package func rest() { latest.store(Self.resting, ordering: .relaxed) }
 
     /// Does what may rightly take any time, and goes on with a beat.
-    public func resting<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+    package func resting<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
         rest()
         defer { beat() }
         return try body()
     }
 
     /// How long there has been no sign of life from a thread that works; nil while it rests.
-    public var silence: Duration? {
+    package var silence: Duration? {
         let latest = latest.load(ordering: .relaxed)
         return latest == Self.resting ? nil : .nanoseconds(max(0, clock.now - latest))
     }

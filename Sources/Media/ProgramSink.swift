@@ -4,7 +4,7 @@
 ///
 /// Called by the program's thread alone. The calls block while the encoder works; that is what paces a program that
 /// is not paced by a clock.
-public protocol ProgramSink: AnyObject, Sendable {
+package protocol ProgramSink: AnyObject, Sendable {
     /// Takes the program's `index`-th frame. Indices grow; a hole means that frames were skipped.
     func encode(_ frame: VideoFrame, at index: Int64) throws
     /// Takes the audio that follows what was taken before.

@@ -7,7 +7,7 @@
 /// delivers as media comes: frames with their time on its own timeline, audio at its position in the program. The sink
 /// drops what it cannot keep, counted. None of the calls but ``waitForRoom(timeout:)`` blocks. One producer
 /// thread at a time.
-public protocol SourceSink: AnyObject, Sendable {
+package protocol SourceSink: AnyObject, Sendable {
     /// Whether `track` is wanted now. Always true for a live source.
     func hasRoom(for track: TrackKind) -> Bool
     /// Blocks the producer until room may have appeared, the sink was closed, or `timeout` passed.

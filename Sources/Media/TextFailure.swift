@@ -1,9 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What a person wrote that is not what it should be, in one sentence that says what would be right.
-public struct TextFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    public let description: String
+package struct TextFailure: Error, Sendable, Equatable, CustomStringConvertible {
+    package let description: String
 
     /// A failure that `description` explains.
-    public init(_ description: String) { self.description = description }
+    package init(_ description: String) { self.description = description }
+}
+
+/// A word that is none of those that there are, in a sentence with all of them.
+package struct UnknownWord: Error, Equatable, CustomStringConvertible {
+    /// The sentence.
+    package let description: String
+
+    /// `word` is no `kind`; there are `known`.
+    package init(_ word: String, of kind: String, known: [String]) {
+        description = "There is no \(kind) \(word). There are \(known.joined(separator: ", "))."
+    }
+}
+
+extension RawRepresentable<String> where Self: CaseIterable {
+    /// Decodes one of the words. Throws ``UnknownWord``, which calls them a `kind`, where it is none.
+    package init(decoding decoder: any Decoder, kind: String) throws {
+        let word = try decoder.singleValueContainer().decode(String.self)
+        guard let value = Self(rawValue: word) else {
+            throw UnknownWord(word, of: kind, known: Self.allCases.map(\.rawValue))
+        }
+        self = value
+    }
 }

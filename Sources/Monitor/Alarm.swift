@@ -80,11 +80,11 @@ package struct Alarm: Sendable {
 }
 
 /// What an operator sees of an alarm.
-public struct AlarmStatus: Sendable, Codable, Hashable {
+package struct AlarmStatus: Sendable, Codable, Hashable {
     /// Whether the fault is there.
-    public var isActive = false
+    package var isActive = false
     /// How long it has lasted, in seconds of the program; 0 if it is not there.
-    public var seconds = 0.0
+    package var seconds = 0.0
     /// How often it was there so far.
-    public var count = 0
+    package var count = 0
 }

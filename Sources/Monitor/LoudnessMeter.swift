@@ -4,15 +4,15 @@ package import LibAV
 package import Media
 
 /// What an operator sees of the program's loudness (EBU R128, ITU-R BS.1770-4).
-public struct LoudnessStatus: Sendable, Codable, Hashable {
+package struct LoudnessStatus: Sendable, Codable, Hashable {
     /// Of the last 400 ms, in LUFS; -120 for silence, and before there was as much.
-    public var momentary = -120.0
+    package var momentary = -120.0
     /// Of the last 3 s, in LUFS.
-    public var shortTerm = -120.0
+    package var shortTerm = -120.0
     /// Of everything since the program began, gated, in LUFS; -70 at least.
-    public var integrated = -70.0
+    package var integrated = -70.0
     /// The highest true peak since the program began, in dBTP; -60 at least.
-    public var truePeak = -60.0
+    package var truePeak = -60.0
 }
 
 /// Measures the loudness of audio by libavfilter's `ebur128`. Used by one thread at a time.

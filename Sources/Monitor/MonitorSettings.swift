@@ -24,18 +24,18 @@ package struct MonitorSettings: Sendable, Hashable {
 }
 
 /// What an operator sees of the monitors.
-public struct MonitorStatus: Sendable, Codable, Hashable {
+package struct MonitorStatus: Sendable, Codable, Hashable {
     /// The loudness of what goes on air; nil if it is not measured.
-    public var loudness: LoudnessStatus?
+    package var loudness: LoudnessStatus?
     /// The gain that brings audio to its loudness now, in dB; nil if that is not asked for.
-    public var gain: Double?
+    package var gain: Double?
     /// Silent audio; nil without an alarm.
-    public var silence: AlarmStatus?
+    package var silence: AlarmStatus?
     /// Black video; nil without an alarm.
-    public var black: AlarmStatus?
+    package var black: AlarmStatus?
     /// Video that stands still; nil without an alarm.
-    public var frozen: AlarmStatus?
+    package var frozen: AlarmStatus?
 
     /// Nothing is watched.
-    public init() {}
+    package init() {}
 }

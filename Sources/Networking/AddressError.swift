@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Why an address or one of its options cannot be used: one sentence, without the address, which may hold secrets.
-public struct AddressError: Error, Sendable, Equatable, CustomStringConvertible {
-    public let description: String
+package struct AddressError: Error, Sendable, Equatable, CustomStringConvertible {
+    package let description: String
 
     /// An error with this sentence.
     package init(_ description: String) { self.description = description }

@@ -3,11 +3,11 @@
 internal import Glibc
 
 /// How many descriptors the process may hold.
-public enum DescriptorLimit {
+package enum DescriptorLimit {
     /// Raises the limit to the hardest that this user may have, and returns it. The usual soft limit of 1024 is kept
     /// low for programs that call `select`, which we do not.
     @discardableResult
-    public static func raise() -> Int {
+    package static func raise() -> Int {
         var limit = rlimit()
         guard getrlimit(resource, &limit) == 0 else { return 1024 }
         if limit.rlim_cur < limit.rlim_max {
@@ -20,7 +20,7 @@ public enum DescriptorLimit {
 
     /// What keeps outputs that take `descriptors` in all from being held at a limit of `limit`: a sentence for the operator,
     /// or nil.
-    public static func shortage(descriptors: Int, limit: Int) -> String? {
+    package static func shortage(descriptors: Int, limit: Int) -> String? {
         let needed = descriptors + base
         guard needed > limit else { return nil }
         return "The outputs need \(needed) open files, and this process may have \(limit): raise the hard limit "

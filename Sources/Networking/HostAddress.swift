@@ -2,6 +2,7 @@
 
 package import CLinux  // netdb.h and sys/socket.h, of which the Glibc module lacks parts
 package import Glibc
+internal import Media
 
 /// An Internet address with a port, as the kernel takes it.
 package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
@@ -29,7 +30,7 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
     /// What the system's resolver finds for `host`, in its order of preference. Blocks as long as that does.
     static func lookUp(
         _ host: String?, port: UInt16, flags: CInt = 0
-    ) throws(EndpointFailure) -> [HostAddress] {
+    ) throws(OutputFailure) -> [HostAddress] {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
         hints.ai_socktype = CInt(SOCK_STREAM.rawValue)  // of any type: the addresses are the same for all
@@ -39,7 +40,7 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
         defer { if let first { freeaddrinfo(first) } }
         guard status == 0 else {
             let reason = "\(host ?? "*"): \(String(cString: gai_strerror(status)))"
-            throw EndpointFailure(.unreachable, step: "resolve", reason: reason)
+            throw OutputFailure(.unreachable, step: "resolve", reason: reason)
         }
         return sequence(first: first) { $0?.pointee.ai_next }.prefix { $0 != nil }
             .compactMap { $0.flatMap { HostAddress($0.pointee) } }

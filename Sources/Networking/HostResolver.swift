@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Dispatch
-internal import Media
+package import Media
 internal import Synchronization
 
 /// Finds the addresses of names within a deadline of its own, whatever the system's resolver does.
@@ -11,9 +11,9 @@ internal import Synchronization
 /// for the next attempt: a name server that takes 30 s delays an output by that much and no more.
 package final class HostResolver: Sendable {
     /// What came of a request: at least one address, or why there is none (`unreachable`, step `resolve`).
-    package typealias Answer = Result<[HostAddress], EndpointFailure>
+    package typealias Answer = Result<[HostAddress], OutputFailure>
     /// Finds a host's addresses; may block for good.
-    typealias LookUp = @Sendable (String) throws(EndpointFailure) -> [HostAddress]
+    typealias LookUp = @Sendable (String) throws(OutputFailure) -> [HostAddress]
 
     private struct Entry {
         var waiting: [Int: @Sendable (Answer) -> Void] = [:]
@@ -40,7 +40,7 @@ package final class HostResolver: Sendable {
     /// A resolver that answers within `timeout` and keeps late answers for `keep`.
     init(
         timeout: Duration = .seconds(5), keep: Duration = .seconds(60), clock: any MonotonicClock = SystemClock(),
-        lookUp: @escaping LookUp = { (host) throws(EndpointFailure) in try HostAddress.lookUp(host, port: 0) }
+        lookUp: @escaping LookUp = { (host) throws(OutputFailure) in try HostAddress.lookUp(host, port: 0) }
     ) {
         self.timeout = timeout
         self.keep = keep
@@ -82,9 +82,9 @@ package final class HostResolver: Sendable {
 
     private func begin(_ host: String) {
         let code = BlockingWork.start("relay.resolver") { [lookUp] in
-            do throws(EndpointFailure) {
+            do throws(OutputFailure) {
                 let addresses = try lookUp(host)
-                let none = EndpointFailure(.unreachable, step: "resolve", reason: "\(host): the name has no address")
+                let none = OutputFailure(.unreachable, step: "resolve", reason: "\(host): the name has no address")
                 self.finish(host, addresses.isEmpty ? .failure(none) : .success(addresses))
             } catch {
                 self.finish(host, .failure(error))
@@ -92,7 +92,7 @@ package final class HostResolver: Sendable {
         }
         guard code != 0 else { return }
         let reason = "\(host): no thread to resolve it on: \(TCPSocket.message(code))"
-        finish(host, .failure(EndpointFailure(.unreachable, step: "resolve", reason: reason)))
+        finish(host, .failure(OutputFailure(.unreachable, step: "resolve", reason: reason)))
     }
 
     private func finish(_ host: String, _ answer: Answer) {
@@ -113,6 +113,6 @@ package final class HostResolver: Sendable {
             return complete
         }
         let reason = "\(host): the name server did not answer within \(timeout.inMilliseconds) ms"
-        complete?(.failure(EndpointFailure(.unreachable, step: "resolve", reason: reason)))
+        complete?(.failure(OutputFailure(.unreachable, step: "resolve", reason: reason)))
     }
 }

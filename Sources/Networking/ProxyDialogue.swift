@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Media
+
 /// The conversation in which a proxy is asked for a connection to a host: bytes in, bytes out.
 /// What it keeps of an answer is bounded, whatever the proxy sends.
 protocol ProxyDialogue {
     /// What the client says first.
     mutating func begin() -> [UInt8]
     /// Takes what the proxy said.
-    mutating func take(_ bytes: [UInt8]) throws(EndpointFailure) -> ProxyReaction
+    mutating func take(_ bytes: [UInt8]) throws(OutputFailure) -> ProxyReaction
 }
 
 /// What follows from a proxy's words.
@@ -29,8 +31,8 @@ extension ProxyURL {
     }
 
     /// The failure with which a conversation ends.
-    func failure(_ kind: EndpointFailure.Kind, _ reason: String) -> EndpointFailure {
-        EndpointFailure(kind, step: "proxy", reason: "\(self): \(reason)")
+    func failure(_ kind: OutputFailure.Kind, _ reason: String) -> OutputFailure {
+        OutputFailure(kind, step: "proxy", reason: "\(self): \(reason)")
     }
 }
 
@@ -59,7 +61,7 @@ struct HTTPProxyDialogue: ProxyDialogue {
         return Array((lines + ["", ""]).joined(separator: "\r\n").utf8)
     }
 
-    mutating func take(_ bytes: [UInt8]) throws(EndpointFailure) -> ProxyReaction {
+    mutating func take(_ bytes: [UInt8]) throws(OutputFailure) -> ProxyReaction {
         answer += bytes
         guard answer.count <= Self.maximumAnswerBytes else {
             throw proxy.failure(.rejected, "it answers with more than \(Self.maximumAnswerBytes) bytes")
@@ -103,7 +105,7 @@ struct SOCKSProxyDialogue: ProxyDialogue {
 
     mutating func begin() -> [UInt8] { proxy.user == nil ? [5, 1, 0] : [5, 2, 0, 2] }
 
-    mutating func take(_ bytes: [UInt8]) throws(EndpointFailure) -> ProxyReaction {
+    mutating func take(_ bytes: [UInt8]) throws(OutputFailure) -> ProxyReaction {
         answer += bytes
         guard answer.count >= 2 else { return .more }
         switch phase {
@@ -113,7 +115,7 @@ struct SOCKSProxyDialogue: ProxyDialogue {
         }
     }
 
-    private mutating func methods() throws(EndpointFailure) -> ProxyReaction {
+    private mutating func methods() throws(OutputFailure) -> ProxyReaction {
         guard answer.count == 2, answer[0] == 5 else { throw proxy.failure(.rejected, "it does not speak SOCKS 5") }
         defer { answer = [] }
         switch answer[1] {
@@ -127,7 +129,7 @@ struct SOCKSProxyDialogue: ProxyDialogue {
         }
     }
 
-    private mutating func login() throws(EndpointFailure) -> ProxyReaction {
+    private mutating func login() throws(OutputFailure) -> ProxyReaction {
         guard answer.count == 2, answer[1] == 0 else {
             throw proxy.failure(.refused, "it does not accept the user or the password")
         }
@@ -135,7 +137,7 @@ struct SOCKSProxyDialogue: ProxyDialogue {
         return .send(try request())
     }
 
-    private mutating func request() throws(EndpointFailure) -> [UInt8] {
+    private mutating func request() throws(OutputFailure) -> [UInt8] {
         phase = .connection
         let port = [UInt8(port >> 8), UInt8(truncatingIfNeeded: port)]
         // The three kinds of address (RFC 1928, 5): 1 for IPv4, 4 for IPv6, 3 for a name, which the proxy resolves.
@@ -147,7 +149,7 @@ struct SOCKSProxyDialogue: ProxyDialogue {
         return [5, 1, 0, 3, UInt8(name.count)] + name + port
     }
 
-    private func connection() throws(EndpointFailure) -> ProxyReaction {
+    private func connection() throws(OutputFailure) -> ProxyReaction {
         guard answer[0] == 5 else { throw proxy.failure(.rejected, "it does not speak SOCKS 5") }
         guard answer[1] == 0 else {
             let isRuled = [2, 7, 8].contains(answer[1])

@@ -4,9 +4,9 @@
 /// `socks5://[user:password@]host:port`. The target's name is resolved by the proxy.
 ///
 /// It prints itself without its secrets.
-public struct ProxyURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+package struct ProxyURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// How the proxy is asked.
-    public enum Kind: String, Sendable {
+    package enum Kind: String, Sendable {
         /// `CONNECT` of HTTP/1.1 (RFC 9110, 9.3.6).
         case http
         /// SOCKS version 5 (RFC 1928).
@@ -14,16 +14,16 @@ public struct ProxyURL: Sendable, Equatable, CustomStringConvertible, CustomDebu
     }
 
     /// How the proxy is asked.
-    public let kind: Kind
+    package let kind: Kind
     /// The proxy's name or address; an IPv6 literal without brackets.
-    public let host: String
+    package let host: String
     /// The proxy's port.
-    public let port: UInt16
+    package let port: UInt16
     let user: String?
     let password: String?
 
     /// The proxy in `text`.
-    public init(_ text: String) throws(AddressError) {
+    package init(_ text: String) throws(AddressError) {
         let parts = try URLParts(text)
         guard let kind = Kind(rawValue: parts.scheme) else {
             throw AddressError("A proxy's address must begin with http:// or socks5://.")
@@ -47,10 +47,10 @@ public struct ProxyURL: Sendable, Equatable, CustomStringConvertible, CustomDebu
     }
 
     /// The address without user and password.
-    public var description: String { "\(kind.rawValue)://\(URLParts.bracketed(host)):\(port)" }
+    package var description: String { "\(kind.rawValue)://\(URLParts.bracketed(host)):\(port)" }
 
-    public var debugDescription: String { description }
+    package var debugDescription: String { description }
 
     /// What `dump` and mirrors see: the masked form only.
-    public var customMirror: Mirror { Mirror(self, children: ["address": description]) }
+    package var customMirror: Mirror { Mirror(self, children: ["address": description]) }
 }

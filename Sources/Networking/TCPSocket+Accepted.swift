@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+package import Media
 package import NIOCore
 
 extension TCPSocket {
     /// A socket with a descriptor of its own for the connection of `channel`, which outlives that of the channel. On the
     /// channel's loop.
-    package convenience init(copyOf channel: any Channel) throws(EndpointFailure) {
+    package convenience init(copyOf channel: any Channel) throws(OutputFailure) {
         let copy = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
             of: NIOBSDSocket.Handle.self
         ) { fcntl($0, F_DUPFD_CLOEXEC, 0) }
@@ -15,7 +16,7 @@ extension TCPSocket {
         setStreamOptions()
     }
 
-    static func exhausted() -> EndpointFailure {
-        EndpointFailure(.unreachable, step: "accept", reason: "no descriptor: \(message(errno))")
+    static func exhausted() -> OutputFailure {
+        OutputFailure(.unreachable, step: "accept", reason: "no descriptor: \(message(errno))")
     }
 }

@@ -2,7 +2,7 @@
 
 internal import CLinux  // netdb.h and sys/socket.h, of which the Glibc module lacks parts
 internal import Glibc
-internal import Media
+package import Media
 
 extension TCPSocket {
     /// A connection that does not stand yet.
@@ -18,7 +18,7 @@ extension TCPSocket {
     /// waiting.
     package static func connect(
         to addresses: [HostAddress], name: String, within timeout: Duration, opened: (TCPSocket) -> Bool
-    ) throws(EndpointFailure) -> TCPSocket {
+    ) throws(OutputFailure) -> TCPSocket {
         let order = AddressRace.interleaved(addresses)
         let deadline = SystemClock().now + timeout.inNanoseconds
         var race = AddressRace(count: order.count, at: SystemClock().now)
@@ -31,7 +31,7 @@ extension TCPSocket {
                 break
             }
             if let index = race.next(at: now) {
-                do throws(EndpointFailure) {
+                do throws(OutputFailure) {
                     let candidate = Candidate(address: order[index], socket: try TCPSocket(connectingTo: order[index]))
                     guard opened(candidate.socket) else { break }
                     candidates.append(candidate)
@@ -47,7 +47,7 @@ extension TCPSocket {
                 return winner
             }
         }
-        throw EndpointFailure(.unreachable, step: "connect", reason: "\(name): \(sentence(failures))")
+        throw OutputFailure(.unreachable, step: "connect", reason: "\(name): \(sentence(failures))")
     }
 
     /// Waits until a candidate stands, fails or `time` comes. Returns the one that stands and takes out those that
@@ -82,16 +82,16 @@ extension TCPSocket {
     }
 
     /// A socket on its way to `address`.
-    private convenience init(connectingTo address: HostAddress) throws(EndpointFailure) {
+    private convenience init(connectingTo address: HostAddress) throws(OutputFailure) {
         let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
         let descriptor = socket(address.family, type, 0)
         guard descriptor >= 0 else {
-            throw EndpointFailure(.unreachable, step: "connect", reason: "socket: \(Self.message(errno))")
+            throw OutputFailure(.unreachable, step: "connect", reason: "socket: \(Self.message(errno))")
         }
         self.init(owning: descriptor)
         setStreamOptions()
         guard address.withSockaddr({ Glibc.connect(descriptor, $0, $1) }) == 0 || errno == EINPROGRESS else {
-            throw EndpointFailure(.unreachable, step: "connect", reason: Self.message(errno))
+            throw OutputFailure(.unreachable, step: "connect", reason: Self.message(errno))
         }
     }
 
@@ -112,7 +112,7 @@ extension TCPSocket {
     /// Asks `proxy`, at the other end, for a connection to `host`, within `timeout`. The socket does not block; this
     /// does, and no longer than the socket is open.
     package func tunnel(through proxy: ProxyURL, to host: String, port: UInt16, within timeout: Duration)
-        throws(EndpointFailure)
+        throws(OutputFailure)
     {
         let deadline = SystemClock().now + timeout.inNanoseconds
         var dialogue = proxy.dialogue(host: host, port: port)
@@ -129,7 +129,7 @@ extension TCPSocket {
     }
 
     /// A question is short: a fresh connection takes it at once.
-    private func send(_ bytes: [UInt8], to proxy: ProxyURL) throws(EndpointFailure) {
+    private func send(_ bytes: [UInt8], to proxy: ProxyURL) throws(OutputFailure) {
         var buffer = OutboundBuffer()
         buffer.append(SharedBytes(bytes))
         guard send(buffer) == .bytes(bytes.count) else {
@@ -137,7 +137,7 @@ extension TCPSocket {
         }
     }
 
-    private func receive(_ proxy: ProxyURL) throws(EndpointFailure) -> [UInt8] {
+    private func receive(_ proxy: ProxyURL) throws(OutputFailure) -> [UInt8] {
         var bytes: [UInt8] = []
         let outcome = withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { memory in
             let outcome = receive(into: memory)

@@ -2,6 +2,7 @@
 
 internal import CLinux  // netdb.h and sys/socket.h, of which the Glibc module lacks parts
 internal import Glibc
+package import Media
 
 /// The owner of one UDP socket with a fixed receiver, closed when nobody holds it any more. It never blocks.
 package final class UDPSocket {
@@ -21,15 +22,15 @@ package final class UDPSocket {
     private let descriptor: CInt
 
     /// A socket that sends to the first of `addresses` that it can.
-    package static func open(_ url: UDPURL, _ addresses: [HostAddress]) throws(EndpointFailure) -> UDPSocket {
-        var failure = EndpointFailure(.unreachable, step: "connect", reason: "\(url): the name has no address")
+    package static func open(_ url: UDPURL, _ addresses: [HostAddress]) throws(OutputFailure) -> UDPSocket {
+        var failure = OutputFailure(.unreachable, step: "connect", reason: "\(url): the name has no address")
         for address in addresses {
-            do throws(EndpointFailure) { return try UDPSocket(url, address) } catch { failure = error }
+            do throws(OutputFailure) { return try UDPSocket(url, address) } catch { failure = error }
         }
         throw failure
     }
 
-    private init(_ url: UDPURL, _ address: HostAddress) throws(EndpointFailure) {
+    private init(_ url: UDPURL, _ address: HostAddress) throws(OutputFailure) {
         let type = CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
         descriptor = socket(address.family, type, 0)
         guard descriptor >= 0 else { throw Self.failure(url, "socket", errno) }
@@ -64,11 +65,11 @@ package final class UDPSocket {
 }
 
 extension UDPSocket {
-    private static func failure(_ url: UDPURL, _ what: String, _ code: CInt) -> EndpointFailure {
-        EndpointFailure(.unreachable, step: "connect", reason: "\(url): \(what): \(TCPSocket.message(code))")
+    private static func failure(_ url: UDPURL, _ what: String, _ code: CInt) -> OutputFailure {
+        OutputFailure(.unreachable, step: "connect", reason: "\(url): \(what): \(TCPSocket.message(code))")
     }
 
-    private func configure(_ url: UDPURL, _ address: HostAddress) throws(EndpointFailure) {
+    private func configure(_ url: UDPURL, _ address: HostAddress) throws(OutputFailure) {
         let isGroup = address.isGroup
         let isIPv6 = address.family == AF_INET6
         let level = CInt(isIPv6 ? IPPROTO_IPV6 : IPPROTO_IP)
@@ -85,9 +86,9 @@ extension UDPSocket {
         if let local = url.localAddress { try leave(by: local, isGroup: isGroup, family: address.family, url) }
     }
 
-    private func leave(by local: String, isGroup: Bool, family: CInt, _ url: UDPURL) throws(EndpointFailure) {
+    private func leave(by local: String, isGroup: Bool, family: CInt, _ url: UDPURL) throws(OutputFailure) {
         guard let address = HostAddress(literal: local, port: 0), address.family == family else {
-            throw EndpointFailure(
+            throw OutputFailure(
                 .unreachable, step: "connect", reason: "\(url): localaddr is of another address family than the host")
         }
         guard address.withSockaddr({ bind(descriptor, $0, $1) }) == 0 else {
@@ -104,7 +105,7 @@ extension UDPSocket {
 
     private func set<Value>(
         _ level: CInt, _ name: CInt, _ value: Value, _ option: String, _ url: UDPURL
-    ) throws(EndpointFailure) {
+    ) throws(OutputFailure) {
         let status = withUnsafeBytes(of: value) { bytes in
             setsockopt(descriptor, level, name, bytes.baseAddress, socklen_t(bytes.count))
         }

@@ -4,28 +4,28 @@
 ///
 /// Options carry the names that FFmpeg uses: `ttl`, `pkt_size`, `localaddr`, `dscp` or `tos`, `buffer_size`. There are
 /// no secrets in it.
-public struct UDPURL: Sendable, Equatable, CustomStringConvertible {
+package struct UDPURL: Sendable, Equatable, CustomStringConvertible {
     /// The receiver's name or address, or the group.
-    public let host: String
+    package let host: String
     /// The port.
-    public let port: UInt16
+    package let port: UInt16
     /// Routers that a datagram may pass; nil is the system's default for one host. A group's is 1: the local network. 0, for a group
     /// only, keeps it on this machine.
-    public private(set) var timeToLive: Int32?
+    package private(set) var timeToLive: Int32?
     /// Bytes in a datagram: a whole number of TS packets.
-    public private(set) var datagramBytes = 1316
+    package private(set) var datagramBytes = 1316
     /// The address to send from; for a group it names the interface.
-    public private(set) var localAddress: String?
+    package private(set) var localAddress: String?
     /// The IP header's traffic class (RFC 2474: the code point in its upper six bits).
-    public private(set) var trafficClass: Int32?
+    package private(set) var trafficClass: Int32?
     /// Bytes that the kernel may hold.
-    public private(set) var bufferBytes: Int32?
+    package private(set) var bufferBytes: Int32?
 
     /// The largest payload of a datagram in whole TS packets.
     private static let maximumDatagram: Int64 = 65_507 / 188 * 188
 
     /// The address in `text`.
-    public init(_ text: String) throws(AddressError) {
+    package init(_ text: String) throws(AddressError) {
         let parts = try URLParts(text)
         guard parts.scheme == "udp" else { throw AddressError("The address must begin with udp://.") }
         guard !parts.host.isEmpty else { throw AddressError("The address has no host to send to.") }
@@ -65,7 +65,7 @@ public struct UDPURL: Sendable, Equatable, CustomStringConvertible {
         bufferBytes = try options.takeNumber("buffer_size", in: 1316...256 << 20).map { Int32($0) }
     }
 
-    public var description: String {
+    package var description: String {
         let from = localAddress.map { "?localaddr=\($0)" } ?? ""
         return "udp://\(URLParts.bracketed(host)):\(port)\(from)"
     }

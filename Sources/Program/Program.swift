@@ -1,34 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Logging
-public import Media
+internal import Kernels
+package import Logging
+package import Media
 internal import Synchronization
 
 /// What an operator sees of the program.
-public struct ProgramStatus: Sendable, Codable {
+package struct ProgramStatus: Sendable, Codable {
     /// Frames put on air.
-    public var frames: Int64 = 0
+    package var frames: Int64 = 0
     /// Frames skipped because the encoder could not keep up with a live source.
-    public var skippedFrames: Int64 = 0
+    package var skippedFrames: Int64 = 0
     /// How far the program is behind its clock, in seconds.
-    public var lagSeconds: Double = 0
+    package var lagSeconds: Double = 0
     /// The peak of each channel of what is heard, in dBFS; none before any audio.
-    public var levels: [Double] = []
+    package var levels: [Double] = []
 
     /// The place of the next frame: those that were skipped have one, too.
     package var position: Int64 { frames + skippedFrames }
 
     /// Nothing on air yet.
-    public init() {}
+    package init() {}
 }
 
 /// What goes on air: one frame for each tick of a constant frame rate, and audio without a hole.
 ///
 /// ``run()`` occupies one thread, the program's, from the first frame to the last. Everything else may be called on any
 /// thread.
-public final class Program: Sendable {
+package final class Program: Sendable {
     /// What drives the program.
-    public enum Pacing: Sendable, Equatable {
+    package enum Pacing: Sendable, Equatable {
         /// The clock. The program runs `lead` frames ahead of it, which hides the encoder's delay where the source can
         /// be read ahead.
         case realTime(lead: Int64)
@@ -37,7 +38,7 @@ public final class Program: Sendable {
     }
 
     /// How the program ended.
-    public enum Ending: Sendable, Equatable {
+    package enum Ending: Sendable, Equatable {
         /// The source was over, or the frame limit was reached.
         case finished
         /// ``stop()`` was called.
@@ -70,7 +71,7 @@ public final class Program: Sendable {
 
     /// A program that takes its video from one feed and its audio from the same or another; silence without one.
     /// `frameLimit` ends it after that many frames.
-    public convenience init(
+    package convenience init(
         frameRate: FrameRate, audio: AudioFormat, pacing: Pacing, frameLimit: Int64?, videoFeed: SourceFeed,
         audioFeed: SourceFeed?, sink: any ProgramSink, clock: any MonotonicClock = SystemClock(), logger: Logger
     ) {
@@ -99,7 +100,7 @@ public final class Program: Sendable {
     }
 
     /// Runs the program to its end and flushes the encoder. Blocks; throws what the encoder throws.
-    public func run() throws -> Ending {
+    package func run() throws -> Ending {
         // Before there is anything to show: it takes longer than a frame.
         let compositor = format.map { Compositor($0) }
         guard let (opening, start) = waitForStart() else {
@@ -180,13 +181,13 @@ public final class Program: Sendable {
     }
 
     /// Ends the program after the frame under way. Returns at once.
-    public func stop() {
+    package func stop() {
         isStopped.store(true, ordering: .relaxed)
         stage.finish()
     }
 
     /// A snapshot for status and metrics. May be read on any thread, without waiting for the program.
-    public var status: ProgramStatus {
+    package var status: ProgramStatus {
         var status = counters.withLock { $0 }
         status.levels = stage.meter.levels
         return status

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Dispatch
-public import Media
+package import Media
 internal import Synchronization
 
 /// The slot between a source's thread and the program's.
 ///
 /// A source that can wait is held back when the slot is full, and the program waits for it; nothing is lost. A live source
 /// is never held back and never waited for: frames that come too fast push out the oldest.
-public final class SourceFeed: SourceSink {
+package final class SourceFeed: SourceSink {
     /// How the source's time and the program's meet.
-    public enum Pacing: Sendable, Equatable {
+    package enum Pacing: Sendable, Equatable {
         /// The source waits for the program, and the program for the source.
         case waits
         /// The source waits for the program, and the program never for it: it plays from where the program came to it,
@@ -51,8 +51,8 @@ public final class SourceFeed: SourceSink {
     }
 
     /// How the source is paced.
-    public let pacing: Pacing
-    public let programTime = ProgramTime()
+    package let pacing: Pacing
+    package let programTime = ProgramTime()
     /// Whether video comes, which says when a paced source plays.
     let hasVideo: Bool
     /// Whether the program's clock is to follow this source, if it is live, even while its frames are not shown.
@@ -76,7 +76,7 @@ public final class SourceFeed: SourceSink {
     /// An empty slot for a program of these formats. If it `leads`, the program's clock follows this source, provided that
     /// it is live, even while its frames are not shown. One that can wait may stand while it is neither seen nor heard. Of a
     /// live one the packets may be kept, too, while they are `wanted`, until the program comes to them.
-    public init(
+    package init(
         pacing: Pacing, frameRate: FrameRate, audio: AudioFormat, leads: Bool = false, hasVideo: Bool = true,
         standsUnseen: Bool = false, keepsPackets: Duration? = nil, wanted: PacketSwitch = PacketSwitch(),
         clock: any MonotonicClock = SystemClock()
@@ -106,7 +106,7 @@ public final class SourceFeed: SourceSink {
         max(Int64(audioFormat.sampleRate), 2 * frameSamples + audioFormat.timeBase.ticks(Self.padding))
     }
 
-    public func hasRoom(for track: TrackKind) -> Bool {
+    package func hasRoom(for track: TrackKind) -> Bool {
         if isLive { return true }
         return state.withLock { state in
             // A closed feed takes everything and keeps nothing, so that no source waits at it.
@@ -119,7 +119,7 @@ public final class SourceFeed: SourceSink {
         }
     }
 
-    public func waitForRoom(timeout: Duration) {
+    package func waitForRoom(timeout: Duration) {
         let isClosed = state.withLock { state in
             state.isProducerWaiting = true
             return state.isClosed
@@ -128,9 +128,9 @@ public final class SourceFeed: SourceSink {
         _ = room.wait(timeout: .now() + .nanoseconds(Int(timeout.inNanoseconds)))
     }
 
-    public func attach(_ times: any SourceTimes) { state.withLock { $0.live.times = times } }
+    package func attach(_ times: any SourceTimes) { state.withLock { $0.live.times = times } }
 
-    public func deliver(_ frame: VideoFrame) {
+    package func deliver(_ frame: VideoFrame) {
         let time = Timestamp(frame.pts, in: frame.timeBase)
         let end = Timestamp(frame.pts + frame.duration, in: frame.timeBase)
         state.withLock { state in
@@ -147,7 +147,7 @@ public final class SourceFeed: SourceSink {
         }
     }
 
-    public func deliver(_ audio: AudioBuffer) {
+    package func deliver(_ audio: AudioBuffer) {
         state.withLock { state in
             if state.isClosed { return }
             state.starved.remove(.audio)
@@ -156,14 +156,14 @@ public final class SourceFeed: SourceSink {
         }
     }
 
-    public func moveAudio(by samples: Int64) {
+    package func moveAudio(by samples: Int64) {
         state.withLock { state in
             state.status.resyncs += 1
             state.status.cutSamples += state.audio.move(by: samples)
         }
     }
 
-    public func markStarved(_ track: TrackKind) {
+    package func markStarved(_ track: TrackKind) {
         state.withLock { state in
             state.starved.insert(track)
             if track == .video { state.audioAlone = state.audio.end }
@@ -171,16 +171,16 @@ public final class SourceFeed: SourceSink {
         }
     }
 
-    public func markBehind() { state.withLock { $0.live.markBehind(at: now) } }
+    package func markBehind() { state.withLock { $0.live.markBehind(at: now) } }
 
-    public func markCaughtUp() {
+    package func markCaughtUp() {
         state.withLock { state in
             state.live.markCaughtUp()
             wakeConsumer(&state)
         }
     }
 
-    public func end(_ track: TrackKind) {
+    package func end(_ track: TrackKind) {
         state.withLock { state in
             if track == .audio, !state.ended.contains(.audio) { state.audioEnd = state.audio.end }
             state.ended.insert(track)
@@ -218,7 +218,7 @@ public final class SourceFeed: SourceSink {
     }
 
     /// Ends all waiting, on both sides, for good.
-    public func close() {
+    package func close() {
         state.withLock { state in
             state.isClosed = true
             wakeConsumer(&state)
@@ -227,7 +227,7 @@ public final class SourceFeed: SourceSink {
     }
 
     /// A snapshot for status and metrics.
-    public var status: FeedStatus {
+    package var status: FeedStatus {
         state.withLock { state in
             var status = state.status
             status.framesDropped = state.frames.dropped + state.live.dropped

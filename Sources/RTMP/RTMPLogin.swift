@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LibAV
+package import Media
 package import Networking
 
 /// The login of Adobe's and Limelight's servers: the server closes the connection with a question, and the next
@@ -31,7 +32,7 @@ package struct RTMPLogin {
 
     /// What the next connection says behind the application's name, if `message` asks for a login; `nil` if the message is
     /// about something else. Throws if the server does not let this user in.
-    package mutating func answer(to message: RTMPStatusMessage) throws(EndpointFailure) -> String? {
+    package mutating func answer(to message: RTMPStatusMessage) throws(OutputFailure) -> String? {
         guard let scheme = Self.scheme(in: message.text) else { return nil }
         guard let user = url.user, let password = url.password else {
             throw refusal("the server wants a user and a password; write rtmp://user:password@host/…")
@@ -89,7 +90,7 @@ package struct RTMPLogin {
         MD5.digest(of: Array(text.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
-    private func refusal(_ reason: String) -> EndpointFailure {
-        EndpointFailure(.refused, step: "handshake", reason: "\(url): \(reason)")
+    private func refusal(_ reason: String) -> OutputFailure {
+        OutputFailure(.refused, step: "handshake", reason: "\(url): \(reason)")
     }
 }

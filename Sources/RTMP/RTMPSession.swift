@@ -2,6 +2,7 @@
 
 internal import CRTMP
 internal import Glibc
+package import Media
 package import Networking
 
 /// librtmp, from the handshake until the server has accepted the stream; then the socket is taken over.
@@ -37,11 +38,11 @@ package final class RTMPSession {
     /// `isEnhanced` says that the server is told of Enhanced RTMP.
     package init(
         url: RTMPURL, login: String, socket: TCPSocket, isEnhanced: Bool = false
-    ) throws(EndpointFailure) {
+    ) throws(OutputFailure) {
         let copy = fcntl(socket.descriptor, F_DUPFD_CLOEXEC, 0)
         guard copy >= 0, let rtmp = RTMP_Alloc() else {
             if copy >= 0 { close(copy) }
-            throw EndpointFailure(.unreachable, step: "handshake", reason: "out of descriptors or memory")
+            throw OutputFailure(.unreachable, step: "handshake", reason: "out of descriptors or memory")
         }
         self.rtmp = rtmp
         self.url = url
@@ -76,7 +77,7 @@ package final class RTMPSession {
     }
 
     /// Shakes hands, sends `connect`, announces our chunk size, and reads until the server has accepted the connection.
-    package func connect() throws(EndpointFailure) {
+    package func connect() throws(OutputFailure) {
         let command = RTMPConnectCommand(
             app: url.connectApp + login, target: url.connectURL + login, isEnhanced: isEnhanced)
         // librtmp numbers the commands that follow from here on.
@@ -96,13 +97,13 @@ package final class RTMPSession {
     }
 
     /// Reads until the server has accepted the stream.
-    package func publish() throws(EndpointFailure) {
+    package func publish() throws(OutputFailure) {
         try read("publish", until: { rtmp.pointee.m_bPlaying != 0 }) { _ in }
     }
 
     /// What `RTMP_ConnectStream` does, but it keeps the server's reason, and does not wait on after `_error`: the server
     /// will not change its mind. `saw` is shown each command.
-    private func read(_ step: String, until isDone: () -> Bool, saw: ([UInt8]) -> Void) throws(EndpointFailure) {
+    private func read(_ step: String, until isDone: () -> Bool, saw: ([UInt8]) -> Void) throws(OutputFailure) {
         var packet = RTMPPacket()
         while !isDone() {
             guard RTMP_IsConnected(rtmp) != 0, RTMP_ReadPacket(rtmp, &packet) != 0 else { throw failure(step) }
@@ -123,7 +124,7 @@ package final class RTMPSession {
     /// Gives `body` a packet with `bytes`, which librtmp wants room in front of.
     private func withPacket(
         _ bytes: [UInt8], type: Int32, channel: Int32, _ body: (inout RTMPPacket) -> Int32
-    ) throws(EndpointFailure) {
+    ) throws(OutputFailure) {
         var packet = RTMPPacket()
         guard RTMPPacket_Alloc(&packet, UInt32(bytes.count)) != 0 else { throw failure("handshake") }
         defer { RTMPPacket_Free(&packet) }
@@ -166,14 +167,14 @@ package final class RTMPSession {
         return streams
     }
 
-    private func failure(_ step: String) -> EndpointFailure {
+    private func failure(_ step: String) -> OutputFailure {
         if let refusal {
-            return EndpointFailure(
+            return OutputFailure(
                 refusal.failureKind, step: step, reason: "the server said \(refusal.words(masking: url))")
         }
         if rtmp.pointee.m_sb.sb_timedout != 0 {
-            return EndpointFailure(.unreachable, step: step, reason: "\(url): the server did not answer in time")
+            return OutputFailure(.unreachable, step: step, reason: "\(url): the server did not answer in time")
         }
-        return EndpointFailure(.rejected, step: step, reason: "\(url): the server closed the connection")
+        return OutputFailure(.rejected, step: step, reason: "\(url): the server closed the connection")
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Media
 package import Networking
 
 /// What a server says of the stream in an `onStatus` or `_error` command (Adobe RTMP 1.0, 7.2.2 and 7.2.1).
@@ -57,7 +58,7 @@ package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
     ]
 
     /// A bare `BadName` or `Rejected` may be either, and is tried again as if it were the former.
-    package var failureKind: EndpointFailure.Kind {
+    package var failureKind: OutputFailure.Kind {
         let words = "\(code) \(text)".lowercased()
         if Self.busy.contains(where: { words.contains($0) }) { return .rejected }
         return Self.lasting.contains { words.contains($0) } ? .refused : .rejected

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Networking
+package import Networking
 
 /// How an RTMP output reaches its server, and what that understands.
-public struct RTMPTransport: Sendable, Equatable {
+package struct RTMPTransport: Sendable, Equatable {
     /// Whose certificates the server may show; of no meaning without TLS.
-    public var tls: TLSVerification
+    package var tls: TLSVerification
     /// The proxy to go through, if any.
-    public var proxy: ProxyURL?
+    package var proxy: ProxyURL?
     /// Whether the server understands Enhanced RTMP, and so HEVC, AV1, Opus and AC-3.
-    public var isEnhanced = false
+    package var isEnhanced = false
 
     /// A transport of these values.
-    public init(tls: TLSVerification = .system, proxy: ProxyURL? = nil) {
+    package init(tls: TLSVerification = .system, proxy: ProxyURL? = nil) {
         self.tls = tls
         self.proxy = proxy
     }

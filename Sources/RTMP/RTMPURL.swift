@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Networking
+package import Networking
 
 /// Where an RTMP output goes: `rtmp://[user:password@]host[:port]/app[/instance…]/key[?query]`, or the same with
 /// `rtmps://`, which is RTMP over TLS. MediaMTX and others name a stream by `rtmp://host/stream` alone: then the stream's
 /// name is the application, and no key is published.
 ///
 /// It prints itself without its secrets, so that interpolation cannot leak them.
-public struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+package struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// Whether the connection is TLS.
-    public let isSecure: Bool
+    package let isSecure: Bool
     /// The server's name or address; an IPv6 literal without brackets.
-    public let host: String
+    package let host: String
     /// The server's port; 1935, or 443 with TLS, unless the address says otherwise.
-    public let port: UInt16
+    package let port: UInt16
     /// The application with its instance, such as `live`; without a key the stream's name.
-    public let app: String
+    package let app: String
     let key: String
     let query: String?
     let user: String?
     let password: String?
 
     /// The address in `text`.
-    public init(_ text: String) throws(AddressError) {
+    package init(_ text: String) throws(AddressError) {
         let parts = try URLParts(text)
         guard ["rtmp", "rtmps"].contains(parts.scheme) else {
             throw AddressError("The address must begin with rtmp:// or rtmps://.")
@@ -59,16 +59,16 @@ public struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
     }
 
     /// The address without user, password and query, and of the key at most its first two characters.
-    public var description: String {
+    package var description: String {
         let app = app.prefix { $0 != "?" }
         let name = key.isEmpty ? URLParts.masked(String(app)) : "\(app)/\(URLParts.masked(key))"
         return "\(isSecure ? "rtmps" : "rtmp")://\(authority)/\(name)"
     }
 
-    public var debugDescription: String { description }
+    package var debugDescription: String { description }
 
     /// What `dump` and mirrors see: the masked form only.
-    public var customMirror: Mirror { Mirror(self, children: ["address": description]) }
+    package var customMirror: Mirror { Mirror(self, children: ["address": description]) }
 
     private var authority: String {
         let isUsual = port == (isSecure ? 443 : 1935)

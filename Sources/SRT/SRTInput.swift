@@ -72,12 +72,12 @@ package final class SRTInput: Sendable {
     /// Opens the next connection, on which a transport stream comes; nil if the input was stopped. The one before is
     /// closed. Blocks, without limit if it listens. Throws if the port cannot be opened, if the peer does not answer, or
     /// if it sends something else.
-    package func connect() throws(EndpointFailure) -> SRTConnection? {
+    package func connect() throws(OutputFailure) -> SRTConnection? {
         retire()
         while !hasEnded {
             let found = isListening ? try awaitCaller() : try call()
             guard let found else { continue }
-            do throws(EndpointFailure) {
+            do throws(OutputFailure) {
                 try check(found)
             } catch {
                 if hasEnded { return nil }
@@ -140,14 +140,14 @@ package final class SRTInput: Sendable {
         if state.withLock({ $0.limit.admit(at: now) }) == .passed { notice(event) }
     }
 
-    private func check(_ connection: SRTConnection) throws(EndpointFailure) {
+    private func check(_ connection: SRTConnection) throws(OutputFailure) {
         let isStream = connection.isTransportStream(before: clock.now + Self.patience) { self.hasEnded }
         if isStream == true { return }
         let reason =
             isStream == false
             ? "what comes is not an MPEG transport stream"
             : connection.isOver ? "the peer ended the connection before it sent media" : "no media comes"
-        throw EndpointFailure(.rejected, step: "connect", reason: "\(url): \(reason)")
+        throw OutputFailure(.rejected, step: "connect", reason: "\(url): \(reason)")
     }
 }
 
@@ -155,7 +155,7 @@ package final class SRTInput: Sendable {
 
 extension SRTInput {
     /// Whoever sends next; nil if nobody did within a tenth of a second.
-    private func awaitCaller() throws(EndpointFailure) -> SRTConnection? {
+    private func awaitCaller() throws(OutputFailure) -> SRTConnection? {
         if state.withLock({ $0.registration == nil }) {
             guard let address = try resolve().first else { return nil }
             let made = try server.receive(url, at: address) { [notice] in notice(.port($0)) }
@@ -167,14 +167,14 @@ extension SRTInput {
     }
 
     /// The peer's addresses, one after another; nil if the input was stopped.
-    private func call() throws(EndpointFailure) -> SRTConnection? {
+    private func call() throws(OutputFailure) -> SRTConnection? {
         var addresses = try resolve()
         // Our own address decides the family.
         if let local = url.local { addresses.removeAll { $0.family != local.family } }
-        var failure = EndpointFailure(
+        var failure = OutputFailure(
             .unreachable, step: "resolve", reason: "\(url): the name has no address of localaddr's family")
         for address in addresses where !hasEnded {
-            do throws(EndpointFailure) {
+            do throws(OutputFailure) {
                 return try call(address)
             } catch {
                 guard error.kind == .unreachable else { throw error }
@@ -185,7 +185,7 @@ extension SRTInput {
         throw failure
     }
 
-    private func call(_ address: HostAddress) throws(EndpointFailure) -> SRTConnection? {
+    private func call(_ address: HostAddress) throws(OutputFailure) -> SRTConnection? {
         let socket = try SRTSocket(receiving: url)
         if let local = url.localAddress(for: address) { try socket.bind(to: local, url: url) }
         try socket.connect(to: address, url: url)
@@ -207,7 +207,7 @@ extension SRTInput {
     }
 
     /// The addresses of the host; none if the input was stopped.
-    private func resolve() throws(EndpointFailure) -> [HostAddress] {
+    private func resolve() throws(OutputFailure) -> [HostAddress] {
         let answer = Answer()
         HostResolver.shared.resolve(url.host, port: url.port) { result in
             answer.value.withLock { $0 = result }

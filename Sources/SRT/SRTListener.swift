@@ -50,7 +50,7 @@ final class SRTListener: Sendable {
     }
 
     /// Opens the port at `address`, with the options of `url`.
-    func open(_ url: SRTURL, at address: HostAddress) throws(EndpointFailure) {
+    func open(_ url: SRTURL, at address: HostAddress) throws(OutputFailure) {
         let hook = SRTListenHook { [weak self] call in self.map { $0.judge(call) } ?? .notFound }
         let socket = try SRTSocket(receiving: url, omitting: SRTReception.ownOptions, hook: hook)
         try socket.bind(to: address, url: url)
@@ -60,7 +60,7 @@ final class SRTListener: Sendable {
     }
 
     /// Receives a stream from now on. Throws if there is one of that stream id, or one whose options differ.
-    func add(_ reception: SRTReception) throws(EndpointFailure) {
+    func add(_ reception: SRTReception) throws(OutputFailure) {
         let url = reception.url
         guard Self.shared(url) == options else {
             throw SRTServer.failure(

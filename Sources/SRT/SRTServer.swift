@@ -49,15 +49,15 @@ package final class SRTServer: Sendable {
     /// stream is received already.
     func receive(
         _ url: SRTURL, at address: HostAddress, notice: @escaping @Sendable (String) -> Void
-    ) throws(EndpointFailure) -> Registration {
+    ) throws(OutputFailure) -> Registration {
         let place = Place(host: address.description, port: url.port)
         let reception = SRTReception(url)
         let registration = { (listener: SRTListener) in
             Registration(reception, listener) { self.remove(reception, from: listener, at: place) }
         }
         if let listener = try join(reception, at: place) { return registration(listener) }
-        let result = opening.withLock { _ -> Result<SRTListener, EndpointFailure> in
-            do throws(EndpointFailure) {
+        let result = opening.withLock { _ -> Result<SRTListener, OutputFailure> in
+            do throws(OutputFailure) {
                 // It may have been opened while this waited.
                 if let listener = try join(reception, at: place) { return .success(listener) }
                 let listener = SRTListener(like: url, clock: clock, notice: notice)
@@ -73,10 +73,10 @@ package final class SRTServer: Sendable {
     }
 
     /// The listener at `place`, which receives `reception` from now on; nil if the port is not open.
-    private func join(_ reception: SRTReception, at place: Place) throws(EndpointFailure) -> SRTListener? {
-        let result = listeners.withLock { listeners -> Result<SRTListener?, EndpointFailure> in
+    private func join(_ reception: SRTReception, at place: Place) throws(OutputFailure) -> SRTListener? {
+        let result = listeners.withLock { listeners -> Result<SRTListener?, OutputFailure> in
             guard let listener = listeners[place] else { return .success(nil) }
-            return Result { () throws(EndpointFailure) in
+            return Result { () throws(OutputFailure) in
                 try listener.add(reception)
                 return listener
             }
@@ -93,7 +93,7 @@ package final class SRTServer: Sendable {
         }
     }
 
-    static func failure(_ reason: String) -> EndpointFailure {
-        EndpointFailure(.refused, step: "listening", reason: reason)
+    static func failure(_ reason: String) -> OutputFailure {
+        OutputFailure(.refused, step: "listening", reason: reason)
     }
 }

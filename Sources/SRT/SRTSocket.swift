@@ -3,7 +3,7 @@
 internal import CSRT
 internal import Dispatch
 internal import Glibc
-internal import Media
+package import Media
 package import Networking
 internal import Synchronization
 
@@ -54,7 +54,7 @@ package final class SRTSocket: Sendable {
     /// if the socket is to listen.
     package convenience init(
         options url: SRTURL, bandwidth: SRTBandwidth, admission: SRTAdmission? = nil
-    ) throws(EndpointFailure) {
+    ) throws(OutputFailure) {
         try self.init(url, hook: admission.map { admission in SRTListenHook { admission.judge($0.streamID) } })
         set(SRTO_SENDER, CInt(1))
         // The library drops nothing by itself: what it holds is bounded, and after an outage the receiver gets it all.
@@ -73,17 +73,17 @@ package final class SRTSocket: Sendable {
     /// the socket is to listen.
     convenience init(
         receiving url: SRTURL, omitting omitted: Set<SRTOption> = [], hook: SRTListenHook? = nil
-    ) throws(EndpointFailure) {
+    ) throws(OutputFailure) {
         try self.init(url, hook: hook)
         set(SRTO_RCVBUF, Self.receiveBuffer)
         try apply(url, omitting: omitted)
     }
 
-    private convenience init(_ url: SRTURL, hook: SRTListenHook?) throws(EndpointFailure) {
+    private convenience init(_ url: SRTURL, hook: SRTListenHook?) throws(OutputFailure) {
         _ = Self.library
         let (reserved, closing) = Self.closings.withLock { ($0.reserve(at: SystemClock().now), $0.count) }
         guard let reserved else {
-            throw EndpointFailure(.unreachable, step: "connect", reason: "\(url): \(closing) sockets are still closing")
+            throw OutputFailure(.unreachable, step: "connect", reason: "\(url): \(closing) sockets are still closing")
         }
         let handle = srt_create_socket()
         guard handle != SRT_INVALID_SOCK else {
@@ -99,12 +99,12 @@ package final class SRTSocket: Sendable {
         set(SRTO_RENDEZVOUS, url.mode == .rendezvous)
     }
 
-    private func apply(_ url: SRTURL, omitting omitted: Set<SRTOption> = []) throws(EndpointFailure) {
+    private func apply(_ url: SRTURL, omitting omitted: Set<SRTOption> = []) throws(OutputFailure) {
         // In a fixed order, so that a special latency overrides the common one whatever the order in the address.
         for option in SRTOption.allCases where !omitted.contains(option) {
             if let value = url.options[option], !apply(value, to: option.symbol) {
                 let text = url.masking("\(url): the option \(option.rawValue): \(Self.lastError)")
-                throw EndpointFailure(.refused, step: "connect", reason: text)
+                throw OutputFailure(.refused, step: "connect", reason: text)
             }
         }
     }
@@ -119,8 +119,8 @@ package final class SRTSocket: Sendable {
         value.withUnsafeBytes { srt_setsockflag(handle, option, $0.baseAddress, Int32($0.count)) == 0 }
     }
 
-    static func failure(_ operation: String, _ url: SRTURL, step: String = "connect") -> EndpointFailure {
-        EndpointFailure(.unreachable, step: step, reason: url.masking("\(url): \(operation): \(lastError)"))
+    static func failure(_ operation: String, _ url: SRTURL, step: String = "connect") -> OutputFailure {
+        OutputFailure(.unreachable, step: step, reason: url.masking("\(url): \(operation): \(lastError)"))
     }
 
     private static var lastError: String { String(cString: srt_getlasterror_str()) }
@@ -145,7 +145,7 @@ package final class SRTSocket: Sendable {
 
 extension SRTSocket {
     /// Gives the socket its own address, where it matters.
-    package func bind(to address: HostAddress, url: SRTURL) throws(EndpointFailure) {
+    package func bind(to address: HostAddress, url: SRTURL) throws(OutputFailure) {
         let status = address.withSockaddr { srt_bind(handle, $0, Int32($1)) }
         guard status != SRT_ERROR else {
             throw Self.failure("srt_bind", url, step: url.mode == .listener ? "listening" : "connect")
@@ -153,14 +153,14 @@ extension SRTSocket {
     }
 
     /// Begins to call the peer.
-    package func connect(to address: HostAddress, url: SRTURL) throws(EndpointFailure) {
+    package func connect(to address: HostAddress, url: SRTURL) throws(OutputFailure) {
         let status = address.withSockaddr { srt_connect(handle, $0, Int32($1)) }
         guard status != SRT_ERROR else { throw Self.failure("srt_connect", url) }
     }
 
     /// Begins to wait for callers. Blocks while a socket is being closed that may have waited at this port: two seconds
     /// at most.
-    package func listen(_ url: SRTURL) throws(EndpointFailure) {
+    package func listen(_ url: SRTURL) throws(OutputFailure) {
         if let hook {
             let opaque = Unmanaged.passUnretained(hook).toOpaque()  // it is released after the close
             srt_listen_callback(handle, SRTListenHook.callback, opaque)
@@ -202,17 +202,17 @@ extension SRTSocket {
     }
 
     /// Why the peer did not take the call.
-    package func rejection(of url: SRTURL) -> EndpointFailure {
+    package func rejection(of url: SRTURL) -> OutputFailure {
         let code = srt_getrejectreason(handle)
         let words = String(cString: srt_rejectreason_str(code))
-        let kind: EndpointFailure.Kind =
+        let kind: OutputFailure.Kind =
             switch UInt32(bitPattern: code) {
             case SRT_REJ_BADSECRET.rawValue, SRT_REJ_UNSECURE.rawValue, 1401, 1403: .refused
             case SRT_REJ_TIMEOUT.rawValue, SRT_REJ_UNKNOWN.rawValue, SRT_REJ_SYSTEM.rawValue: .unreachable
             default: .rejected
             }
         let number = code >= 1000 ? " (code \(code))" : ""
-        return EndpointFailure(kind, step: "connect", reason: url.masking("\(url): \(words)\(number)"))
+        return OutputFailure(kind, step: "connect", reason: url.masking("\(url): \(words)\(number)"))
     }
 }
 

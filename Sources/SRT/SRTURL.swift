@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Networking
+package import Networking
 
 /// Where an SRT output goes or listens, or an input comes from: `srt://host:port?mode=caller&latency=200&…`.
 ///
@@ -11,9 +11,9 @@ public import Networking
 /// with `takeover=yes` a second sender to a listening input takes the place of the first.
 ///
 /// It prints itself without its secrets, so that interpolation cannot leak them.
-public struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// What the connection is for.
-    public enum Role: Sendable {
+    package enum Role: Sendable {
         /// We send.
         case output
         /// We receive.
@@ -21,7 +21,7 @@ public struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebugS
     }
 
     /// Who begins.
-    public enum Mode: String, Sendable {
+    package enum Mode: String, Sendable {
         /// We call the peer.
         case caller
         /// The peer calls us.
@@ -34,15 +34,15 @@ public struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebugS
     static let usualCallers = 16
 
     /// The peer's name or address, or the address to listen at.
-    public let host: String
+    package let host: String
     /// The port.
-    public let port: UInt16
+    package let port: UInt16
     /// Who begins.
-    public let mode: Mode
+    package let mode: Mode
     /// How many receivers a listener serves at a time.
-    public let maximumCallers: Int
+    package let maximumCallers: Int
     /// Whether a second sender takes the place of the first.
-    public let takesOver: Bool
+    package let takesOver: Bool
     let options: [SRTOption: SRTOptionValue]
     /// Our own address of a call, if it matters; its port is 0 if that does not.
     package let local: HostAddress?
@@ -56,7 +56,7 @@ public struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebugS
     package func canShare(with other: SRTURL) -> Bool { SRTListener.shared(self) == SRTListener.shared(other) }
 
     /// The address in `text`.
-    public init(_ text: String, for role: Role = .output) throws(AddressError) {
+    package init(_ text: String, for role: Role = .output) throws(AddressError) {
         let parts = try URLParts(text)
         guard parts.scheme == "srt" else { throw AddressError("The address must begin with srt://.") }
         guard let port = parts.port else {
@@ -88,15 +88,15 @@ public struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebugS
     }
 
     /// Host, port, mode and at most two characters of the stream id.
-    public var description: String {
+    package var description: String {
         let name = streamID.map { "&streamid=\(URLParts.masked($0))" } ?? ""
         return "srt://\(URLParts.bracketed(host)):\(port)?mode=\(mode.rawValue)\(name)"
     }
 
-    public var debugDescription: String { description }
+    package var debugDescription: String { description }
 
     /// What `dump` and mirrors see: the masked form only.
-    public var customMirror: Mirror { Mirror(self, children: ["address": description]) }
+    package var customMirror: Mirror { Mirror(self, children: ["address": description]) }
 
     /// The name that the receiver knows the stream by.
     package var streamID: String? {

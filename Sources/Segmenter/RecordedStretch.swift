@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Archive
+package import Archive
 
 /// What of its program a recorder has on the disk, in nanoseconds of program time.
-public struct RecordedStretch: Sendable, Equatable {
+package struct RecordedStretch: Sendable, Equatable {
     /// Names the recorder's run: program times of one run can be compared.
-    public var run: String
+    package var run: String
     /// Where the first frame of the first file begins.
-    public var start: Int64
+    package var start: Int64
     /// Where the last frame on the disk ends.
-    public var end: Int64
+    package var end: Int64
     /// Where the first frame of the newest file begins.
-    public var fileStart: Int64
+    package var fileStart: Int64
     /// When that frame was on air.
-    public var fileTime: UTCTime
+    package var fileTime: UTCTime
 
     /// A stretch of these times.
-    public init(run: String, start: Int64, end: Int64, fileStart: Int64, fileTime: UTCTime) {
+    package init(run: String, start: Int64, end: Int64, fileStart: Int64, fileTime: UTCTime) {
         (self.run, self.start, self.end) = (run, start, end)
         (self.fileStart, self.fileTime) = (fileStart, fileTime)
     }
 
     /// When program time `time` was on air, by the newest file.
-    public func time(of time: Int64) -> UTCTime {
+    package func time(of time: Int64) -> UTCTime {
         UTCTime(milliseconds: fileTime.milliseconds + (time - fileStart) / 1_000_000)
     }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Archive
+package import Archive
 internal import Dispatch
-public import FanOut
-public import Logging
-public import Media
+package import FanOut
+package import Logging
+package import Media
 internal import Synchronization
 
 /// What the storage guard may do to a recorder.
-public protocol RecordingControl: AnyObject, Sendable {
+package protocol RecordingControl: AnyObject, Sendable {
     /// Close the open file properly and record nothing for now, for `reason`. Returns at once.
     func suspend(_ reason: String)
     /// Record again from the next keyframe on. Returns at once.
@@ -22,7 +22,7 @@ public protocol RecordingControl: AnyObject, Sendable {
 ///
 /// Packets are queued by any thread without waiting; all else happens on the recorder's own serial queue. A failure of
 /// the disk ends a file and begins a gap, never the program; recording resumes by itself.
-public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
+package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     private let packets: RecorderQueue
     private let queue: DispatchQueue
     private let box = RecorderStatusBox()
@@ -40,7 +40,7 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
 
     /// A recorder of a program that begins with the tracks of `description`; packets say when a track's coding changes. It
     /// asks `keyframes` for the frames that its files begin with.
-    public init(
+    package init(
         configuration: RecorderConfiguration, description: StreamDescription, keyframes: any KeyframeRequester,
         clock: any MonotonicClock = SystemClock(), wallClock: @escaping @Sendable () -> UTCTime = { .now },
         logger: Logger
@@ -64,56 +64,56 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     }
 
     @discardableResult
-    public func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {
+    package func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {
         for packet in packets where self.packets.push(packet) { keyframes.requestKeyframe(at: nil) }
         return self.packets.isWorthDraining ? self : nil
     }
 
-    public func wake() {
+    package func wake() {
         guard packets.beginDrain() else { return }
         engine.post { self.drain($0) }
     }
 
     /// Makes `time`, in nanoseconds of program time, a chapter of the file that it lies in. Returns at once.
-    public func mark(_ text: String, at time: Int64) {
+    package func mark(_ text: String, at time: Int64) {
         engine.post { $0.mark(text, at: time) }
     }
 
     /// Ends the open file with the next keyframe, and asks for that. Returns at once.
-    public func cutNow() {
+    package func cutNow() {
         engine.post { $0.cutNow() }
     }
 
     /// Ends the open file with the first keyframe of program time `time`, in nanoseconds, or later. The caller asks for that
     /// keyframe. Returns at once.
-    public func cut(at time: Int64) {
+    package func cut(at time: Int64) {
         engine.post { $0.cut(at: time) }
     }
 
     /// Closes the open file with what came so far, because nothing comes for now. Returns at once.
-    public func pause() {
+    package func pause() {
         packets.pause()
         wake()
     }
 
     /// What follows up to program time `time`, in nanoseconds, does not come, for `reason`: it is a gap at the end. Returns at
     /// once.
-    public func miss(until time: Int64, because reason: String) {
+    package func miss(until time: Int64, because reason: String) {
         engine.post { $0.miss(until: time, because: reason) }
     }
 
     /// Begins no file before program time `time`, in nanoseconds. Returns at once.
-    public func wait(until time: Int64) {
+    package func wait(until time: Int64) {
         engine.post { $0.wait(until: time) }
     }
 
     /// A name for a recorder's run that no other one has.
-    public static var newRun: String { RecorderEngine.newRun }
+    package static var newRun: String { RecorderEngine.newRun }
 
     /// Waits while more than half of the queue's bound is queued, or half a second of media. Only for a program that no clock paces: a live one
     /// must not wait for a disk. Returns at once if nothing is being written because the recorder is suspended, has
     /// failed or is over. Blocks the calling thread, which must not be one that the recorder needs.
-    public func waitForRoom() {
+    package func waitForRoom() {
         wake()
         // Looked at again five times a second, for what changes without anything being taken out of the queue.
         while isWriting, !packets.waitForRoom(upTo: .milliseconds(200)) {}
@@ -161,7 +161,7 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         return false
     }
 
-    public func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) {
+    package func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) {
         let once = OnceCall(completion)
         packets.end()
         engine.post { engine in
@@ -173,7 +173,7 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     }
 
     /// Ends at once: what waits is forgotten, the open file is closed properly.
-    public func stop() {
+    package func stop() {
         packets.removeAll()
         engine.post { self.end($0) }
     }
@@ -190,21 +190,21 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         engine.publish(isStopped: true)
     }
 
-    public func suspend(_ reason: String) {
+    package func suspend(_ reason: String) {
         engine.post { engine in
             engine.suspend(reason)
             engine.publish()
         }
     }
 
-    public func resume() {
+    package func resume() {
         engine.post { engine in
             engine.resume()
             engine.publish()
         }
     }
 
-    public func directoryChanged() {
+    package func directoryChanged() {
         engine.post { engine in
             engine.directoryChanged()
             engine.publish()
@@ -221,10 +221,10 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     func waitForSynchroniser() { synchroniser.waitUntilIdle() }
 
     /// What is on the disk; nil before the first file.
-    public var stretch: RecordedStretch? { box.stretch.withLock { $0 } }
+    package var stretch: RecordedStretch? { box.stretch.withLock { $0 } }
 
     /// A snapshot for status and metrics.
-    public var status: RecorderStatus {
+    package var status: RecorderStatus {
         var status = box.value.withLock { status in
             var status = status
             status.gapFrames += packets.uncounted

@@ -1,48 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Archive
+package import Archive
 
 /// What a recorder is to do.
-public struct RecorderConfiguration: Sendable {
+package struct RecorderConfiguration: Sendable {
     /// Where files go.
-    public var directory: RecordDirectory
+    package var directory: RecordDirectory
     /// The channel's name, the beginning of each file's.
-    public var channel: String
+    package var channel: String
     /// How long a file is; nil where files end by ``Recorder/cut(at:)`` alone.
-    public var length: SegmentLength?
+    package var length: SegmentLength?
     /// How much media time a crash may cost at most.
-    public var fragmentDuration: Duration
+    package var fragmentDuration: Duration
     /// Payload bytes that may wait while the disk does not take them.
-    public var queueLimitBytes: Int
+    package var queueLimitBytes: Int
     /// When the program's time 0 was on air. Without it, it is computed from the arrival of the first packet, which is
     /// late by the encoder's delay.
-    public var programStart: UTCTime?
+    package var programStart: UTCTime?
     /// Where several recorders name their files by the same time.
-    public var epoch: ProgramEpoch?
+    package var epoch: ProgramEpoch?
     /// Names this recorder's files as parts of one program; nil for a name of its own.
-    public var run: String?
+    package var run: String?
     /// The program's version, which each file names as its maker's.
-    public var version: String
+    package var version: String
     /// What kind of files.
-    public var format = RecordFormat.hybrid
+    package var format = RecordFormat.hybrid
     /// When what was written is made durable.
-    public var sync = SyncPolicy.standard
+    package var sync = SyncPolicy.standard
     /// Whether files end where the wall clock shows multiples of their length. The length must divide a day.
-    public var isClockAligned = false
+    package var isClockAligned = false
     /// How many seconds local time is ahead of UTC, for names and for cuts by the wall clock.
-    public var localOffset: WallClockGrid.Offset = { _ in 0 }
+    package var localOffset: WallClockGrid.Offset = { _ in 0 }
     /// How long packets are under way in the encoder, for a live program.
-    public var encoderDelay = Duration.zero
+    package var encoderDelay = Duration.zero
     /// The longest time between two keyframes that is expected.
-    public var gop = Duration.seconds(2)
+    package var gop = Duration.seconds(2)
     /// Whether what is recorded was encoded by somebody else, whose keyframes come when they come: a file begins with the
     /// keyframe before its beginning, hidden, and is cut at any frame. Files end where ``Recorder/cut(at:)`` says.
-    public var isCopied = false
+    package var isCopied = false
     /// Who is told of finished files and gaps.
-    public var observers: [any RecordingObserver]
+    package var observers: [any RecordingObserver]
 
     /// A configuration with the usual fragments (500 ms) and bound (256 MiB).
-    public init(
+    package init(
         directory: RecordDirectory, channel: String, length: SegmentLength?,
         fragmentDuration: Duration = .milliseconds(500), queueLimitBytes: Int = 256 << 20,
         programStart: UTCTime? = nil, version: String = "", observers: [any RecordingObserver] = []

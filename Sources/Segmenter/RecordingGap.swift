@@ -3,9 +3,9 @@
 internal import Archive
 
 /// A stretch of the program that is in no file.
-public struct RecordingGap: Sendable, Codable, Equatable {
+package struct RecordingGap: Sendable, Codable, Equatable {
     /// What sorts of gaps there are.
-    public enum Cause: String, Sendable, Codable, CodingKeyRepresentable, CaseIterable {
+    package enum Cause: String, Sendable, Codable, CodingKeyRepresentable, CaseIterable {
         /// The storage guard had stopped the recording.
         case storage
         /// The disk was too slow, and too much waited for it.
@@ -17,17 +17,17 @@ public struct RecordingGap: Sendable, Codable, Equatable {
     }
 
     /// Program time in nanoseconds of the first frame that is missing.
-    public var from: Int64
+    package var from: Int64
     /// Program time in nanoseconds of the first frame behind the gap; nil while it lasts.
-    public var to: Int64?
+    package var to: Int64?
     /// Why, in words.
-    public var reason: String
+    package var reason: String
     /// Why, as a sort.
-    public var cause: Cause
+    package var cause: Cause
     /// Frames that are missing; 0 of a program of audio alone.
-    public var frames: Int
+    package var frames: Int
     /// Names the run of the recorder, as ``SegmentPosition/run`` does.
-    public var run = ""
+    package var run = ""
 }
 
 extension RecordingGap {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Archive
+package import Archive
 
 /// Whoever wants to know what a recorder did: a catalogue, an upload. Called on the recorder's and the closer's queues:
 /// nothing may block there.
-public protocol RecordingObserver: AnyObject, Sendable {
+package protocol RecordingObserver: AnyObject, Sendable {
     /// A file has its final name and is complete.
     func segmentFinished(_ record: SegmentRecord)
     /// The file `fileName`, left open by a crash or a failed close, is complete now; what is in it must be read from it.
@@ -16,5 +16,5 @@ public protocol RecordingObserver: AnyObject, Sendable {
 }
 
 extension RecordingObserver {
-    public func segmentDeleted(fileName: String) {}
+    package func segmentDeleted(fileName: String) {}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A place that rclone knows, as `--upload` names it: `remote:bucket/path`.
-public struct RcloneRemote: Sendable, Equatable, CustomStringConvertible {
+package struct RcloneRemote: Sendable, Equatable, CustomStringConvertible {
     /// The remote with its colon, such as `archive:` or, for a backend that needs no configuration, `:local:`.
     let remote: String
     /// The path on it, without a slash at the end; may be empty.
@@ -11,7 +11,7 @@ public struct RcloneRemote: Sendable, Equatable, CustomStringConvertible {
     ///
     /// Connection strings (`remote,pass=…:`) are refused: every user of the machine would read them in rclone's command
     /// line.
-    public init(parsing text: String) throws(UploadRefusal) {
+    package init(parsing text: String) throws(UploadRefusal) {
         guard let colon = text.dropFirst().firstIndex(of: ":") else {
             throw UploadRefusal("--upload takes a remote of rclone and a path on it, such as archive:bucket/path.")
         }
@@ -40,5 +40,5 @@ public struct RcloneRemote: Sendable, Equatable, CustomStringConvertible {
         return path.hasSuffix("/") ? remote + path + name : "\(remote)\(path)/\(name)"
     }
 
-    public var description: String { remote + path }
+    package var description: String { remote + path }
 }

@@ -20,8 +20,8 @@ package struct DeliveryFailure: Error, Equatable, CustomStringConvertible {
 }
 
 /// Why uploading is not possible at all, in one sentence for whoever starts the program.
-public struct UploadRefusal: Error, Sendable, Equatable, CustomStringConvertible {
-    public let description: String
+package struct UploadRefusal: Error, Sendable, Equatable, CustomStringConvertible {
+    package let description: String
 
     init(_ description: String) { self.description = description }
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Archive
-public import Catalogue
+package import Archive
+package import Catalogue
 internal import Dispatch
-public import Logging
+package import Logging
 internal import Synchronization
 
 /// What is to be done with finished files.
-public enum UploadTarget: Sendable, Equatable {
+package enum UploadTarget: Sendable, Equatable {
     /// They are copied to a remote of rclone, with a value for its `--bwlimit`.
     case remote(RcloneRemote, limit: String?)
     /// The program at this path is run for each.
@@ -17,7 +17,7 @@ public enum UploadTarget: Sendable, Equatable {
 extension Uploader {
     /// An uploader of what `channel` records into `directory`. Asks rclone whether it knows the remote, which blocks for
     /// up to 12 s; a remote that does not answer now is no reason to refuse.
-    public convenience init(
+    package convenience init(
         directory: RecordDirectory, channel: String, catalogue: Catalogue, target: UploadTarget, logger: Logger
     ) throws(UploadRefusal) {
         let delivery: any SegmentDelivery
@@ -36,7 +36,7 @@ extension Uploader {
 
     /// Why nothing could be handed over to `target` now; nil if nothing speaks against it. Blocks for up to 12 s. Throws
     /// why an uploader would be refused.
-    public static func trouble(with target: UploadTarget) throws(UploadRefusal) -> String? {
+    package static func trouble(with target: UploadTarget) throws(UploadRefusal) -> String? {
         switch target {
         case .command(let path):
             _ = try CommandDelivery(path)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Archive
+package import Archive
 internal import Catalogue
 internal import Dispatch
 internal import Glibc
 internal import Logging
 internal import Media
-public import Segmenter
+package import Segmenter
 internal import Synchronization
 
 /// Hands over the finished files of a channel, one at a time and the oldest first: to a remote, or to a command.
@@ -14,7 +14,7 @@ internal import Synchronization
 /// What waits is in the catalogue, so a new run takes it up. Nobody waits for an upload: not the recorder, and not the
 /// end after a signal, which ends what runs. A file that fails is tried again after the others, until it is handed over or
 /// an operator gives it up, each 5 min at last (``RetrySchedule``). It is held until then: see ``mayDelete(_:)``.
-public final class Uploader: RecordingObserver, RetentionVeto {
+package final class Uploader: RecordingObserver, RetentionVeto {
     private struct State {
         var status = UploadStatus()
         var schedule = RetrySchedule()
@@ -65,7 +65,7 @@ public final class Uploader: RecordingObserver, RetentionVeto {
     }
 
     /// Begins with what waits. Returns at once.
-    public func start() {
+    package func start() {
         waker.yield()
         state.withLock { state in
             guard !state.isCancelled else { return }
@@ -78,7 +78,7 @@ public final class Uploader: RecordingObserver, RetentionVeto {
     }
 
     /// Hands over what waits and calls `completion`; gives up when it fails several times. Returns at once.
-    public func finish(_ completion: @escaping @Sendable () -> Void) {
+    package func finish(_ completion: @escaping @Sendable () -> Void) {
         let work = state.withLock { state in
             (state.isEnding, state.isWoken) = (true, true)
             state.schedule.hurry()
@@ -93,7 +93,7 @@ public final class Uploader: RecordingObserver, RetentionVeto {
     }
 
     /// Ends what runs and leaves it to the next start. Returns at once.
-    public func cancel() {
+    package func cancel() {
         let work = state.withLock { state in
             state.isCancelled = true
             return state.work
@@ -101,9 +101,9 @@ public final class Uploader: RecordingObserver, RetentionVeto {
         work?.cancel()
     }
 
-    public func segmentFinished(_ record: SegmentRecord) { wake() }
-    public func segmentRecovered(fileName: String) { wake() }
-    public func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
+    package func segmentFinished(_ record: SegmentRecord) { wake() }
+    package func segmentRecovered(fileName: String) { wake() }
+    package func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
 
     /// Looks again for what may be handed over, also while the files that fail are waited for.
     private func wake() {
@@ -115,7 +115,7 @@ public final class Uploader: RecordingObserver, RetentionVeto {
     }
 
     /// Does what an operator asks for. Returns at once.
-    public func perform(_ order: UploadOrder) {
+    package func perform(_ order: UploadOrder) {
         switch order {
         case .retryAll: catalogue.queueGivenUp { [weak self] in self?.hurry() }
         case .retry(let name):
@@ -139,10 +139,10 @@ public final class Uploader: RecordingObserver, RetentionVeto {
 
     /// Whether the finished file `fileName` may be deleted: it is handed over, or an operator gave it up. Blocks on the
     /// catalogue.
-    public func mayDelete(_ fileName: String) -> Bool { !catalogue.needsUpload(fileName) }
+    package func mayDelete(_ fileName: String) -> Bool { !catalogue.needsUpload(fileName) }
 
     /// A snapshot.
-    public var status: UploadStatus {
+    package var status: UploadStatus {
         let (now, time) = (UTCTime.now, clock.now)
         return state.withLock { state in
             var status = state.status
@@ -156,7 +156,7 @@ public final class Uploader: RecordingObserver, RetentionVeto {
 }
 
 /// What an operator may ask of uploads. Files are named as the catalogue does.
-public enum UploadOrder: Sendable, Equatable {
+package enum UploadOrder: Sendable, Equatable {
     /// Everything that fails, or was given up and is still there, is tried at once.
     case retryAll
     /// The file is handed over now, whatever became of that before.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import Media
 import Testing
 
 @testable import Control
@@ -21,7 +22,7 @@ struct BlockingTests {
                 let isLetIn = await group.next()
                 #expect(isLetIn == false)
             }
-            await #expect(throws: ControlFailure.self) { try await Blocking.disk.run {} }
+            await #expect(throws: Refusal.self) { try await Blocking.disk.run {} }
             await #expect(throws: Never.self) { try await Blocking.clips.run {} }
             for _ in 0..<most { gate.signal() }
             let letIn = await group.reduce(0) { $0 + ($1 ? 1 : 0) }

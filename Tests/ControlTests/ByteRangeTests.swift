@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Media
 import Testing
 
 @testable import Control
@@ -56,6 +57,6 @@ struct ClockTimeTests {
 
     @Test("All else is refused", arguments: ["", "now", "2026-11-21", "2026-11-21T14:03:10", "2026-11-21T14:03:10.Z"])
     func refuses(text: String) {
-        #expect(throws: ControlFailure.self) { try ClockTime.milliseconds(text, "from") }
+        #expect(throws: Refusal.self) { try ClockTime.milliseconds(text, "from") }
     }
 }

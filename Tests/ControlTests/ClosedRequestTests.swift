@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Media
 import Testing
 
 @testable import Control
@@ -12,7 +13,7 @@ struct ClosedRequestTests {
             _ = try JSON.decode(ProgramRequest.self, from: Data(text.utf8))
             return nil
         } catch {
-            return (error as? ControlFailure)?.detail ?? "another error"
+            return (error as? Refusal)?.detail ?? "another error"
         }
     }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FanOut
+import Media
+import Status
 
 @testable import Control
 
@@ -8,13 +10,13 @@ import FanOut
 struct FakeHost: ControlledHost {
     var channels: [String] { ["main"] }
     func channel(_ name: String) -> (any ControlledChannel)? { name == "main" ? FakeChannel() : nil }
-    func reload() throws(ControlFailure) -> Int { throw ControlFailure(.conflict, "There is no file.") }
+    func reload() throws(Refusal) -> Int { throw Refusal(.conflict, "There is no file.") }
     var exports: any ControlledExports { NoExports() }
-    func startExport(_ request: ExportRequest) throws(ControlFailure) -> ExportJob {
-        throw ControlFailure(.notFound, "There is no channel of this name.")
+    func startExport(_ request: ExportRequest) throws(Refusal) -> ExportJob {
+        throw Refusal(.notFound, "There is no channel of this name.")
     }
-    func planExport(_ request: ExportRequest) throws(ControlFailure) -> ExportPlan {
-        throw ControlFailure(.notFound, "There is no channel of this name.")
+    func planExport(_ request: ExportRequest) throws(Refusal) -> ExportPlan {
+        throw Refusal(.notFound, "There is no channel of this name.")
     }
     func check(_ address: String) -> AddressCheck { AddressCheck([.init("address", .ok, "It is well formed.")]) }
 }
@@ -27,29 +29,29 @@ struct FakeChannel: ControlledChannel {
     func archive(ofSource source: String) -> (any ControlledArchive)? { nil }
     var clips: (any ControlledClips)? { nil }
 
-    private var off: ControlFailure { ControlFailure(.unavailable, "The channel is not on air.") }
+    private var off: Refusal { Refusal(.unavailable, "The channel is not on air.") }
 
-    func program() throws(ControlFailure) -> any ControlledProgram { throw off }
-    func addOutput(_ address: String) throws(ControlFailure) -> String { throw off }
-    func replaceOutput(_ name: String, by address: String) throws(ControlFailure) { throw off }
-    func removeOutput(_ name: String) throws(ControlFailure) { throw off }
-    func setPaused(_ isPaused: Bool, output name: String) throws(ControlFailure) { throw off }
-    func retryOutput(_ name: String) throws(ControlFailure) { throw off }
-    func startRecording() throws(ControlFailure) { throw off }
-    func stopRecording() throws(ControlFailure) { throw off }
-    func splitRecording() throws(ControlFailure) { throw off }
-    func retryUploads() throws(ControlFailure) { throw off }
-    func setUploaded(_ isWanted: Bool, recording id: String, source: String?) throws(ControlFailure) { throw off }
-    func requestKeyframe() throws(ControlFailure) { throw off }
-    func mark(_ text: String) throws(ControlFailure) -> Marker { throw off }
+    func program() throws(Refusal) -> any ControlledProgram { throw off }
+    func addOutput(_ address: String) throws(Refusal) -> String { throw off }
+    func replaceOutput(_ name: String, by address: String) throws(Refusal) { throw off }
+    func removeOutput(_ name: String) throws(Refusal) { throw off }
+    func setPaused(_ isPaused: Bool, output name: String) throws(Refusal) { throw off }
+    func retryOutput(_ name: String) throws(Refusal) { throw off }
+    func startRecording() throws(Refusal) { throw off }
+    func stopRecording() throws(Refusal) { throw off }
+    func splitRecording() throws(Refusal) { throw off }
+    func retryUploads() throws(Refusal) { throw off }
+    func setUploaded(_ isWanted: Bool, recording id: String, source: String?) throws(Refusal) { throw off }
+    func requestKeyframe() throws(Refusal) { throw off }
+    func mark(_ text: String) throws(Refusal) -> Marker { throw off }
 }
 
 /// No clips.
 struct NoExports: ControlledExports {
-    private var absent: ControlFailure { ControlFailure(.notFound, "There is no such clip.") }
+    private var absent: Refusal { Refusal(.notFound, "There is no such clip.") }
 
     var jobs: [ExportJob] { [] }
-    func job(_ id: String) throws(ControlFailure) -> ExportJob { throw absent }
-    func file(_ id: String) throws(ControlFailure) -> ArchivedFile { throw absent }
-    func remove(_ id: String) throws(ControlFailure) { throw absent }
+    func job(_ id: String) throws(Refusal) -> ExportJob { throw absent }
+    func file(_ id: String) throws(Refusal) -> ArchivedFile { throw absent }
+    func remove(_ id: String) throws(Refusal) { throw absent }
 }

@@ -4,6 +4,7 @@ import Encoder
 import Ingest
 import Media
 import Program
+import Status
 import Testing
 
 @testable import Control

@@ -6,6 +6,7 @@ import Foundation
 import Ingest
 import Media
 import Program
+import Status
 import Testing
 import Upload
 

@@ -2,8 +2,10 @@
 
 import CPage
 import Foundation
+import Kernels
 import Logging
 import Program
+import Status
 import Testing
 
 @testable import Control

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Media
 import Testing
 
 @testable import Control
@@ -15,7 +16,7 @@ struct TokenGuardTests {
         #expect(try tokens.role(ofToken: "looking-only-1", from: "192.0.2.1") == .view)
         #expect(try tokens.role(ofToken: "everything-22", from: "192.0.2.1") == .operate)
         for wrong in ["", "looking-only-", "looking-only-11", "Looking-only-1", "everything-23"] {
-            #expect(throws: ControlFailure.self) { try tokens.role(ofToken: wrong, from: "192.0.2.1") }
+            #expect(throws: Refusal.self) { try tokens.role(ofToken: wrong, from: "192.0.2.1") }
         }
         #expect(tokens.failures == 5)
     }
@@ -23,9 +24,9 @@ struct TokenGuardTests {
     @Test("After ten wrong tokens of one address nobody there is believed for a while; others are")
     func guesses() throws {
         for _ in 0..<10 {
-            #expect(throws: ControlFailure.self) { try tokens.role(ofToken: "guess", from: "192.0.2.1") }
+            #expect(throws: Refusal.self) { try tokens.role(ofToken: "guess", from: "192.0.2.1") }
         }
-        #expect(throws: ControlFailure(.tooMany, "Too many wrong tokens were shown. Try again in a few seconds.")) {
+        #expect(throws: Refusal(.tooMany, "Too many wrong tokens were shown. Try again in a few seconds.")) {
             try tokens.role(ofToken: "everything-22", from: "192.0.2.1")
         }
         #expect(tokens.failures == 10)

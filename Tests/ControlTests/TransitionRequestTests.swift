@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Kernels
+import Media
 import Program
 import Testing
 
@@ -23,9 +25,9 @@ struct TransitionRequestTests {
 
     @Test("What is no color, and a color that is not seen, is refused", arguments: ["blue", "#12345", ""])
     func refused(text: String) {
-        let wrong = #expect(throws: ControlFailure.self) { try read(#"{"type":"dip","color":"\#(text)"}"#) }
+        let wrong = #expect(throws: Refusal.self) { try read(#"{"type":"dip","color":"\#(text)"}"#) }
         #expect(wrong.map { "\($0)".contains("#0a64ff") } == true)
-        let unseen = #expect(throws: ControlFailure.self) { try read(#"{"type":"fade","color":"white"}"#) }
+        let unseen = #expect(throws: Refusal.self) { try read(#"{"type":"fade","color":"white"}"#) }
         #expect(unseen.map { "\($0)".contains("not for fade") } == true)
     }
 }

@@ -5,6 +5,7 @@ import Control
 import FanOut
 import Foundation
 import Program
+import Status
 import TestSupport
 import Testing
 

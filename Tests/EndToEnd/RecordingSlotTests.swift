@@ -4,6 +4,7 @@ import ArgumentParser
 import Control
 import Foundation
 import Segmenter
+import Status
 import TestSupport
 import Testing
 

@@ -7,7 +7,7 @@ import MP4
 /// What libFuzzer calls with each input, compiled with the targets `Media`, `MP4` and `Archive` by `scripts/fuzz`.
 /// The input is a file as `relay recordings verify`, `repair` and `export` meet it; nothing in it may trap, hang or eat memory.
 @_cdecl("LLVMFuzzerTestOneInput")
-public func fuzzSegmentReader(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> CInt {
+package func fuzzSegmentReader(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let directory = FuzzDirectory.path
     let path = "\(directory)/fuzz.mp4"
     let descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC, 0o600)

@@ -6,11 +6,12 @@ import Media
 @testable import Ingest
 @testable import LibAV
 @testable import RTMP
+@testable import SourceClock
 
 /// What libFuzzer calls with each input, compiled by `scripts/fuzz --of ingest` with what stands between what a sender
 /// makes and the packets that go on air. The first byte says what the rest is; nothing in it may trap, hang or eat memory.
 @_cdecl("LLVMFuzzerTestOneInput")
-public func fuzzIngest(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
+package func fuzzIngest(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     guard count > 2 else { return 0 }
     let input = Array(UnsafeBufferPointer(start: start, count: count))
     let bytes = Array(input.dropFirst(2))

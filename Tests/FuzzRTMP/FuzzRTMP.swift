@@ -8,7 +8,7 @@ import Glibc
 /// I/O. The first byte says what the rest is; nothing in it may trap, hang, eat memory, or mean something else when it
 /// comes in other pieces.
 @_cdecl("LLVMFuzzerTestOneInput")
-public func fuzzRTMP(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
+package func fuzzRTMP(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let input = Array(UnsafeBufferPointer(start: start, count: count))
     guard count > 1 else { return 0 }
     let bytes = Array(input.dropFirst(2))

@@ -5,6 +5,7 @@ import Foundation
 import LibAV
 import Logging
 import Media
+import SourceClock
 import Synchronization
 import Testing
 

@@ -9,6 +9,7 @@ import Media
 import Testing
 
 @testable import Ingest
+@testable import SourceClock
 
 @Suite("Capture devices")
 struct DeviceTests {

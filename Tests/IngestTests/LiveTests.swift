@@ -4,6 +4,7 @@ import Dispatch
 import Foundation
 import Logging
 import Media
+import SourceClock
 import Synchronization
 import TestSupport
 import Testing

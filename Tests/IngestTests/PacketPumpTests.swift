@@ -9,6 +9,7 @@ import TestSupport
 import Testing
 
 @testable import Ingest
+@testable import SourceClock
 
 @Suite("The pump of live inputs", .timeLimit(.minutes(2)))
 struct PacketPumpTests {

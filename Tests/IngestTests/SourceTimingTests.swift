@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Ingest
+@testable import SourceClock
 
 @Suite("A live source's timing")
 struct SourceTimingTests {

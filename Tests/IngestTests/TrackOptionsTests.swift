@@ -3,6 +3,7 @@
 import Foundation
 import Logging
 import Media
+import SourceClock
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import Media
 import Testing
 
 @testable import Networking
@@ -21,11 +22,11 @@ import Testing
     func late() async throws {
         defer { gate.signal() }
         let client = try client("https://media.example/")
-        let failure = await #expect(throws: EndpointFailure.self) {
+        let failure = await #expect(throws: OutputFailure.self) {
             try await client.answer(to: .init("GET"), within: .milliseconds(200))
         }
         #expect(failure?.kind == .unreachable)
-        let other = await #expect(throws: EndpointFailure.self) {
+        let other = await #expect(throws: OutputFailure.self) {
             _ = try await client.stream(.init("GET"), connecting: .milliseconds(200)) { _, _ in true }
         }
         #expect(other?.step == "resolve")
@@ -37,6 +38,6 @@ import Testing
         let client = try client("http://media.example/")
         let asker = Task { try await client.answer(to: .init("GET"), within: .seconds(3600)) }
         asker.cancel()
-        await #expect(throws: EndpointFailure.self) { try await asker.value }
+        await #expect(throws: OutputFailure.self) { try await asker.value }
     }
 }

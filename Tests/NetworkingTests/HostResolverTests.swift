@@ -41,8 +41,8 @@ import Testing
 
     @Test("A literal is its own answer, and no name server is asked", arguments: ["127.0.0.1", "::1"])
     func literal(host: String) async throws {
-        let resolver = HostResolver { (_) throws(EndpointFailure) in
-            throw EndpointFailure(.unreachable, step: "resolve", reason: "asked")
+        let resolver = HostResolver { (_) throws(OutputFailure) in
+            throw OutputFailure(.unreachable, step: "resolve", reason: "asked")
         }
         let addresses = try await answer(resolver, host, port: 4321).get()
         #expect(addresses.map(\.description) == [host])
@@ -98,10 +98,10 @@ import Testing
 
     @Test("A name that does not exist is a failure in the resolver's words")
     func unknown() async throws {
-        let resolver = HostResolver { (host) throws(EndpointFailure) in
-            throw EndpointFailure(.unreachable, step: "resolve", reason: "\(host): Name or service not known")
+        let resolver = HostResolver { (host) throws(OutputFailure) in
+            throw OutputFailure(.unreachable, step: "resolve", reason: "\(host): Name or service not known")
         }
-        let expected = EndpointFailure(.unreachable, step: "resolve", reason: "no.example: Name or service not known")
+        let expected = OutputFailure(.unreachable, step: "resolve", reason: "no.example: Name or service not known")
         #expect(try await answer(resolver, "no.example") == .failure(expected))
     }
 }

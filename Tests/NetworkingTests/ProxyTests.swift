@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Media
 import Testing
 
 @testable import Networking
@@ -59,19 +60,19 @@ import Testing
         arguments: [
             ("HTTP/1.0 200 Connection established\r\nServer: x\r\n\r\n", nil),
             ("HTTP/1.1 200\r\n\r\n", nil),
-            ("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", EndpointFailure.Kind.refused),
+            ("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", OutputFailure.Kind.refused),
             ("HTTP/1.0 401 Unauthorized\r\n\r\n", .refused),
             ("HTTP/1.1 403 Forbidden\r\nA: b\r\n\r\n", .refused),
             ("HTTP/1.1 502 Bad Gateway\r\n\r\n", .unreachable),
             ("SSH-2.0-OpenSSH_9.2\r\n\r\n", .rejected),
             ("HTTP/1.1 20000 x\r\n\r\n", .rejected),
-        ] as [(String, EndpointFailure.Kind?)])
-    func httpAnswer(answer: String, failure: EndpointFailure.Kind?) throws {
+        ] as [(String, OutputFailure.Kind?)])
+    func httpAnswer(answer: String, failure: OutputFailure.Kind?) throws {
         let dialogue = try ProxyURL("http://bob:hunter22@proxy:3128").dialogue(host: "h", port: 1935)
         do {
             let (last, sent) = try result(dialogue, [Array(answer.utf8)])
             #expect(last == .done && failure == nil && sent.count == 1)
-        } catch let error as EndpointFailure {
+        } catch let error as OutputFailure {
             #expect(error.kind == failure)
             #expect(error.step == "proxy")
             #expect(!error.reason.contains("hunter22"))
@@ -81,11 +82,11 @@ import Testing
     @Test("An HTTP proxy that never ends its answer, or says too much, is left")
     func httpBounds() throws {
         var endless = try ProxyURL("http://proxy:3128").dialogue(host: "h", port: 1)
-        #expect(throws: EndpointFailure.self) {
+        #expect(throws: OutputFailure.self) {
             for _ in 0..<9 { _ = try endless.take(Array(repeating: 65, count: 1024)) }
         }
         var early = try ProxyURL("http://proxy:3128").dialogue(host: "h", port: 1)
-        #expect(throws: EndpointFailure.self) { try early.take(Array("HTTP/1.1 200 OK\r\n\r\nmore".utf8)) }
+        #expect(throws: OutputFailure.self) { try early.take(Array("HTTP/1.1 200 OK\r\n\r\nmore".utf8)) }
     }
 
     @Test("A SOCKS proxy is asked by name, without and with a login")
@@ -106,14 +107,14 @@ import Testing
     @Test(
         "A SOCKS proxy's refusal is told from a target that it does not reach",
         arguments: [
-            ([[5, 255]], EndpointFailure.Kind.refused), ([[5, 2], [1, 1]], .refused),
+            ([[5, 255]], OutputFailure.Kind.refused), ([[5, 2], [1, 1]], .refused),
             ([[5, 0], [5, 2, 0, 1, 0, 0, 0, 0, 0, 0]], .refused),
             ([[5, 0], [5, 5, 0, 1, 0, 0, 0, 0, 0, 0]], .unreachable),
             ([[4, 0]], .rejected), ([[5, 0], [5, 0, 0, 9, 0]], .rejected),
-        ] as [([[UInt8]], EndpointFailure.Kind)])
-    func socksRefusals(answers: [[UInt8]], kind: EndpointFailure.Kind) throws {
+        ] as [([[UInt8]], OutputFailure.Kind)])
+    func socksRefusals(answers: [[UInt8]], kind: OutputFailure.Kind) throws {
         let dialogue = try ProxyURL("socks5://me:secretpw@proxy:1080").dialogue(host: "host", port: 1935)
-        let error = #expect(throws: EndpointFailure.self) { try result(dialogue, answers) }
+        let error = #expect(throws: OutputFailure.self) { try result(dialogue, answers) }
         #expect(error?.kind == kind)
         #expect(error?.step == "proxy")
         #expect(error?.reason.contains("secretpw") == false)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Media
 import NIOCore
 import NIOEmbedded
 import NIOSSL
@@ -33,12 +34,12 @@ import Testing
         channel.pipeline.fireUserInboundEventTriggered(TLSUserEvent.handshakeCompleted(negotiatedProtocol: nil))
     }
 
-    private func failure(_ handshake: EventLoopFuture<Void>) -> EndpointFailure? {
+    private func failure(_ handshake: EventLoopFuture<Void>) -> OutputFailure? {
         do {
             try handshake.wait()
             return nil
         } catch {
-            return error as? EndpointFailure
+            return error as? OutputFailure
         }
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Media
 import Synchronization
 import TLSSamples
 import Testing
@@ -18,13 +19,13 @@ struct TLSServerIdentityTests {
     private let notices = Notices()
     private let files = TLSSamples.Files(TLSSamples.one)
 
-    private func identity() throws(EndpointFailure) -> TLSServerIdentity {
+    private func identity() throws(OutputFailure) -> TLSServerIdentity {
         try TLSServerIdentity(certificate: files.certificate, key: files.key) { [notices] in notices.note($0) }
     }
 
     /// What is wrong with the files.
     private func complaint() -> String? {
-        do throws(EndpointFailure) {
+        do throws(OutputFailure) {
             _ = try identity()
             return nil
         } catch {

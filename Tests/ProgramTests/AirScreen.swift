@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FrameSamples
 import Media
 
+@testable import Kernels
 @testable import Program
 
 /// What goes on air of stills, frame by frame, without a clock.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FrameSamples
 import Media
 import Testing
 
+@testable import Kernels
 @testable import Program
 
 @Suite("Sources that move from scene to scene")

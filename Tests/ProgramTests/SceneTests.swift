@@ -7,6 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import Kernels
 @testable import Program
 
 /// Keeps a sample of each frame that goes on air, and its audio, and does something at a frame.

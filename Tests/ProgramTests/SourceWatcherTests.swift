@@ -6,6 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import Kernels
 @testable import Program
 
 private final class Nowhere: ProgramSink {

@@ -7,6 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import Kernels
 @testable import Program
 
 /// Keeps what goes on air, and does something at a frame.

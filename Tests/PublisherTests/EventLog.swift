@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FanOut
+import Media
 import Synchronization
 
 @testable import Publisher

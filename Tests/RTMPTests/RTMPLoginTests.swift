@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Media
 import Networking
 import Testing
 
@@ -70,7 +71,7 @@ import Testing
         var login = try login()
         for text in texts.dropLast() { #expect(try login.answer(to: note(text)) != nil) }
         let last = try note(try #require(texts.last))
-        let error = #expect(throws: EndpointFailure.self) { try login.answer(to: last) }
+        let error = #expect(throws: OutputFailure.self) { try login.answer(to: last) }
         #expect(error?.kind == .refused)
         #expect(error?.reason.contains("hunter22") == false && error?.reason.contains("bob") == false)
     }
@@ -79,7 +80,7 @@ import Testing
     func missing() throws {
         var login = try login("rtmp://h/live/key")
         let question = try note(name)
-        let error = #expect(throws: EndpointFailure.self) { try login.answer(to: question) }
+        let error = #expect(throws: OutputFailure.self) { try login.answer(to: question) }
         #expect(error?.kind == .refused)
         #expect(error?.reason.contains("user and a password") == true)
     }

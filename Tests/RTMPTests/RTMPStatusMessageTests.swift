@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Media
 import Networking
 import Testing
 
@@ -22,7 +23,7 @@ import Testing
     @Test(
         "A refusal that will not pass by itself is told apart from a name that is taken",
         arguments: [
-            ("NetStream.Publish.BadName", "Already publishing", EndpointFailure.Kind.rejected),
+            ("NetStream.Publish.BadName", "Already publishing", OutputFailure.Kind.rejected),
             ("NetStream.Publish.BadName", "Stream already publishing", .rejected),
             ("NetStream.Publish.BadName", "Stream name is already in use: stream key x", .rejected),
             ("NetStream.Publish.BadName", "", .rejected),
@@ -39,7 +40,7 @@ import Testing
             ("NetConnection.Connect.InvalidApp", "Application not found", .refused),
             ("NetConnection.Connect.Rejected", "publisher is not allowed to publish this stream", .refused),
         ])
-    func refusals(code: String, text: String, kind: EndpointFailure.Kind) throws {
+    func refusals(code: String, text: String, kind: OutputFailure.Kind) throws {
         let message = try note("_error", 1, [("level", "error"), ("code", code), ("description", text)])
         #expect(message.isError)
         #expect(message.failureKind == kind)

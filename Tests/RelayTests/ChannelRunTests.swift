@@ -2,6 +2,7 @@
 
 import Control
 import Logging
+import Status
 import Testing
 
 @testable import Relay

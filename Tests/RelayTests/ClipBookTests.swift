@@ -46,8 +46,8 @@ struct ClipBookTests {
         var source: ClipBook.Source {
             ClipBook.Source(
                 newest: { self.state.withLock { $0.newest } },
-                recorded: { () throws(ControlFailure) in self.state.withLock { $0.recorded } },
-                begin: { () throws(ControlFailure) in
+                recorded: { () throws(Refusal) in self.state.withLock { $0.recorded } },
+                begin: { () throws(Refusal) in
                     self.state.withLock { $0.begun += 1 }
                     self.record(10, isForClips: true)
                 },
@@ -105,8 +105,8 @@ struct ClipBookTests {
         #expect(show.begun == 1)
         show.stop()
         #expect(try !book.start(ClipStart(id: "x", at: 4)).isNew)
-        #expect(throws: ControlFailure.self) { try book.start(ClipStart(id: "y", at: 100)) }
-        #expect(throws: ControlFailure.self) { try book.stop("y", at: 100, newest: 10) }
+        #expect(throws: Refusal.self) { try book.start(ClipStart(id: "y", at: 100)) }
+        #expect(throws: Refusal.self) { try book.stop("y", at: 100, newest: 10) }
         #expect(show.begun == 1)
     }
 
@@ -163,13 +163,13 @@ struct ClipBookTests {
         show.record(6)
         #expect(try book.list().filter { $0.state == .gone }.map(\.id) == ["7", "9"])
         // What is refused costs none.
-        #expect(throws: ControlFailure.self) { try book.start(ClipStart(id: "w", at: 8.5)) }
+        #expect(throws: Refusal.self) { try book.start(ClipStart(id: "w", at: 8.5)) }
         #expect(try book.clip("7").state == .gone)
         #expect(try book.start(ClipStart(id: "x", at: 4)).isNew)
-        #expect(throws: ControlFailure.self) { try book.clip("7") }
+        #expect(throws: Refusal.self) { try book.clip("7") }
         #expect(try book.start(ClipStart(id: "y", at: 4)).isNew)
-        #expect(throws: ControlFailure.self) { try book.clip("9") }
-        #expect(throws: ControlFailure.self) { try book.start(ClipStart(id: "z", at: 4)) }
+        #expect(throws: Refusal.self) { try book.clip("9") }
+        #expect(throws: Refusal.self) { try book.start(ClipStart(id: "z", at: 4)) }
         #expect(try book.list().count == ClipMachine.mostClips)
     }
 

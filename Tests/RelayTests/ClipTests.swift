@@ -4,6 +4,7 @@ import Archive
 import Catalogue
 import Control
 import Foundation
+import Kernels
 import Media
 import Program
 import RecordingSamples

@@ -4,6 +4,7 @@ import Control
 import Dispatch
 import FanOut
 import Ingest
+import Kernels
 import Logging
 import Media
 import Testing

@@ -7,6 +7,7 @@ import Foundation
 import Ingest
 import Media
 import Program
+import Status
 import TestSupport
 import Testing
 

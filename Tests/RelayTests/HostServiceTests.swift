@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Control
 import Encoder
 import Foundation
 import Logging
 import Media
 import Program
+import Status
 import Synchronization
 import TestSupport
 import Testing

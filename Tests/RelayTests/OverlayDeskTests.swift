@@ -28,7 +28,7 @@ struct OverlayDeskTests {
         for frame in 0..<Overlay.mostChoices {
             _ = try desk.change("title", try request(#"{"visible":true,"at":\#(frame + 10)}"#), on: stage)
         }
-        let failure = #expect(throws: ControlFailure.self) {
+        let failure = #expect(throws: Refusal.self) {
             try desk.change("title", try request(#"{"text":"after","visible":true,"at":500}"#), on: stage)
         }
         #expect(failure?.kind == .tooMany && text(desk) == "before")

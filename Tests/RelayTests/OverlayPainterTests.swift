@@ -4,6 +4,7 @@ import Media
 import TestSupport
 import Testing
 
+@testable import Kernels
 @testable import Program
 @testable import Relay
 

@@ -3,6 +3,8 @@
 import Control
 import Ingest
 import Media
+import SourceClock
+import Status
 import Testing
 
 @testable import Relay

@@ -3,6 +3,7 @@
 import Archive
 import Control
 import Foundation
+import Media
 import RecordingSamples
 import Segmenter
 import Synchronization
@@ -94,7 +95,7 @@ struct HeldRecordingTests {
         try FileManager.default.moveItem(atPath: place.path(name + ".part"), toPath: place.path(name))
         open.unlock()
         try archive.setHold(true, of: RecordingID.id(of: name))
-        #expect(throws: ControlFailure.self) { try archive.planDeletion(of: RecordingID.id(of: name)) }
+        #expect(throws: Refusal.self) { try archive.planDeletion(of: RecordingID.id(of: name)) }
         try archive.setHold(false, of: RecordingID.id(of: name))
         #expect(try HoldMark.names(in: directory).isEmpty)
     }
@@ -110,7 +111,7 @@ struct HeldRecordingTests {
         func hold(_ id: String) {
             Thread { [self] in
                 let answer: String
-                do throws(ControlFailure) {
+                do throws(Refusal) {
                     try archive.setHold(true, of: id)
                     answer = "held"
                 } catch {

@@ -27,7 +27,7 @@ struct RunDownLoadingTests {
             playing: RunDownPlaying(
                 clock: SystemClock(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
         try director.loadRunDown("{name: first, segments: [{source: cam1, audio: audio}]}")
-        let failure = #expect(throws: ControlFailure.self) {
+        let failure = #expect(throws: Refusal.self) {
             try director.loadRunDown("{name: second, segments: [{source: audio}]}")
         }
         #expect(failure?.errors.count == 1 && failure?.errors.first?.contains("audio has no video") == true)

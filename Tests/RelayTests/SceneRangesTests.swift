@@ -3,6 +3,7 @@
 import Archive
 import Catalogue
 import Foundation
+import Kernels
 import Media
 import Program
 import Testing

@@ -5,6 +5,7 @@ import Encoder
 import Foundation
 import Ingest
 import Media
+import Status
 import Testing
 
 @testable import FanOut

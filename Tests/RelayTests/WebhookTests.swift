@@ -4,6 +4,7 @@ import Archive
 import Foundation
 import Logging
 import Networking
+import Status
 import TestSupport
 import Testing
 

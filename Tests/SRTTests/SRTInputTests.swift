@@ -2,6 +2,7 @@
 
 import CSRT
 import Dispatch
+import Media
 import Networking
 import Synchronization
 import TestSupport
@@ -14,7 +15,7 @@ private final class Collector: Sendable {
     private struct State {
         /// The bytes of each connection.
         var connections: [[UInt8]] = []
-        var failure: EndpointFailure?
+        var failure: OutputFailure?
         var hasEnded = false
         var events: [SRTInput.Event] = []
     }
@@ -36,7 +37,7 @@ private final class Collector: Sendable {
 
     private static func run(_ input: SRTInput, _ state: SharedState<State>, _ times: Int) {
         var buffer = [UInt8](repeating: 0, count: 500)  // less than a message
-        do throws(EndpointFailure) {
+        do throws(OutputFailure) {
             for _ in 0..<times {
                 guard let connection = try input.connect() else { break }
                 state.value.withLock { $0.connections.append([]) }
@@ -51,7 +52,7 @@ private final class Collector: Sendable {
     }
 
     var connections: [[UInt8]] { state.value.withLock { $0.connections } }
-    var failure: EndpointFailure? { state.value.withLock { $0.failure } }
+    var failure: OutputFailure? { state.value.withLock { $0.failure } }
     var hasEnded: Bool { state.value.withLock { $0.hasEnded } }
     var events: [SRTInput.Event] { state.value.withLock { $0.events } }
 

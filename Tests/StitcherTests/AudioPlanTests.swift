@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Kernels
 import Media
-import Program
 import Testing
 
 @testable import Stitcher

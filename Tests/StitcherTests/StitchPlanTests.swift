@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Archive
+import Kernels
 import LibAV
 import MP4
 import Media
-import Program
 import Testing
 
 @testable import Stitcher

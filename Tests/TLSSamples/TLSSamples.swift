@@ -3,9 +3,9 @@
 import Glibc
 
 /// Certificates that signed themselves, for 127.0.0.1 and localhost, and their keys. They protect nothing.
-public enum TLSSamples {
+package enum TLSSamples {
     /// A pair that is valid until 2120.
-    public static let one = Pair(
+    package static let one = Pair(
         certificate: """
             -----BEGIN CERTIFICATE-----
             MIIBcTCCARegAwIBAgIBAjAKBggqhkjOPQQDAjAZMRcwFQYDVQQDDA5yZWxheSB0
@@ -27,7 +27,7 @@ public enum TLSSamples {
             """)
 
     /// Another.
-    public static let two = Pair(
+    package static let two = Pair(
         certificate: """
             -----BEGIN CERTIFICATE-----
             MIIBcTCCARegAwIBAgIBAzAKBggqhkjOPQQDAjAZMRcwFQYDVQQDDA5yZWxheSB0
@@ -49,7 +49,7 @@ public enum TLSSamples {
             """)
 
     /// A pair that expired in 2020.
-    public static let expired = Pair(
+    package static let expired = Pair(
         certificate: """
             -----BEGIN CERTIFICATE-----
             MIIBGTCBwAIBATAKBggqhkjOPQQDAjAZMRcwFQYDVQQDDA5yZWxheSB0ZXN0IG9s
@@ -69,23 +69,23 @@ public enum TLSSamples {
             """)
 
     /// A certificate and its key, in PEM.
-    public struct Pair: Sendable {
-        public let certificate: String
-        public let key: String
+    package struct Pair: Sendable {
+        package let certificate: String
+        package let key: String
 
-        public init(certificate: String, key: String) {
+        package init(certificate: String, key: String) {
             self.certificate = certificate
             self.key = key
         }
     }
 
     /// Two files in a directory of their own, which is removed with the object.
-    public final class Files: Sendable {
+    package final class Files: Sendable {
         private let directory: String
-        public var certificate: String { "\(directory)/certificate.pem" }
-        public var key: String { "\(directory)/key.pem" }
+        package var certificate: String { "\(directory)/certificate.pem" }
+        package var key: String { "\(directory)/key.pem" }
 
-        public init(_ pair: Pair) {
+        package init(_ pair: Pair) {
             var template = Array("/tmp/relay-tls-XXXXXX".utf8CString)
             directory = mkdtemp(&template).map { String(cString: $0) } ?? "/nonexistent"
             write(pair)
@@ -98,13 +98,13 @@ public enum TLSSamples {
         }
 
         /// Puts another pair in the place of the one before.
-        public func write(_ pair: Pair) {
+        package func write(_ pair: Pair) {
             write(pair.certificate, to: certificate)
             write(pair.key, to: key)
         }
 
         /// Writes a file that nobody else may read, in one step.
-        public func write(_ text: String, to path: String) {
+        package func write(_ text: String, to path: String) {
             let (bytes, other) = (Array("\(text)\n".utf8), "\(path).new")
             let descriptor = open(other, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
             _ = Glibc.write(descriptor, bytes, bytes.count)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Archive
+package import Archive
 internal import Glibc
-public import Segmenter
+package import Segmenter
 internal import Synchronization
 
 /// Keeps the files in which clips lie that were neither exported nor deleted. While the catalogue cannot be read it goes
 /// by what that said last; until it could be read once it keeps every file, as ``UploadHold`` does. Where a damaged one may
 /// have lost clips (``ClipMark``), it keeps every file in which one may lie.
-public final class ClipHold: RetentionVeto {
+package final class ClipHold: RetentionVeto {
     private let directory: RecordDirectory
     private let channel: String
     private let known = Mutex(Known())
@@ -41,12 +41,12 @@ public final class ClipHold: RetentionVeto {
     private static let latest: Int64 = 253_402_300_799_999
 
     /// A veto for the recordings of `channel` in `directory`. Nothing is read yet.
-    public init(directory: RecordDirectory, channel: String) {
+    package init(directory: RecordDirectory, channel: String) {
         (self.directory, self.channel) = (directory, SegmentName.safe(channel))
     }
 
     /// May block on the disk, but not on what the catalogue is busy with.
-    public func mayDelete(_ fileName: String) -> Bool {
+    package func mayDelete(_ fileName: String) -> Bool {
         // On both sides of the clips: the catalogue may be set aside, or its clips restored, meanwhile.
         let before = ClipMark.time(in: directory.path)
         guard let clips else { return false }
@@ -60,7 +60,7 @@ public final class ClipHold: RetentionVeto {
         return !clips.contains { $0.clip.run == position.run && $0.held.overlaps(times) }
     }
 
-    public var problem: String? {
+    package var problem: String? {
         ClipMark.time(in: directory.path).map { time in
             let until = UTCTime(milliseconds: min(time, Self.latest)).extended
             return """

@@ -5,6 +5,8 @@ internal import Foundation
 internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
+internal import Media
+internal import Status
 
 /// Channels, their outputs and what can be asked of them.
 struct ChannelRoutes {
@@ -73,7 +75,7 @@ struct ChannelRoutes {
                 let (channel, name) = (try channel(request), try request.parameter("output"))
                 let change = try await JSON.body(OutputChange.self, of: request)
                 guard change.paused != nil || change.address != nil else {
-                    throw ControlFailure(.unusable, "There is nothing to change: give paused or address.")
+                    throw Refusal(.unusable, "There is nothing to change: give paused or address.")
                 }
                 _ = try output(name, of: channel)
                 try await Blocking.control.run {
@@ -126,7 +128,7 @@ struct ChannelRoutes {
                 let text = try await JSON.body(NewMarker.self, of: request).text
                 // Of Unicode, as the API's description counts them: a letter may be made of any number of them.
                 guard !text.isEmpty, text.unicodeScalars.count <= Self.longestText, !text.contains("\0") else {
-                    throw ControlFailure(.unusable, "text has 1 to \(Self.longestText) characters.")
+                    throw Refusal(.unusable, "text has 1 to \(Self.longestText) characters.")
                 }
                 let marker = try await Blocking.control.run { try channel.mark(text) }
                 return JSON.response(marker, status: .created)
@@ -134,16 +136,16 @@ struct ChannelRoutes {
         ]
     }
 
-    private func channel(_ request: ControlRequest) throws(ControlFailure) -> any ControlledChannel {
+    private func channel(_ request: ControlRequest) throws(Refusal) -> any ControlledChannel {
         guard let channel = host.channel(try request.parameter("channel")) else {
-            throw ControlFailure(.notFound, "There is no channel of this name.")
+            throw Refusal(.notFound, "There is no channel of this name.")
         }
         return channel
     }
 
-    private func output(_ name: String, of channel: any ControlledChannel) throws(ControlFailure) -> OutputStatus {
+    private func output(_ name: String, of channel: any ControlledChannel) throws(Refusal) -> OutputStatus {
         guard let output = channel.report.status?.outputs.first(where: { $0.name == name }) else {
-            throw ControlFailure(.notFound, "There is no output of this name.")
+            throw Refusal(.notFound, "There is no output of this name.")
         }
         return output
     }

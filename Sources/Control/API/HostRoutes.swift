@@ -4,6 +4,7 @@ internal import Archive
 internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
+internal import Media
 
 /// The process as a whole: what it is, whether it is well, and what can be asked of it.
 struct HostRoutes {
@@ -43,7 +44,7 @@ struct HostRoutes {
             Endpoint(.get, "/healthz", .none) { _ in Self.text("ok\n") },
             Endpoint(.get, "/readyz", .none) { _ in
                 guard let reason = readiness.lacks(reports.all) else { return Self.text("ok\n") }
-                return Problem.response(ControlFailure(.unavailable, reason))
+                return Problem.response(Refusal(.unavailable, reason))
             },
         ]
     }

@@ -31,10 +31,10 @@ final class PreviewRoutes: Sendable {
         ]
     }
 
-    private func preview(_ request: ControlRequest) throws(ControlFailure) -> Response {
+    private func preview(_ request: ControlRequest) throws(Refusal) -> Response {
         let name = try request.parameter("channel")
         let feed = try feed(name)
-        if let reason = feed.refusal { throw ControlFailure(.conflict, reason) }
+        if let reason = feed.refusal { throw Refusal(.conflict, reason) }
         let body = StreamedBody.body(of: request) { [self] write in
             feed.begin()
             defer { end(feed, name) }
@@ -74,7 +74,7 @@ final class PreviewRoutes: Sendable {
         let width = try request.integer("width", in: Snapshot.widths)
         let stream = try stream(name)
         let bytes = try await Blocking.disk.run { [snapshots] in
-            try snapshots.bytes(of: "\(name) \(width ?? 0)") { () throws(ControlFailure) in
+            try snapshots.bytes(of: "\(name) \(width ?? 0)") { () throws(Refusal) in
                 try Self.jpeg(of: stream, width: width)
             }
         }
@@ -82,27 +82,27 @@ final class PreviewRoutes: Sendable {
             status: .ok, headers: [.contentType: "image/jpeg"], body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
     }
 
-    private static func jpeg(of stream: PacketStream, width: Int?) throws(ControlFailure) -> [UInt8] {
+    private static func jpeg(of stream: PacketStream, width: Int?) throws(Refusal) -> [UInt8] {
         guard let keyframe = stream.currentGOP.packets.first(where: { $0.track == .video }) else {
-            throw ControlFailure(.conflict, "There is no video on air.")
+            throw Refusal(.conflict, "There is no video on air.")
         }
         do throws(AVFailure) {
             return try Snapshot.jpeg(of: keyframe, width: width)
         } catch {
-            throw ControlFailure(.conflict, "The video on air cannot be shown as an image: \(error)")
+            throw Refusal(.conflict, "The video on air cannot be shown as an image: \(error)")
         }
     }
 
-    private func stream(_ name: String) throws(ControlFailure) -> PacketStream {
+    private func stream(_ name: String) throws(Refusal) -> PacketStream {
         guard let channel = host.channel(name) else {
-            throw ControlFailure(.notFound, "There is no channel of this name.")
+            throw Refusal(.notFound, "There is no channel of this name.")
         }
-        guard let stream = channel.stream else { throw ControlFailure(.unavailable, "The channel is not on air.") }
+        guard let stream = channel.stream else { throw Refusal(.unavailable, "The channel is not on air.") }
         return stream
     }
 
     /// The feed of a channel: one for all who watch, until the channel is opened anew.
-    private func feed(_ name: String) throws(ControlFailure) -> PreviewFeed {
+    private func feed(_ name: String) throws(Refusal) -> PreviewFeed {
         let stream = try stream(name)
         return feeds.withLock { feeds in
             if let feed = feeds[name], feed.stream === stream { return feed }

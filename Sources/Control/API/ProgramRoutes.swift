@@ -3,6 +3,7 @@
 internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
+internal import Media
 internal import NIOCore
 
 /// Scenes on air and in the preview, and the sources that they are made of.
@@ -36,7 +37,7 @@ struct ProgramRoutes {
             },
             Endpoint(.delete, Self.path + "/program/changes/{frame}", .operate) { request in
                 guard let frame = Int64(try request.parameter("frame")) else {
-                    throw ControlFailure(.notFound, "A change is named by the number of its frame.")
+                    throw Refusal(.notFound, "A change is named by the number of its frame.")
                 }
                 try program(request).withdraw(at: frame)
                 return JSON.empty()
@@ -62,7 +63,7 @@ struct ProgramRoutes {
                 let (program, name) = (try program(request), try request.parameter("overlay"))
                 let change = try await JSON.body(OverlayRequest.self, of: request)
                 guard !change.isEmpty else {
-                    throw ControlFailure(.unusable, "There is nothing to change: give visible or text.")
+                    throw Refusal(.unusable, "There is nothing to change: give visible or text.")
                 }
                 return JSON.response(
                     Effect(frame: try await Blocking.stills.run { try program.changeOverlay(name, change) }))
@@ -72,7 +73,7 @@ struct ProgramRoutes {
                 let width = try request.integer("width", in: 32...1920) ?? Self.width
                 let key = "\(request.request.uri.path) \(width)"
                 let bytes = try await Blocking.stills.run {
-                    try snapshots.bytes(of: key) { () throws(ControlFailure) in
+                    try snapshots.bytes(of: key) { () throws(Refusal) in
                         try program.snapshot(of: name, width: width)
                     }
                 }
@@ -84,7 +85,7 @@ struct ProgramRoutes {
                 let (program, name) = (try program(request), try request.parameter("source"))
                 let change = try await JSON.body(SourceRequest.self, of: request)
                 guard !change.isEmpty else {
-                    throw ControlFailure(
+                    throw Refusal(
                         .unusable,
                         "There is nothing to change: give one of \(SourceRequest.keys.joined(separator: ", ")).")
                 }
@@ -94,9 +95,9 @@ struct ProgramRoutes {
         ]
     }
 
-    private func program(_ request: ControlRequest) throws(ControlFailure) -> any ControlledProgram {
+    private func program(_ request: ControlRequest) throws(Refusal) -> any ControlledProgram {
         guard let channel = host.channel(try request.parameter("channel")) else {
-            throw ControlFailure(.notFound, "There is no channel of this name.")
+            throw Refusal(.notFound, "There is no channel of this name.")
         }
         return try channel.program()
     }

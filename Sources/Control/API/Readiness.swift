@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Program
+internal import Status
 internal import Synchronization
 
 /// Whether media moves: in each channel that is on air, frames came since the last look but one.

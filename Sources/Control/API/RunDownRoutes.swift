@@ -3,6 +3,7 @@
 internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
+internal import Media
 internal import Program
 
 /// The run-down of a program of several sources.
@@ -44,9 +45,9 @@ struct RunDownRoutes {
         JSON.response(Effect(frame: try program(request).perform(command)))
     }
 
-    private func program(_ request: ControlRequest) throws(ControlFailure) -> any ControlledProgram {
+    private func program(_ request: ControlRequest) throws(Refusal) -> any ControlledProgram {
         guard let channel = host.channel(try request.parameter("channel")) else {
-            throw ControlFailure(.notFound, "There is no channel of this name.")
+            throw Refusal(.notFound, "There is no channel of this name.")
         }
         return try channel.program()
     }

@@ -3,6 +3,7 @@
 internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
+internal import Media
 internal import NIOCore
 
 /// Clips of what is recorded, pressed while a channel is on air.
@@ -175,46 +176,46 @@ struct ClipRoutes {
         return path[..<(path.firstRange(of: "/v1/")?.lowerBound ?? path.startIndex)] + "/v1/exports/\(job.id)"
     }
 
-    private static func checked(_ asked: NewClip?) throws(ControlFailure) -> ClipStart {
+    private static func checked(_ asked: NewClip?) throws(Refusal) -> ClipStart {
         let before = asked?.before ?? 0
         guard (0...longestBefore).contains(before) else {
-            throw ControlFailure(.unusable, "before is a number of seconds from 0 to \(Int(longestBefore)).")
+            throw Refusal(.unusable, "before is a number of seconds from 0 to \(Int(longestBefore)).")
         }
         return ClipStart(
-            id: try asked?.id.map { (id) throws(ControlFailure) in try self.id(id) }, name: try name(asked?.name),
+            id: try asked?.id.map { (id) throws(Refusal) in try self.id(id) }, name: try name(asked?.name),
             at: try moment(asked?.at), before: before)
     }
 
-    private static func name(_ text: String?) throws(ControlFailure) -> String? {
+    private static func name(_ text: String?) throws(Refusal) -> String? {
         guard let text else { return nil }
         guard (1...longestName).contains(text.unicodeScalars.count),
             !text.unicodeScalars.contains(where: { $0.value < 32 || $0 == "/" }), !text.hasPrefix(".")
         else {
-            throw ControlFailure(
+            throw Refusal(
                 .unusable, "name has 1 to \(longestName) characters, no slash, and no point in front.")
         }
         return text
     }
 
-    private static func parts(_ asked: NewStitch) throws(ControlFailure) -> [ClipPart] {
+    private static func parts(_ asked: NewStitch) throws(Refusal) -> [ClipPart] {
         guard (1...mostParts).contains(asked.clips.count) else {
-            throw ControlFailure(.unusable, "clips is a list of 1 to \(mostParts) clips.")
+            throw Refusal(.unusable, "clips is a list of 1 to \(mostParts) clips.")
         }
         var parts: [ClipPart] = []
         for part in asked.clips {
             let (start, end, offset) = (part.skipStart ?? 0, part.skipEnd ?? 0, part.audioOffset ?? 0)
             let seconds = part.transition?.seconds ?? 0
             guard (0...mostSkipped).contains(start), (0...mostSkipped).contains(end) else {
-                throw ControlFailure(.unusable, "skipStart and skipEnd are numbers of frames.")
+                throw Refusal(.unusable, "skipStart and skipEnd are numbers of frames.")
             }
             guard offsets.contains(offset) else {
-                throw ControlFailure(.unusable, "audioOffset is a number of seconds from -10 to 10.")
+                throw Refusal(.unusable, "audioOffset is a number of seconds from -10 to 10.")
             }
             guard part.transition?.stinger == nil else {
-                throw ControlFailure(.unusable, "Clips are not put together with stingers.")
+                throw Refusal(.unusable, "Clips are not put together with stingers.")
             }
             guard (0...TransitionRequest.longest).contains(seconds) else {
-                throw ControlFailure(
+                throw Refusal(
                     .unusable, "A transition lasts from 0 to \(Int(TransitionRequest.longest)) seconds.")
             }
             parts.append(
@@ -225,30 +226,30 @@ struct ClipRoutes {
         return parts
     }
 
-    private static func moment(_ seconds: Double?) throws(ControlFailure) -> Double? {
+    private static func moment(_ seconds: Double?) throws(Refusal) -> Double? {
         guard let seconds else { return nil }
         guard (0...latest).contains(seconds) else {
-            throw ControlFailure(.unusable, "at is a program time in seconds.")
+            throw Refusal(.unusable, "at is a program time in seconds.")
         }
         return seconds
     }
 
-    private static func id(_ text: String) throws(ControlFailure) -> String {
+    private static func id(_ text: String) throws(Refusal) -> String {
         let isPlain = text.utf8.allSatisfy { byte in
             (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || byte == 45
         }
         guard (1...longestID).contains(text.utf8.count), isPlain else {
-            throw ControlFailure(.unusable, "A clip's id has 1 to \(longestID) letters, digits and hyphens.")
+            throw Refusal(.unusable, "A clip's id has 1 to \(longestID) letters, digits and hyphens.")
         }
         return text
     }
 
-    private func clips(_ request: ControlRequest) throws(ControlFailure) -> any ControlledClips {
+    private func clips(_ request: ControlRequest) throws(Refusal) -> any ControlledClips {
         guard let channel = host.channel(try request.parameter("channel")) else {
-            throw ControlFailure(.notFound, "There is no channel of this name.")
+            throw Refusal(.notFound, "There is no channel of this name.")
         }
         guard let clips = channel.clips else {
-            throw ControlFailure(
+            throw Refusal(
                 .conflict, "A clip is a part of a recording, and the channel has no directory for one: --record.")
         }
         return clips

@@ -4,9 +4,11 @@ internal import Archive
 internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
+internal import Media
 internal import Monitor
 internal import NIOCore
 internal import Program
+internal import Status
 
 /// Server-sent events (HTML, 9.2): what happened, and once a second what is.
 struct EventStream: Sendable {
@@ -54,7 +56,7 @@ struct EventStream: Sendable {
     let log: EventLog
 
     /// The answer to `request`.
-    func response(to request: ControlRequest) throws(ControlFailure) -> Response {
+    func response(to request: ControlRequest) throws(Refusal) -> Response {
         var headers = HTTPFields()
         headers[.contentType] = "text/event-stream"
         headers[.cacheControl] = "no-cache, no-store"
@@ -63,7 +65,7 @@ struct EventStream: Sendable {
         let from: UInt64?
         if let asked {
             guard let number = UInt64(asked) else {
-                throw ControlFailure(.malformed, "Last-Event-ID is the number of an event.")
+                throw Refusal(.malformed, "Last-Event-ID is the number of an event.")
             }
             from = number
         } else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Archive
+internal import Status
 
 /// The channels' reports, looked at no oftener than anybody could tell, however many look. Any thread.
 final class ReportCache: Sendable {

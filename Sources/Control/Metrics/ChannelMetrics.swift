@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Archive
+internal import Status
 
 /// Channels as a whole, and which of their inputs is on air.
 enum ChannelMetrics {

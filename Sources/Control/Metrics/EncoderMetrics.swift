@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Encoder
+internal import Status
 
 /// The encoders, and what is left of their machine. What is passed through has none.
 enum EncoderMetrics {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Status
+
 /// What metrics are made of: values of one moment.
 struct MetricsSnapshot: Sendable {
     var channels: [ChannelReport]

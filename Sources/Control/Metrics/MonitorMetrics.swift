@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Monitor
+internal import Status
 
 /// Loudness, and the alarms about the program.
 enum MonitorMetrics {

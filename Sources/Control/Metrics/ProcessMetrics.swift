@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Status
+
 /// The process, its HTTP server and its certificates.
 enum ProcessMetrics {
     static let families: [MetricFamily] = [

@@ -2,6 +2,7 @@
 
 internal import Media
 internal import Program
+internal import Status
 
 /// The program: what is put on air, and what the feeds of its sources did for that.
 enum ProgramMetrics {

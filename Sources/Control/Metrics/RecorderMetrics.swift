@@ -2,6 +2,7 @@
 
 internal import Media
 internal import Segmenter
+internal import Status
 
 /// The recorder.
 enum RecorderMetrics {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Encoder
+internal import Status
 
 /// The further encodings of programs.
 enum RenditionMetrics {

@@ -3,6 +3,7 @@
 internal import FanOut
 internal import Ingest
 internal import SRT
+internal import Status
 
 /// What libsrt says of outputs (label `output`) and of inputs (label `source`). Counters of outputs begin again with each
 /// connection.

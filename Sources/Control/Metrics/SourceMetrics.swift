@@ -2,6 +2,8 @@
 
 internal import Ingest
 internal import Media
+internal import SourceClock
+internal import Status
 
 /// The sources.
 enum SourceMetrics {

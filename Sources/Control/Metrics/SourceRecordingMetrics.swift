@@ -2,6 +2,7 @@
 
 internal import Encoder
 internal import Segmenter
+internal import Status
 
 /// The recordings of a program's sources.
 enum SourceRecordingMetrics {

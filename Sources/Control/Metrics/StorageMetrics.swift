@@ -2,6 +2,7 @@
 
 internal import Archive
 internal import Segmenter
+internal import Status
 internal import Upload
 
 /// The disk, what is deleted from it, and what is handed over.

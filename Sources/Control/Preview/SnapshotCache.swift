@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Media
 internal import Synchronization
 
 /// Images that are good for a while. They are made one at a time, so that nobody can keep the processor busy by asking.
@@ -11,8 +12,8 @@ final class SnapshotCache: Sendable {
     init(for lifetime: Duration = .seconds(1)) { self.lifetime = lifetime }
 
     /// The image `key`, or what `make` makes of it. Blocks while it, or another, is made.
-    func bytes(of key: String, _ make: () throws(ControlFailure) -> [UInt8]) throws(ControlFailure) -> [UInt8] {
-        try images.withLock { (images) throws(ControlFailure) in
+    func bytes(of key: String, _ make: () throws(Refusal) -> [UInt8]) throws(Refusal) -> [UInt8] {
+        try images.withLock { (images) throws(Refusal) in
             let now = ContinuousClock.now
             images = images.filter { now - $0.value.made < lifetime }
             if let image = images[key] { return image.bytes }

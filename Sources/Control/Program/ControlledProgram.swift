@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Media
 package import Program
+package import Status
 
 /// What may be asked of a run-down.
 package enum RunDownCommand: Sendable, Equatable {
@@ -24,26 +26,26 @@ package protocol ControlledProgram: Sendable {
     /// A snapshot.
     var report: ProgramReport { get }
     /// Puts a scene on air, by a cut unless a transition is given. Returns the frame at which that begins.
-    func put(_ request: ProgramRequest) throws(ControlFailure) -> Int64
+    func put(_ request: ProgramRequest) throws(Refusal) -> Int64
     /// Makes a scene, a transition or both ready.
-    func prepare(_ request: ProgramRequest) throws(ControlFailure)
+    func prepare(_ request: ProgramRequest) throws(Refusal)
     /// Puts the preview on air by a cut, and what was on air into the preview. Returns the frame at which that begins.
-    func take() throws(ControlFailure) -> Int64
+    func take() throws(Refusal) -> Int64
     /// The same by the transition that was made ready.
-    func auto() throws(ControlFailure) -> Int64
+    func auto() throws(Refusal) -> Int64
     /// Where the run-down is. Throws where none is loaded.
-    func runDown() throws(ControlFailure) -> RunDownStatus
+    func runDown() throws(Refusal) -> RunDownStatus
     /// Loads a run-down, YAML or JSON, instead of the one that is there. What is on air stays. Blocks on the disk: each of
     /// its files is looked at.
-    func loadRunDown(_ text: String) throws(ControlFailure)
+    func loadRunDown(_ text: String) throws(Refusal)
     /// Does something with the run-down. Returns the first frame at which that can be seen.
-    func perform(_ command: RunDownCommand) throws(ControlFailure) -> Int64
+    func perform(_ command: RunDownCommand) throws(Refusal) -> Int64
     /// Takes back the change that waits for this frame.
-    func withdraw(at frame: Int64) throws(ControlFailure)
+    func withdraw(at frame: Int64) throws(Refusal)
     /// Changes the source of this name.
-    func change(_ source: String, _ request: SourceRequest) throws(ControlFailure)
+    func change(_ source: String, _ request: SourceRequest) throws(Refusal)
     /// Changes the overlay of this name. Returns the frame at which that begins. Blocks while a text is drawn.
-    func changeOverlay(_ name: String, _ request: OverlayRequest) throws(ControlFailure) -> Int64
+    func changeOverlay(_ name: String, _ request: OverlayRequest) throws(Refusal) -> Int64
     /// What a source shows now, as a JPEG file of this width.
-    func snapshot(of source: String, width: Int) throws(ControlFailure) -> [UInt8]
+    func snapshot(of source: String, width: Int) throws(Refusal) -> [UInt8]
 }

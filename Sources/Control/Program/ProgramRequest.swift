@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Kernels
+internal import Media
 package import Program
 
 /// What is to be on air, or in the preview, and how it gets there.
@@ -70,9 +72,9 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
         seconds = try container.decodeIfPresent(Double.self, forKey: .seconds)
         easing = try container.decodeIfPresent(Easing.self, forKey: .easing)
         guard let text = try container.decodeIfPresent(String.self, forKey: .color) else { return }
-        guard type.hasColor else { throw ControlFailure(.unusable, "color is for dip and flip, not for \(word).") }
+        guard type.hasColor else { throw Refusal(.unusable, "color is for dip and flip, not for \(word).") }
         color = RGBColor(text)
-        if color == nil { throw ControlFailure(.unusable, "color is one such as #0a64ff, not \(text).") }
+        if color == nil { throw Refusal(.unusable, "color is one such as #0a64ff, not \(text).") }
     }
 
     /// A transition.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Archive
+internal import Media
 
 extension ControlRequest {
     /// A moment in the query, in milliseconds since 1970; nil if there is none of this name.
-    func moment(_ name: String) throws(ControlFailure) -> Int64? {
+    func moment(_ name: String) throws(Refusal) -> Int64? {
         guard let text = query(name) else { return nil }
         return try ClockTime.milliseconds(text, name)
     }
@@ -14,14 +15,14 @@ extension ControlRequest {
 enum ClockTime {
     /// Milliseconds since 1970 of a moment in UTC such as `2026-11-21T14:03:10.250Z`, with up to nine digits of a second's
     /// fraction or none. `name` is what the request calls it.
-    static func milliseconds(_ text: String, _ name: String) throws(ControlFailure) -> Int64 {
+    static func milliseconds(_ text: String, _ name: String) throws(Refusal) -> Int64 {
         let body = text.hasSuffix("Z") ? text.dropLast() : Substring()
         let parts = body.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         let fraction = parts.count == 2 ? parts[1] : "0"
         guard let seconds = parts.first, (1...9).contains(fraction.utf8.count),
             fraction.utf8.allSatisfy({ (48...57).contains($0) }),
             let time = UTCTime(extended: "\(seconds).\((fraction + "00").prefix(3))Z")
-        else { throw ControlFailure(.malformed, "\(name) is a time in UTC, such as 2026-11-21T14:03:10.250Z.") }
+        else { throw Refusal(.malformed, "\(name) is a time in UTC, such as 2026-11-21T14:03:10.250Z.") }
         return time.milliseconds
     }
 }

@@ -3,6 +3,7 @@
 internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
+internal import Media
 
 /// Clips of recordings as jobs.
 struct ExportRoutes {
@@ -50,17 +51,17 @@ struct ExportRoutes {
         return try FileResponse.response(to: request, for: try await Blocking.disk.run { try host.exports.file(id) })
     }
 
-    private static func checked(_ asked: NewExport) throws(ControlFailure) -> ExportRequest {
+    private static func checked(_ asked: NewExport) throws(Refusal) -> ExportRequest {
         let from = try ClockTime.milliseconds(asked.from, "from")
         let to = try ClockTime.milliseconds(asked.to, "to")
         guard from < to, to - from <= longest else {
-            throw ControlFailure(.unusable, "to is after from, by a day at most.")
+            throw Refusal(.unusable, "to is after from, by a day at most.")
         }
         if let name = asked.name {
             guard !name.isEmpty, name.count <= longestName, !name.contains(where: { $0 == "/" || $0 == "\0" }),
                 !name.hasPrefix(".")
             else {
-                throw ControlFailure(
+                throw Refusal(
                     .unusable, "name has 1 to \(longestName) characters, no slash, and no point in front.")
             }
         }

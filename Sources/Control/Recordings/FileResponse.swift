@@ -4,6 +4,7 @@ internal import Dispatch
 internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
+internal import Media
 internal import NIOCore
 internal import Synchronization
 
@@ -22,7 +23,7 @@ enum FileResponse {
     private static let queues = (0..<4).map { DispatchQueue(label: "relay.control.files.\($0)", qos: .utility) }
 
     /// The answer to `request`, which is a GET or a HEAD, for `file`.
-    static func response(to request: ControlRequest, for file: ArchivedFile) throws(ControlFailure) -> Response {
+    static func response(to request: ControlRequest, for file: ArchivedFile) throws(Refusal) -> Response {
         var headers: HTTPFields = [.contentType: file.type, .acceptRanges: "bytes"]
         headers[.cacheControl] = file.tag == nil ? "no-store" : "private, no-cache"
         headers[.contentDisposition] = request.query("download") == "1" ? disposition(file.name) : nil
@@ -57,7 +58,7 @@ enum FileResponse {
     private static func body(
         _ range: Range<Int64>, of file: ArchivedFile, _ request: ControlRequest, _ status: HTTPResponse.Status,
         _ headers: HTTPFields
-    ) throws(ControlFailure) -> Response {
+    ) throws(Refusal) -> Response {
         guard request.request.method != .head else {
             let body = ResponseBody(contentLength: range.count) { writer in try await writer.finish(nil) }
             return Response(status: status, headers: headers, body: body)
@@ -69,7 +70,7 @@ enum FileResponse {
                 let bytes = try await read(
                     file, at: position, count: Int(min(Int64(piece), range.upperBound - position)))
                 // Shorter than it was: the connection ends, so that nobody takes it for the whole.
-                guard !bytes.isEmpty else { throw ControlFailure(.unavailable, "The file ends too early.") }
+                guard !bytes.isEmpty else { throw Refusal(.unavailable, "The file ends too early.") }
                 position += Int64(bytes.count)
                 try await write(ByteBuffer(bytes: bytes))
             }
@@ -105,10 +106,10 @@ enum FileResponse {
         private init() {}
 
         /// Counted before there is one: what is thrown in an initialiser ends in `deinit`, too.
-        static func taken() throws(ControlFailure) -> Seat {
+        static func taken() throws(Refusal) -> Seat {
             guard readers.wrappingAdd(1, ordering: .relaxed).newValue <= mostReaders else {
                 readers.subtract(1, ordering: .relaxed)
-                throw ControlFailure(.unavailable, "Too many files are being read. Try again.")
+                throw Refusal(.unavailable, "Too many files are being read. Try again.")
             }
             return Seat()
         }

@@ -3,6 +3,7 @@
 internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
+internal import Media
 internal import NIOCore
 
 /// What was recorded of a channel: lists, files, playlists, and what keeps or deletes them.
@@ -35,10 +36,10 @@ struct RecordingRoutes {
             Endpoint(.get, "/v1/channels/{channel}/playlist.m3u8", .view) { request in
                 let archive = try archive(request)
                 guard let from = try request.moment("from") else {
-                    throw ControlFailure(.malformed, "from is needed: a time in UTC.")
+                    throw Refusal(.malformed, "from is needed: a time in UTC.")
                 }
                 let to = try request.moment("to")
-                guard to.map({ $0 > from }) ?? true else { throw ControlFailure(.malformed, "to is not after from.") }
+                guard to.map({ $0 > from }) ?? true else { throw Refusal(.malformed, "to is not after from.") }
                 let text = try await Blocking.disk.run { try archive.playlist(from: from, to: to) }
                 return Response(
                     status: .ok, headers: [.contentType: "application/vnd.apple.mpegurl", .cacheControl: "no-cache"],
@@ -95,7 +96,7 @@ struct RecordingRoutes {
             Endpoint(.post, Self.path + "/make-room", .operate) { request in
                 let archive = try archive(request)
                 let asked = try await JSON.body(NewRoom.self, of: request)
-                guard asked.bytes > 0 else { throw ControlFailure(.unusable, "bytes is a number above 0.") }
+                guard asked.bytes > 0 else { throw Refusal(.unusable, "bytes is a number above 0.") }
                 return try await deletion(.room(bytes: asked.bytes), asked.token, archive) {
                     try archive.planRoom(for: asked.bytes)
                 }
@@ -132,23 +133,23 @@ struct RecordingRoutes {
         return try FileResponse.response(to: request, for: try await Blocking.disk.run { try archive.open(id) })
     }
 
-    private func channel(_ request: ControlRequest) throws(ControlFailure) -> any ControlledChannel {
+    private func channel(_ request: ControlRequest) throws(Refusal) -> any ControlledChannel {
         guard let channel = host.channel(try request.parameter("channel")) else {
-            throw ControlFailure(.notFound, "There is no channel of this name.")
+            throw Refusal(.notFound, "There is no channel of this name.")
         }
         return channel
     }
 
-    private func archive(_ request: ControlRequest) throws(ControlFailure) -> any ControlledArchive {
+    private func archive(_ request: ControlRequest) throws(Refusal) -> any ControlledArchive {
         let channel = try channel(request)
         if let source = request.query("source") {
             guard let archive = channel.archive(ofSource: source) else {
-                throw ControlFailure(.notFound, "The channel records no source of this name.")
+                throw Refusal(.notFound, "The channel records no source of this name.")
             }
             return archive
         }
         guard let archive = channel.archive else {
-            throw ControlFailure(.notFound, "The channel has no directory of recordings.")
+            throw Refusal(.notFound, "The channel has no directory of recordings.")
         }
         return archive
     }

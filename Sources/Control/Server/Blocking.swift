@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Dispatch
+internal import Media
 internal import Synchronization
 
 /// Runs what blocks beside the threads of Swift's concurrency, a few at a time.
@@ -30,7 +31,7 @@ final class Blocking: Sendable {
     func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         guard running.wrappingAdd(1, ordering: .relaxed).newValue <= most else {
             running.subtract(1, ordering: .relaxed)
-            throw ControlFailure(.unavailable, "Too much is being done at once. Try again.")
+            throw Refusal(.unavailable, "Too much is being done at once. Try again.")
         }
         defer { running.subtract(1, ordering: .relaxed) }
         return try await withCheckedThrowingContinuation { continuation in

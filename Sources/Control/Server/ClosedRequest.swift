@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Media
+
 /// A body that may have these keys and no others: what changes the air must not do something else because a key was
 /// misspelt.
 protocol ClosedRequest: Decodable {
@@ -9,13 +11,13 @@ protocol ClosedRequest: Decodable {
 
 extension ClosedRequest {
     /// Throws where one of `paths` is not known, with what there is in its place.
-    static func check(_ paths: KeyPaths) throws(ControlFailure) {
+    static func check(_ paths: KeyPaths) throws(Refusal) {
         guard let unknown = paths.paths.first(where: { !keys.contains($0) }) else { return }
         let parent = unknown.lastIndex(of: ".").map { String(unknown[...$0]) } ?? ""
         var told: Set<Substring> = []
         let known = keys.filter { $0.hasPrefix(parent) }.map { $0.dropFirst(parent.count) }
             .filter { !$0.contains(".") && told.insert($0).inserted }
-        throw ControlFailure(.unusable, "There is no key \(unknown). There are \(known.joined(separator: ", ")).")
+        throw Refusal(.unusable, "There is no key \(unknown). There are \(known.joined(separator: ", ")).")
     }
 }
 

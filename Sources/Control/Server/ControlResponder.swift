@@ -4,6 +4,7 @@ internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
 internal import Logging
+internal import Media
 internal import NIOCore
 
 /// Answers requests: finds the endpoint, asks the gate, and turns failures into problem details (RFC 9457).
@@ -47,7 +48,7 @@ struct ControlResponder: HTTPResponder {
 
     func respond(to request: Request, context: ControlContext) async throws -> Response {
         var asked = request
-        do throws(ControlFailure) {
+        do throws(Refusal) {
             asked.body = try await Self.body(of: request, most: mostBytes(of: request, context), context.channel)
         } catch {
             // What still comes of it is not waited for.
@@ -66,7 +67,7 @@ struct ControlResponder: HTTPResponder {
         var response = try await routes.respond(to: asked, context: context)
         // The router's own answer to a path that is none has no body.
         if response.status == .notFound, response.headers[.contentType] == nil {
-            response = Problem.response(ControlFailure(.notFound, "There is nothing at this path."))
+            response = Problem.response(Refusal(.notFound, "There is nothing at this path."))
         }
         // The body of a problem, which is its length alone here.
         if request.method == .head, let count = response.body.contentLength, count > 0 {
@@ -80,10 +81,10 @@ struct ControlResponder: HTTPResponder {
     /// but who sends it, and not for ever.
     private static func body(
         of request: Request, most: Int, _ channel: any Channel
-    ) async throws(ControlFailure) -> RequestBody {
+    ) async throws(Refusal) -> RequestBody {
         let length = request.headers[.contentLength].flatMap { Int($0) }
         guard length ?? 0 > 0 || request.headers[.transferEncoding] != nil else { return request.body }
-        let tooLarge = ControlFailure(.tooLarge, "The body is larger than \(most >> 10) KiB.")
+        let tooLarge = Refusal(.tooLarge, "The body is larger than \(most >> 10) KiB.")
         if let length, length > most { throw tooLarge }
         let watch = channel.close(in: patience)
         defer { watch.cancel() }
@@ -92,7 +93,7 @@ struct ControlResponder: HTTPResponder {
         } catch is NIOTooManyBytesError {
             throw tooLarge
         } catch {
-            throw ControlFailure(.malformed, "The body ended before its end.")
+            throw Refusal(.malformed, "The body ended before its end.")
         }
     }
 
@@ -114,7 +115,7 @@ struct ControlResponder: HTTPResponder {
         do {
             let role = try gate.admit(request, of: context.peer, to: endpoint)
             return try await endpoint.action(ControlRequest(request: request, context: context, role: role))
-        } catch let failure as ControlFailure {
+        } catch let failure as Refusal {
             return Problem.response(failure)
         } catch {
             logger.error("a request was not answered: \(error)", metadata: ["path": "\(endpoint.path)"])

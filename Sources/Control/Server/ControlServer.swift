@@ -8,6 +8,7 @@ internal import HummingbirdCore
 package import Logging
 internal import NIOCore
 internal import NIOPosix
+package import Status
 internal import Synchronization
 
 /// The HTTP server: API, events, metrics and page, at an address for the network, at a Unix socket for commands, or at both.

@@ -4,6 +4,7 @@ internal import Foundation
 internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
+internal import Media
 internal import NIOCore
 
 /// One thing that can be asked for by HTTP.
@@ -45,9 +46,9 @@ struct ControlRequest: Sendable {
     let role: ControlRole
 
     /// The decoded part of the path that stands for `name`.
-    func parameter(_ name: String) throws(ControlFailure) -> String {
+    func parameter(_ name: String) throws(Refusal) -> String {
         guard let raw = context.parameters.get(name), let text = raw.removingPercentEncoding, !text.contains("\0")
-        else { throw ControlFailure(.notFound, "There is nothing at this path.") }
+        else { throw Refusal(.notFound, "There is nothing at this path.") }
         return text
     }
 
@@ -55,19 +56,19 @@ struct ControlRequest: Sendable {
     func query(_ name: String) -> String? { request.uri.queryParameters.get(name) }
 
     /// A number in the query, in `range`.
-    func number(_ name: String, in range: ClosedRange<Double>) throws(ControlFailure) -> Double? {
+    func number(_ name: String, in range: ClosedRange<Double>) throws(Refusal) -> Double? {
         guard let text = query(name) else { return nil }
         guard let number = Double(text), range.contains(number) else {
-            throw ControlFailure(.malformed, "\(name) is a number from \(range.lowerBound) to \(range.upperBound).")
+            throw Refusal(.malformed, "\(name) is a number from \(range.lowerBound) to \(range.upperBound).")
         }
         return number
     }
 
     /// A whole number in the query, in `range`.
-    func integer(_ name: String, in range: ClosedRange<Int>) throws(ControlFailure) -> Int? {
+    func integer(_ name: String, in range: ClosedRange<Int>) throws(Refusal) -> Int? {
         guard let text = query(name) else { return nil }
         guard let number = Int(text), range.contains(number) else {
-            throw ControlFailure(
+            throw Refusal(
                 .malformed, "\(name) is a whole number from \(range.lowerBound) to \(range.upperBound).")
         }
         return number

@@ -4,6 +4,7 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
+internal import Media
 internal import NIOCore
 internal import Program
 
@@ -39,14 +40,14 @@ enum JSON {
     static func body<Value: Decodable>(_ type: Value.Type, of request: ControlRequest) async throws -> Value {
         let kind = request.request.headers[.contentType]?.prefix { $0 != ";" }.lowercased()
         guard kind?.trimmingSuffix(" ") == "application/json" else {
-            throw ControlFailure(.malformed, "The body must be JSON, and Content-Type must say so: application/json.")
+            throw Refusal(.malformed, "The body must be JSON, and Content-Type must say so: application/json.")
         }
         // All of it is there already.
         let buffer = try await request.request.body.collect(upTo: mostBytes)
         return try decode(type, from: Data(buffer.readableBytesView))
     }
 
-    /// `data` as a `Value`. Throws a ``ControlFailure`` where it is none.
+    /// `data` as a `Value`. Throws a ``Refusal`` where it is none.
     static func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
         do {
             if let closed = type as? any ClosedRequest.Type {
@@ -54,11 +55,11 @@ enum JSON {
             }
             return try JSONDecoder().decode(type, from: data)
         } catch let error as DecodingError {
-            throw ControlFailure(.malformed, sentence(error))
+            throw Refusal(.malformed, sentence(error))
         } catch let fault as SceneLayout.Fault {
-            throw ControlFailure(.unusable, fault.description)
+            throw Refusal(.unusable, fault.description)
         } catch let fault as UnknownWord {
-            throw ControlFailure(.unusable, fault.description)
+            throw Refusal(.unusable, fault.description)
         }
     }
 
@@ -66,11 +67,11 @@ enum JSON {
     static func text(of request: ControlRequest, types: [String], most: Int) async throws -> String {
         let kind = request.request.headers[.contentType]?.prefix { $0 != ";" }.lowercased()
         guard let kind, types.contains(kind.trimmingSuffix(" ")) else {
-            throw ControlFailure(.malformed, "Content-Type must be \(types.joined(separator: " or ")).")
+            throw Refusal(.malformed, "Content-Type must be \(types.joined(separator: " or ")).")
         }
         let buffer = try await request.request.body.collect(upTo: most)
         guard let text = String(validating: buffer.readableBytesView, as: UTF8.self) else {
-            throw ControlFailure(.malformed, "The body is no text in UTF-8.")
+            throw Refusal(.malformed, "The body is no text in UTF-8.")
         }
         return text
     }
@@ -80,7 +81,7 @@ enum JSON {
         guard request.request.headers[.contentType] == nil else { return try await body(type, of: request) }
         let buffer = try await request.request.body.collect(upTo: mostBytes)
         guard buffer.readableBytes == 0 else {
-            throw ControlFailure(.malformed, "The body must be JSON, and Content-Type must say so: application/json.")
+            throw Refusal(.malformed, "The body must be JSON, and Content-Type must say so: application/json.")
         }
         return nil
     }

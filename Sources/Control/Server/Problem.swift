@@ -3,6 +3,7 @@
 internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
+internal import Media
 
 /// Problem details (RFC 9457): what went wrong, for programs and people.
 struct Problem: Encodable {
@@ -15,7 +16,7 @@ struct Problem: Encodable {
     let errors: [String]?
 
     /// The answer that tells of `failure`.
-    static func response(_ failure: ControlFailure) -> Response {
+    static func response(_ failure: Refusal) -> Response {
         var headers = HTTPFields()
         if failure.kind == .unauthenticated { headers[.wwwAuthenticate] = "Bearer realm=\"relay\"" }
         if failure.kind == .tooMany { headers[.retryAfter] = "10" }
@@ -35,7 +36,7 @@ struct Problem: Encodable {
     }
 }
 
-extension ControlFailure.Kind {
+extension Refusal.Kind {
     fileprivate var status: HTTPResponse.Status {
         switch self {
         case .malformed: .badRequest

@@ -3,6 +3,7 @@
 internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
+internal import Media
 
 /// Decides who may ask for what: the name under which the server was called, where a page's request comes from, and the
 /// token or session shown.
@@ -15,7 +16,7 @@ struct RequestGate: Sendable {
     let isLocal: Bool
 
     /// What who sends `request` from the address `peer` may do. Throws what the request is turned away with.
-    func admit(_ request: Request, of peer: String, to endpoint: Endpoint) throws(ControlFailure) -> ControlRole {
+    func admit(_ request: Request, of peer: String, to endpoint: Endpoint) throws(Refusal) -> ControlRole {
         if isLocal { return .operate }
         try checkHost(request)
         if endpoint.changesSomething { try checkOrigin(request) }
@@ -24,13 +25,13 @@ struct RequestGate: Sendable {
         if endpoint.role == .none { return (try? role(of: request, peer)) ?? .none }
         let role = try role(of: request, peer)
         if role == .none {
-            throw ControlFailure(.unauthenticated, "Show a token: Authorization: Bearer …, or begin a session.")
+            throw Refusal(.unauthenticated, "Show a token: Authorization: Bearer …, or begin a session.")
         }
-        if role < endpoint.role { throw ControlFailure(.forbidden, "This token is for looking only.") }
+        if role < endpoint.role { throw Refusal(.forbidden, "This token is for looking only.") }
         return role
     }
 
-    private func role(of request: Request, _ peer: String) throws(ControlFailure) -> ControlRole {
+    private func role(of request: Request, _ peer: String) throws(Refusal) -> ControlRole {
         if let header = request.headers[.authorization] {
             let parts = header.split(separator: " ", maxSplits: 1)
             if parts.count == 2, parts[0].lowercased() == "bearer" {
@@ -42,12 +43,12 @@ struct RequestGate: Sendable {
     }
 
     /// A name that leads elsewhere must not lead here: a page of that name could read all answers (DNS rebinding).
-    private func checkHost(_ request: Request) throws(ControlFailure) {
+    private func checkHost(_ request: Request) throws(Refusal) {
         guard let authority = request.head.authority, let host = Self.host(of: authority) else {
-            throw ControlFailure(.malformed, "The request does not say by which name it was sent.")
+            throw Refusal(.malformed, "The request does not say by which name it was sent.")
         }
         if isKnown(host) { return }
-        throw ControlFailure(.forbidden, "The server does not answer under this name. List it in http.hosts.")
+        throw Refusal(.forbidden, "The server does not answer under this name. List it in http.hosts.")
     }
 
     private func isKnown(_ host: String) -> Bool {
@@ -58,17 +59,17 @@ struct RequestGate: Sendable {
     }
 
     /// A page from elsewhere must not change anything with the reader's cookie.
-    private func checkOrigin(_ request: Request) throws(ControlFailure) {
+    private func checkOrigin(_ request: Request) throws(Refusal) {
         if let origin = request.headers[.init("Sec-Fetch-Site") ?? .origin],
             ["cross-site", "same-site"].contains(origin)
         {
-            throw ControlFailure(.forbidden, "Pages from elsewhere may change nothing here.")
+            throw Refusal(.forbidden, "Pages from elsewhere may change nothing here.")
         }
         guard let origin = request.headers[.origin] else { return }
         let name = origin.firstRange(of: "://").map { String(origin[$0.upperBound...]) } ?? origin
         guard let authority = request.head.authority,
             name == authority || Self.host(of: name).map(settings.hosts.contains) ?? false
-        else { throw ControlFailure(.forbidden, "Pages from elsewhere may change nothing here.") }
+        else { throw Refusal(.forbidden, "Pages from elsewhere may change nothing here.") }
     }
 
     /// The host of `host:port` or `[address]:port`, in lower case.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Media
 internal import Synchronization
 
 /// Knows who asks: tokens, the sessions that they were changed for, and how often somebody guessed.
@@ -41,13 +42,13 @@ final class TokenGuard: Sendable {
 
     /// What who shows `token` from the address `peer` may do. Throws if it is none, or if so many wrong ones came from there
     /// that it is not believed for a moment. Each of the tokens is compared whole, so that the time it takes tells nothing.
-    func role(ofToken token: String, from peer: String) throws(ControlFailure) -> ControlRole {
+    func role(ofToken token: String, from peer: String) throws(Refusal) -> ControlRole {
         let now = ContinuousClock.now
         let isCrowded = state.withLock { state in
             if now - state.since > Self.window { (state.since, state.guesses) = (now, [:]) }
             return state.guesses[Self.counted(peer, state.guesses), default: 0] >= Self.mostGuesses
         }
-        if isCrowded { throw ControlFailure(.tooMany, "Too many wrong tokens were shown. Try again in a few seconds.") }
+        if isCrowded { throw Refusal(.tooMany, "Too many wrong tokens were shown. Try again in a few seconds.") }
         var role = ControlRole.none
         for known in tokens where Self.isEqual(known.secret, token) { role = max(role, known.role) }
         if role == .none {
@@ -55,7 +56,7 @@ final class TokenGuard: Sendable {
                 state.failures += 1
                 state.guesses[Self.counted(peer, state.guesses), default: 0] += 1
             }
-            throw ControlFailure(.unauthenticated, "The token is not known.")
+            throw Refusal(.unauthenticated, "The token is not known.")
         }
         return role
     }

@@ -4,7 +4,9 @@ internal import Archive
 internal import Dispatch
 internal import Glibc
 internal import Logging
+internal import Media
 internal import Networking
+internal import Status
 internal import Synchronization
 
 /// Sends the events of a log to one receiver, one at a time and in their order.
@@ -115,7 +117,7 @@ final class Webhook: Sendable {
     }
 
     private func send(_ message: WebhookMessage) async -> (WebhookQueue.Outcome, reason: String?) {
-        do throws(EndpointFailure) {
+        do throws(OutputFailure) {
             let answer = try await client.answer(
                 to: message.request(at: .now, secret: settings.secret), within: Self.limit,
                 readsBody: false)

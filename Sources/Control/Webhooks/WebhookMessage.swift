@@ -3,6 +3,7 @@
 internal import Archive
 internal import LibAV
 internal import Networking
+internal import Status
 
 /// One delivery: an event as JSON, with who sends it, and the signature.
 struct WebhookMessage: Encodable {

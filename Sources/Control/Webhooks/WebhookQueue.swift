@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import DequeModule
+internal import Status
 
 /// What waits for one webhook, and when it is tried next: a pure machine.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Networking
+package import Status
 
 /// Who is told of events by HTTP, and of which.
 package struct WebhookSettings: Sendable, Equatable {

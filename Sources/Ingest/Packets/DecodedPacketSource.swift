@@ -4,6 +4,7 @@ internal import Dispatch
 internal import LibAV
 package import Logging
 package import Media
+package import SourceClock
 
 /// A live source of packets whose frames and audio are wanted: decoded when they are due, and placed by its sender's clock.
 ///

@@ -2,6 +2,7 @@
 
 internal import Dispatch
 internal import Media
+internal import SourceClock
 internal import Synchronization
 
 /// What a source of packets hands on, with its place on the source's timeline, until a decoder takes it. The source puts

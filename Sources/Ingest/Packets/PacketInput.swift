@@ -3,6 +3,7 @@
 internal import LibAV
 internal import Logging
 internal import Media
+internal import SourceClock
 
 /// An input that libav opened, whose packets are handed on. Used by one thread at a time.
 final class PacketInput {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Media
+package import SourceClock
 
 /// One place that coded packets come from, which are handed on as they are.
 package protocol PacketSource: AnyObject, Sendable {

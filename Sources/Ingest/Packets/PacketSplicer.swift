@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Media
+package import SourceClock
 
 /// Makes one stream of the packets of several inputs, of which one is on air: the others' are left out.
 ///

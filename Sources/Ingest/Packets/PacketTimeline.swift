@@ -2,6 +2,7 @@
 
 internal import LibAV
 package import Media
+package import SourceClock
 
 /// Gives the packets of one input the program's times: 0 is where the first keyframe is shown, or the first audio of an
 /// input without video is heard.

@@ -5,6 +5,7 @@ package import Logging
 package import Media
 package import Networking
 package import RTMP
+internal import SourceClock
 internal import Synchronization
 
 /// The packets of a stream that clients publish to us by RTMP, one client at a time.
@@ -57,7 +58,7 @@ package final class RTMPServerSource: PacketSource {
     package var status: SourceStatus { state.withLock { $0.status } }
 
     package func open() throws(IngestError) -> PacketSourceDescription {
-        do throws(EndpointFailure) {
+        do throws(OutputFailure) {
             let registration = try server.receive(url, identity: identity, authorization: authorization, receiver: self)
             let isStopped = state.withLock { state in
                 if !state.isStopped { state.registration = registration }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// One AAC frame as transport streams have it (ISO/IEC 13818-7, 6.2): a header, then the raw access unit.
-public struct ADTSFrame: Sendable, Equatable {
+package struct ADTSFrame: Sendable, Equatable {
     /// `AudioSpecificConfig` (ISO/IEC 14496-3, 1.6.2.1) that says what the header says.
-    public let configuration: [UInt8]
+    package let configuration: [UInt8]
     /// Samples a second.
-    public let sampleRate: Int32
+    package let sampleRate: Int32
     /// Channels; 0 if a program config element in the payload says them.
-    public let channels: Int
+    package let channels: Int
     /// The raw access unit.
-    public let payload: [UInt8]
+    package let payload: [UInt8]
 
     private static let rates: [Int32] = [
         96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350,
@@ -17,7 +17,7 @@ public struct ADTSFrame: Sendable, Equatable {
 
     /// The frames that follow each other in `bytes`, up to what is none. One header with several access units is not
     /// among them.
-    public static func frames(_ bytes: [UInt8]) -> [ADTSFrame] {
+    package static func frames(_ bytes: [UInt8]) -> [ADTSFrame] {
         var frames: [ADTSFrame] = []
         var start = 0
         while start + 7 <= bytes.count, bytes[start] == 0xFF, bytes[start + 1] & 0xF6 == 0xF0 {

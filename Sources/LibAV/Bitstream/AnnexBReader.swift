@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Media
+package import Media
 
 /// Turns access units as transport streams and RTP have them (ITU-T H.264 and H.265, annex B: start codes, parameter sets
 /// among the frames) into what MP4 and FLV have: NAL units behind their lengths, parameter sets beside the frames.
@@ -8,29 +8,29 @@ public import Media
 /// NAL units are copied byte by byte, supplemental information included. Parameter sets that are new in the middle of a GOP
 /// stay where they are, in front of the frame that needs them: what is beside the frames changes with a keyframe only.
 /// Used by one thread at a time.
-public struct AnnexBReader: Sendable {
+package struct AnnexBReader: Sendable {
     /// One access unit.
-    public struct AccessUnit: Sendable {
+    package struct AccessUnit: Sendable {
         /// NAL units behind 4-byte lengths.
-        public let payload: SharedBytes
+        package let payload: SharedBytes
         /// Whether decoding can start here.
-        public let isKeyframe: Bool
+        package let isKeyframe: Bool
         /// Whether no other frame refers to it.
-        public let isDisposable: Bool
+        package let isDisposable: Bool
         /// Whether the parameter sets are others from this unit on.
-        public let changesConfiguration: Bool
+        package let changesConfiguration: Bool
     }
 
     /// The parameter sets that are in force.
-    public private(set) var sets: ParameterSets
+    package private(set) var sets: ParameterSets
     private var codec: Codec { sets.codec }
 
     /// A reader of H.264 or HEVC.
-    public init(_ codec: Codec) { sets = ParameterSets(codec) }
+    package init(_ codec: Codec) { sets = ParameterSets(codec) }
 
     /// Reads one access unit; nil if there is no frame in it. Its parameter sets are taken in either way.
     /// `isRandomAccess` says that decoding can start there although there is no IDR frame.
-    public mutating func read(_ bytes: [UInt8], isRandomAccess: Bool = false) -> AccessUnit? {
+    package mutating func read(_ bytes: [UInt8], isRandomAccess: Bool = false) -> AccessUnit? {
         let units = Self.units(bytes)
         let before = sets
         sets.take(units)

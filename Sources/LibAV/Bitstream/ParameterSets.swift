@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Media
+package import Media
 
 /// The parameter sets of H.264 or HEVC video as they came, and the decoder configuration that holds them.
-public struct ParameterSets: Sendable, Equatable {
+package struct ParameterSets: Sendable, Equatable {
     /// H.264 or HEVC.
-    public let codec: Codec
+    package let codec: Codec
     /// Of HEVC alone.
     private var vps: [[UInt8]] = []
     private var sps: [[UInt8]] = []
     private var pps: [[UInt8]] = []
 
     /// No set came yet. `codec` must be one of the two.
-    public init(_ codec: Codec) { self.codec = codec }
+    package init(_ codec: Codec) { self.codec = codec }
 
     /// Takes in the sets of one access unit. One with an SPS brings all sets that are in force from then
     /// on, as encoders repeat them in front of keyframes; other sets are added to those that are there, or take the place
@@ -64,7 +64,7 @@ public struct ParameterSets: Sendable, Equatable {
     }
 
     /// What frames look like; nil without an SPS that can be read.
-    public var size: (width: Int, height: Int)? { parameters.map { ($0.width, $0.height) } }
+    package var size: (width: Int, height: Int)? { parameters.map { ($0.width, $0.height) } }
 
     private var parameters: SequenceParameters? {
         sps.first.flatMap {
@@ -74,7 +74,7 @@ public struct ParameterSets: Sendable, Equatable {
 
     /// `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2) or `HEVCDecoderConfigurationRecord` (8.3.3.1.2) for NAL
     /// units with 4-byte lengths; nil as long as sets are missing, or if they are too long to be any.
-    public var configuration: [UInt8]? {
+    package var configuration: [UInt8]? {
         guard let parameters, let first = sps.first, !pps.isEmpty,
             (vps + sps + pps).allSatisfy({ $0.count <= 0xFFFF }), sps.count < 32, pps.count < 256
         else { return nil }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CFFmpeg
-public import Media
+package import Media
 
 /// Decodes a file of video with alpha as frames of a program: of its size, rate and colors, each with a plane that says how
 /// opaque it is. Used by one thread at a time.
@@ -78,7 +78,7 @@ extension DecodedFrame: AlphaFrameStorage {
     }
 
     /// Lends the fourth plane. Only a frame that was made to be planar with alpha has it.
-    public func withAlpha<R>(_ body: (Planes.Plane) throws -> R) rethrows -> R {
+    package func withAlpha<R>(_ body: (Planes.Plane) throws -> R) rethrows -> R {
         guard let alpha = frame.pointee.data.3 else {
             preconditionFailure("only a frame that was converted to planes with alpha is handed out as such")
         }

@@ -22,7 +22,7 @@ extension HTTPClient {
                 do {
                     return try await connect(
                         to: SocketAddress(address, port: port), within: share, by: deadline, tls: tls)
-                } catch let failure as EndpointFailure {
+                } catch let failure as OutputFailure {
                     throw failure
                 } catch {
                     continue
@@ -47,14 +47,14 @@ extension HTTPClient {
         }
         let watch = Self.group.next().scheduleTask(in: .nanoseconds(limit.inNanoseconds)) {
             let reason = "\(host): the name server did not answer within \(DurationText(limit))"
-            giver.finish(throwing: EndpointFailure(.unreachable, step: "resolve", reason: reason))
+            giver.finish(throwing: OutputFailure(.unreachable, step: "resolve", reason: reason))
         }
         defer { watch.cancel() }
         for try await addresses in answers { return addresses }
         throw CancellationError()
     }
 
-    /// Connects within `limit`, and has TLS by `deadline`. Throws ``EndpointFailure`` where the server answered and TLS did
+    /// Connects within `limit`, and has TLS by `deadline`. Throws ``OutputFailure`` where the server answered and TLS did
     /// not come about.
     private func connect(
         to address: SocketAddress, within limit: Duration, by deadline: ContinuousClock.Instant, tls: NIOSSLContext?
@@ -79,7 +79,7 @@ extension HTTPClient {
                 return exchange
             } catch {
                 try? await exchange.executeThenClose { _ in }
-                throw error as? EndpointFailure ?? EndpointFailure(.rejected, step: "tls", reason: "\(error)")
+                throw error as? OutputFailure ?? OutputFailure(.rejected, step: "tls", reason: "\(error)")
             }
         } catch {
             secured?.fail(error)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Media
+package import Media
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
@@ -54,8 +54,8 @@ package struct HTTPClient: Sendable {
     /// its body, however long that is, unless it `readsBody`.
     package func answer(
         to request: Request, within limit: Duration, mostBytes: Int = 1 << 20, readsBody: Bool = true
-    ) async throws(EndpointFailure) -> (head: Head, body: [UInt8]) {
-        let late = EndpointFailure(.unreachable, step: "answer", reason: "none came within \(DurationText(limit))")
+    ) async throws(OutputFailure) -> (head: Head, body: [UInt8]) {
+        let late = OutputFailure(.unreachable, step: "answer", reason: "none came within \(DurationText(limit))")
         do {
             return try await withThrowingTaskGroup(of: (head: Head, body: [UInt8]).self) { group in
                 group.addTask {
@@ -82,7 +82,7 @@ package struct HTTPClient: Sendable {
     }
 
     /// Sends `request`, and hands the answer's bytes to `take` as they come, until it returns false or they end. Fails
-    /// where nothing comes for 30 s, too. Returns the answer's beginning. Throws ``EndpointFailure``, or what `take` throws.
+    /// where nothing comes for 30 s, too. Returns the answer's beginning. Throws ``OutputFailure``, or what `take` throws.
     package func stream(
         _ request: Request, connecting limit: Duration, _ take: (Head, [UInt8]) async throws -> Bool
     ) async throws -> Head {
@@ -169,19 +169,19 @@ extension HTTPClient {
 // MARK: Words
 
 extension HTTPClient {
-    static func failure(_ reason: String) -> EndpointFailure {
-        EndpointFailure(.rejected, step: "answer", reason: reason)
+    static func failure(_ reason: String) -> OutputFailure {
+        OutputFailure(.rejected, step: "answer", reason: reason)
     }
 
     /// `error` in an operator's words.
-    private static func told(_ error: any Error) -> EndpointFailure {
+    private static func told(_ error: any Error) -> OutputFailure {
         switch error {
-        case let failure as EndpointFailure: failure
-        case is CancellationError: EndpointFailure(.unreachable, step: "answer", reason: "it was ended")
+        case let failure as OutputFailure: failure
+        case is CancellationError: OutputFailure(.unreachable, step: "answer", reason: "it was ended")
         case ChannelError.connectTimeout:
-            EndpointFailure(.unreachable, step: "connect", reason: "nobody answers")
+            OutputFailure(.unreachable, step: "connect", reason: "nobody answers")
         case let error as IOError:
-            EndpointFailure(.unreachable, step: "connect", reason: TCPSocket.message(error.errnoCode))
+            OutputFailure(.unreachable, step: "connect", reason: TCPSocket.message(error.errnoCode))
         case is HTTPParserError: failure("it is no HTTP")
         case is ChannelError: failure("the connection was closed")
         default: failure("\(error)")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Kernels
 package import Media
 
 /// What an overlay looks like: images at places of the program, made once. A clock's digits are ten images each, of which

@@ -4,14 +4,14 @@ internal import Media
 internal import Synchronization
 
 /// Whether anybody wants the packets of a source. It is asked with each packet. Any thread.
-public final class PacketSwitch: Sendable {
+package final class PacketSwitch: Sendable {
     private let state = Mutex(true)
 
     /// Wanted, until somebody says that they are not.
-    public init() {}
+    package init() {}
 
     /// Whether they are.
-    public var isOn: Bool {
+    package var isOn: Bool {
         get { state.withLock { $0 } }
         set { state.withLock { $0 = newValue } }
     }

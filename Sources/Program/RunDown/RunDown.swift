@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Kernels
 package import Media
 
 /// A show that is planned: what is to be seen one after the other, for how long, and how one gives way to the next.

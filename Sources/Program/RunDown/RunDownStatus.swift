@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Kernels
 package import Media
 
 /// Where a run-down is, for people: what is on air, for how long still, and what comes then.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Kernels
 internal import Media
 
 /// What the program's thread makes of its stage: the scene on air, a transition under way, and the one frame and the one

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Kernels
 internal import Media
 
 /// What is seen on the way from one scene to another: a scene, or the mean of two that differ in who is in front.

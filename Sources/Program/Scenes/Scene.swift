@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Kernels
 package import Media
 
 /// What is on air: whose frames, where, and whose audio. A value; two scenes are equal if all of these are the same.

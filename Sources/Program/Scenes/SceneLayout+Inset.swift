@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Kernels
+
 extension SceneLayout {
     /// Where the second source of ``Kind/pip`` stands: its upper left corner and its width, as fractions of the frame.
     package struct Inset: Sendable, Codable, Equatable {

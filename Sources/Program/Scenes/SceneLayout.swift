@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Kernels
 package import Media
 
 /// A scene as people write it: how it is laid out, and which sources are in it, by name.
@@ -148,4 +149,16 @@ package struct SceneLayout: Sendable, Codable, Equatable {
             }
         }
     }
+}
+
+extension SceneLayout.Kind {
+    package init(from decoder: any Decoder) throws { try self.init(decoding: decoder, kind: "layout") }
+}
+
+extension SceneLayout.Fit {
+    package init(from decoder: any Decoder) throws { try self.init(decoding: decoder, kind: "fit") }
+}
+
+extension SceneLayout.Corner {
+    package init(from decoder: any Decoder) throws { try self.init(decoding: decoder, kind: "corner") }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Dispatch
+package import Kernels
 package import Media
 internal import Synchronization
 

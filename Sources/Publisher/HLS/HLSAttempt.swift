@@ -90,13 +90,13 @@ actor HLSAttempt: EndingAttempt, PacketServer {
 extension HLSAttempt {
     private func begin() {
         guard phase == .idle, !report.isOver else { return }
-        do throws(EndpointFailure) {
+        do throws(OutputFailure) {
             writer = try HLSWriter(location.path, options, streams)
             phase = .open
             shared.withLock { $0.isAccepted = true }
             report.tell(.accepted)
         } catch {
-            fail(OutputFailure(error))
+            fail(error)
         }
     }
 
@@ -109,7 +109,7 @@ extension HLSAttempt {
     private func service() {
         guard phase == .live || phase == .draining, let writer else { return }
         defer { shared.withLock { $0.busySince = nil } }
-        do throws(EndpointFailure) {
+        do throws(OutputFailure) {
             while !report.isOver, let packet = packets.pop() {
                 noteBusy()
                 try writer.write(packet)
@@ -123,7 +123,7 @@ extension HLSAttempt {
         } catch {
             // It was on air, whatever the cause.
             let kind = error.kind == .unreachable ? .lost : error.kind
-            return fail(OutputFailure(EndpointFailure(kind, step: "write", reason: error.reason)))
+            return fail(OutputFailure(kind, step: "write", reason: error.reason))
         }
         account(writer)
     }

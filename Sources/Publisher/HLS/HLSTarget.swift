@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Dispatch
-public import FanOut
-public import HLS
-public import Media
+package import FanOut
+package import HLS
+package import Media
 internal import Networking
 
 /// A directory that a web server hands out, with HLS segments and a playlist, `index.m3u8`.
-public struct HLSTarget: OutputTarget {
+package struct HLSTarget: OutputTarget {
     private let location: HLSLocation
     private let options: HLSOptions
     /// One for all attempts: two never write at the same time, and a file system that hangs holds one thread, however often
@@ -15,30 +15,30 @@ public struct HLSTarget: OutputTarget {
     private let queue: DispatchQueue
 
     /// The directory at `location` for the output `name`.
-    public init(location: HLSLocation, options: HLSOptions = HLSOptions(), name: String) {
+    package init(location: HLSLocation, options: HLSOptions = HLSOptions(), name: String) {
         self.location = location
         self.options = options
         queue = DispatchQueue(label: "relay.hls.\(name)")
     }
 
-    public var kind: String { "hls" }
-    public var displayAddress: String { location.description }
+    package var kind: String { "hls" }
+    package var displayAddress: String { location.description }
 
-    public func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) {
+    package func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) {
         // Behind what the last attempt still writes.
         queue.async { [location, options] in
-            do throws(EndpointFailure) {
+            do throws(OutputFailure) {
                 try HLSWriter.conclude(location.path, options)
                 completion(nil)
             } catch {
-                completion(OutputFailure(error))
+                completion(error)
             }
         }
     }
 
-    public func refusal(of stream: StreamDescription) -> String? { Carriage.hls.refusal(of: stream) }
+    package func refusal(of stream: StreamDescription) -> String? { Carriage.hls.refusal(of: stream) }
 
-    public func makeAttempt(
+    package func makeAttempt(
         queue packets: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
     ) -> any OutputAttempt {
         HLSAttempt(

@@ -69,7 +69,7 @@ final class RTMPAttempt: OutputAttempt {
         HostResolver.shared.resolve(host, port: port) { answer in
             switch answer {
             case .success(let addresses): self.begin(addresses)
-            case .failure(let failure): self.report.end(.failed(OutputFailure(failure)))
+            case .failure(let failure): self.report.end(.failed(failure))
             }
         }
         let wait = DispatchTimeInterval.nanoseconds(Int(Self.acceptTimeout.inNanoseconds))
@@ -119,12 +119,12 @@ extension RTMPAttempt {
     private func publish(at addresses: [HostAddress]) {
         var login = RTMPLogin(url: url)
         var answer = ""
-        do throws(EndpointFailure) {
+        do throws(OutputFailure) {
             for _ in 0..<Self.loginConnections {
                 let socket = try open(addresses)
                 let session = try RTMPSession(
                     url: url, login: answer, socket: socket, isEnhanced: carriage == .enhancedRTMP)
-                do throws(EndpointFailure) {
+                do throws(OutputFailure) {
                     try session.connect()
                     try check(session.capabilities)
                     try enter("publish")
@@ -136,22 +136,22 @@ extension RTMPAttempt {
                     answer = next
                 }
             }
-            throw EndpointFailure(.refused, step: "handshake", reason: "\(url): the login does not come to an end")
+            throw OutputFailure(.refused, step: "handshake", reason: "\(url): the login does not come to an end")
         } catch {
-            report.end(.failed(OutputFailure(error)))
+            report.end(.failed(error))
         }
     }
 
     /// A server that says which codecs it takes is believed.
-    private func check(_ capabilities: RTMPCapabilities) throws(EndpointFailure) {
+    private func check(_ capabilities: RTMPCapabilities) throws(OutputFailure) {
         let unknown = capabilities.unknownCodecs(of: streams)
         guard !unknown.isEmpty else { return }
         let names = unknown.map(\.description).joined(separator: " and ")
-        throw EndpointFailure(.refused, step: "publish", reason: "\(url): the server does not take \(names)")
+        throw OutputFailure(.refused, step: "publish", reason: "\(url): the server does not take \(names)")
     }
 
     /// The socket to speak RTMP on, blocking: through the proxy and TLS if there are any.
-    private func open(_ addresses: [HostAddress]) throws(EndpointFailure) -> TCPSocket {
+    private func open(_ addresses: [HostAddress]) throws(OutputFailure) -> TCPSocket {
         try enter("connect")
         let proxy = transport.proxy
         var socket = try TCPSocket.connect(
@@ -206,10 +206,10 @@ extension RTMPAttempt {
 // MARK: Steps and ends, on any thread
 
 extension RTMPAttempt {
-    private var abandoned: EndpointFailure { EndpointFailure(.unreachable, step: "connect", reason: "abandoned") }
+    private var abandoned: OutputFailure { OutputFailure(.unreachable, step: "connect", reason: "abandoned") }
 
     /// Notes and reports the step, unless the attempt is over.
-    private func enter(_ step: String) throws(EndpointFailure) {
+    private func enter(_ step: String) throws(OutputFailure) {
         state.withLock { $0.step = step }
         if report.isOver { throw abandoned }
         report.tell(.step(step))

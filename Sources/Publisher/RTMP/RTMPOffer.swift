@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Media
 package import Networking
 package import RTMP
 internal import Synchronization
@@ -28,7 +29,7 @@ package final class RTMPOffer: Sendable {
     package init(
         _ url: RTMPListenURL, server: RTMPServer, identity: TLSServerIdentity? = nil,
         authorization: RTMPAuthorization? = nil
-    ) throws(EndpointFailure) {
+    ) throws(OutputFailure) {
         self.url = url
         registration = try server.offer(
             url, identity: identity,

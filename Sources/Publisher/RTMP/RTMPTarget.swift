@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import FanOut
-public import Media
-public import RTMP
+package import FanOut
+package import Media
+package import RTMP
 
 /// A stream on an RTMP server.
-public struct RTMPTarget: OutputTarget {
+package struct RTMPTarget: OutputTarget {
     private let url: RTMPURL
     private let name: String
     private let pool: RTMPWriterPool
@@ -15,7 +15,7 @@ public struct RTMPTarget: OutputTarget {
 
     /// The stream at `url` for the output `name`, reached by `transport`. All outputs of a process share one `pool`.
     /// `isEnhanced` says that the server understands Enhanced RTMP, as the transport may, too.
-    public init(
+    package init(
         url: RTMPURL, name: String, pool: RTMPWriterPool, transport: RTMPTransport = RTMPTransport(),
         isEnhanced: Bool = false
     ) {
@@ -32,12 +32,12 @@ public struct RTMPTarget: OutputTarget {
         self.transport = transport
     }
 
-    public var kind: String { url.isSecure ? "rtmps" : "rtmp" }
-    public var displayAddress: String { url.description }
+    package var kind: String { url.isSecure ? "rtmps" : "rtmp" }
+    package var displayAddress: String { url.description }
 
-    public func refusal(of stream: StreamDescription) -> String? { carriage.refusal(of: stream) }
+    package func refusal(of stream: StreamDescription) -> String? { carriage.refusal(of: stream) }
 
-    public func makeAttempt(
+    package func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
     ) -> any OutputAttempt {
         RTMPAttempt(
@@ -47,7 +47,7 @@ public struct RTMPTarget: OutputTarget {
 
     /// The same stream with the same credentials and transport at the `tcUrl` in `address`, which may be relative. Never
     /// from TLS to none.
-    public func redirected(to address: String) -> (any OutputTarget)? {
+    package func redirected(to address: String) -> (any OutputTarget)? {
         url.redirected(to: address).map {
             RTMPTarget(url: $0, name: name, pool: pool, transport: transport, carriage: carriage)
         }

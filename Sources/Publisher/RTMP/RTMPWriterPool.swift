@@ -9,12 +9,12 @@ internal import Synchronization
 /// A queue per output costs a thread switch per output and frame. One queue that serves all of them without blocking
 /// takes an eighth of a core for 400 outputs at 6 Mbit/s; a second one costs a tenth more, because the two pull the same
 /// memory from each other (both measured).
-public final class RTMPWriterPool: Sendable {
+package final class RTMPWriterPool: Sendable {
     private let writers: [RTMPWriter]
     private let assigned = Atomic<Int>(0)
 
     /// A pool of `count` writer queues.
-    public init(count: Int = 1) {
+    package init(count: Int = 1) {
         writers = (0..<max(1, count)).map { RTMPWriter(index: $0) }
     }
 

@@ -70,12 +70,12 @@ extension SRTCallAttempt {
 
     private func resolved(_ answer: HostResolver.Answer) {
         guard phase == .resolving else { return }
-        do throws(EndpointFailure) {
+        do throws(OutputFailure) {
             untried = try answer.get()
             // Our own address decides the family.
             if let local = url.local { untried.removeAll { $0.family != local.family } }
             guard !untried.isEmpty else {
-                throw EndpointFailure(
+                throw OutputFailure(
                     .unreachable, step: "resolve", reason: "\(url): the name has no address of localaddr's family")
             }
             phase = .calling
@@ -83,13 +83,13 @@ extension SRTCallAttempt {
             report.tell(.step("connect"))
             try callNext()
         } catch {
-            fail(OutputFailure(error))
+            fail(error)
         }
     }
 
-    private func callNext() throws(EndpointFailure) {
+    private func callNext() throws(OutputFailure) {
         let address = untried.removeFirst()
-        do throws(EndpointFailure) {
+        do throws(OutputFailure) {
             let socket = try SRTSocket(options: url, bandwidth: SRTBandwidth(streams, url: url))
             if let local = url.localAddress(for: address) { try socket.bind(to: local, url: url) }
             try socket.connect(to: address, url: url)
@@ -117,9 +117,9 @@ extension SRTCallAttempt {
         } else {
             let rejection = socket.rejection(of: url)
             guard rejection.kind == .unreachable, !untried.isEmpty, now < lastDeadline else {
-                return fail(OutputFailure(rejection))
+                return fail(rejection)
             }
-            do throws(EndpointFailure) { try callNext() } catch { fail(OutputFailure(error)) }
+            do throws(OutputFailure) { try callNext() } catch { fail(error) }
         }
     }
 

@@ -83,9 +83,9 @@ extension SRTListenAttempt {
 
     private func listen(_ answer: HostResolver.Answer) {
         guard phase == .resolving else { return }
-        do throws(EndpointFailure) {
+        do throws(OutputFailure) {
             guard let address = try answer.get().first else {
-                throw EndpointFailure(.unreachable, step: "resolve", reason: "\(url): nothing to listen at")
+                throw OutputFailure(.unreachable, step: "resolve", reason: "\(url): nothing to listen at")
             }
             let bandwidth = SRTBandwidth(streams, url: url)
             let socket = try SRTSocket(options: url, bandwidth: bandwidth, admission: admission)
@@ -93,7 +93,7 @@ extension SRTListenAttempt {
             try socket.listen(url)
             self.socket = socket
         } catch {
-            return fail(OutputFailure(error))
+            return fail(error)
         }
         phase = .listening
         report.tell(.step("listening"))

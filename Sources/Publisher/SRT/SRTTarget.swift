@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import FanOut
-public import Media
-public import SRT
+package import FanOut
+package import Media
+package import SRT
 
 /// An SRT receiver, called, awaited, or met halfway.
-public struct SRTTarget: OutputTarget {
+package struct SRTTarget: OutputTarget {
     private let url: SRTURL
     private let name: String
 
     /// The receiver at `url` for the output `name`.
-    public init(url: SRTURL, name: String) {
+    package init(url: SRTURL, name: String) {
         self.url = url
         self.name = name
     }
 
-    public var kind: String { "srt" }
-    public var displayAddress: String { url.description }
-    public var awaitsCallers: Bool { url.mode == .listener }
+    package var kind: String { "srt" }
+    package var displayAddress: String { url.description }
+    package var awaitsCallers: Bool { url.mode == .listener }
 
-    public func refusal(of stream: StreamDescription) -> String? { Carriage.transportStream.refusal(of: stream) }
+    package func refusal(of stream: StreamDescription) -> String? { Carriage.transportStream.refusal(of: stream) }
 
-    public func makeAttempt(
+    package func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
     ) -> any OutputAttempt {
         switch url.mode {

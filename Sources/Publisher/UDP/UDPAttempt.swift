@@ -84,7 +84,7 @@ extension UDPAttempt {
 
     private func resolved(_ answer: HostResolver.Answer) {
         guard phase == .idle, !report.isOver else { return }
-        do throws(EndpointFailure) {
+        do throws(OutputFailure) {
             let addresses = try answer.get()
             report.tell(.step("connect"))
             socket = try UDPSocket.open(url, addresses)
@@ -92,15 +92,15 @@ extension UDPAttempt {
             phase = .connected
             report.tell(.accepted)
         } catch {
-            fail(OutputFailure(error))
+            fail(error)
         }
     }
 
-    private func makeStream() throws(EndpointFailure) -> TransportStream {
+    private func makeStream() throws(OutputFailure) -> TransportStream {
         do throws(AVFailure) {
             return try TransportStream(description: streams, messageBytes: url.datagramBytes)
         } catch {
-            throw EndpointFailure(.rejected, step: "publish", reason: "\(error)")
+            throw OutputFailure(.rejected, step: "publish", reason: "\(error)")
         }
     }
 

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import FanOut
-public import Media
-public import Networking
+package import FanOut
+package import Media
+package import Networking
 
 /// A receiver, or a group of receivers, of an MPEG transport stream by UDP.
-public struct UDPTarget: OutputTarget {
+package struct UDPTarget: OutputTarget {
     private let url: UDPURL
     private let name: String
 
     /// The receiver at `url` for the output `name`.
-    public init(url: UDPURL, name: String) {
+    package init(url: UDPURL, name: String) {
         self.url = url
         self.name = name
     }
 
-    public var kind: String { "udp" }
-    public var displayAddress: String { url.description }
+    package var kind: String { "udp" }
+    package var displayAddress: String { url.description }
 
-    public func refusal(of stream: StreamDescription) -> String? { Carriage.transportStream.refusal(of: stream) }
+    package func refusal(of stream: StreamDescription) -> String? { Carriage.transportStream.refusal(of: stream) }
 
-    public func makeAttempt(
+    package func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
     ) -> any OutputAttempt {
         UDPAttempt(url: url, name: name, packets: queue, description: description, report: report)

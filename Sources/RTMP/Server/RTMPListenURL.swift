@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Networking
+package import Networking
 
 /// Where an RTMP server receives a stream or offers one: `rtmp-listen://[address][:port]/app[/instance…]/name[?options]`,
 /// or the same with `rtmps-listen://`, which is RTMP over TLS.
@@ -11,11 +11,11 @@ public import Networking
 /// many there may be.
 ///
 /// It prints itself without its secrets, so that interpolation cannot leak them.
-public struct RTMPListenURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible,
+package struct RTMPListenURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
     /// What the server does with the stream.
-    public enum Role: Sendable {
+    package enum Role: Sendable {
         /// Clients publish it here.
         case input
         /// Clients play it from here.
@@ -26,20 +26,20 @@ public struct RTMPListenURL: Sendable, Equatable, CustomStringConvertible, Custo
     static let usualPlayers = 256
 
     /// What the server does with the stream.
-    public let role: Role
+    package let role: Role
     /// Whether the connection is TLS.
-    public let isSecure: Bool
+    package let isSecure: Bool
     /// The address to listen at, numeric, an IPv6 one without brackets.
-    public let host: String
+    package let host: String
     /// The port; 1935, or 443 with TLS, unless the address says otherwise.
-    public internal(set) var port: UInt16
+    package internal(set) var port: UInt16
     /// The application with its instance, such as `live`.
-    public let app: String
+    package let app: String
     let name: String
     /// Whether a second publisher takes the place of the first.
-    public let takesOver: Bool
+    package let takesOver: Bool
     /// How many players there may be.
-    public let maximumPlayers: Int
+    package let maximumPlayers: Int
     let playKey: String?
 
     /// Whether both receive, or both offer, the same stream of one application.
@@ -48,7 +48,7 @@ public struct RTMPListenURL: Sendable, Equatable, CustomStringConvertible, Custo
     }
 
     /// The address in `text`.
-    public init(_ text: String, for role: Role) throws(AddressError) {
+    package init(_ text: String, for role: Role) throws(AddressError) {
         let parts = try URLParts(text)
         guard ["rtmp-listen", "rtmps-listen"].contains(parts.scheme) else {
             throw AddressError("The address must begin with rtmp-listen:// or rtmps-listen://.")
@@ -83,15 +83,15 @@ public struct RTMPListenURL: Sendable, Equatable, CustomStringConvertible, Custo
     }
 
     /// The address; of the key at most its first two characters, and without the players' key.
-    public var description: String {
+    package var description: String {
         let place = "\(isSecure ? "rtmps" : "rtmp")-listen://\(URLParts.bracketed(host)):\(port)"
         return "\(place)/\(app)/\(role == .input ? URLParts.masked(name) : name)"
     }
 
-    public var debugDescription: String { description }
+    package var debugDescription: String { description }
 
     /// What `dump` and mirrors see: the masked form only.
-    public var customMirror: Mirror { Mirror(self, children: ["address": description]) }
+    package var customMirror: Mirror { Mirror(self, children: ["address": description]) }
 
     /// What a client names by application and stream.
     var path: String { "\(app)/\(name)" }

@@ -64,7 +64,7 @@ final class RTMPListener: Sendable {
     }
 
     /// Opens the port. Blocks until it is open, or throws why it cannot be.
-    func open(host: String, port: UInt16) throws(EndpointFailure) {
+    func open(host: String, port: UInt16) throws(OutputFailure) {
         do {
             let channel = try Self.bootstrap(on: loop)
                 .childChannelInitializer { [weak self] channel in
@@ -79,11 +79,11 @@ final class RTMPListener: Sendable {
             opened.withLock { $0 = Opened(channel: channel, name: name, port: own) }
         } catch let error as IOError {
             // Whoever has the port may give it up, and an address may come; what is not permitted stays so.
-            let kind: EndpointFailure.Kind = [EACCES, EPERM].contains(error.errnoCode) ? .refused : .unreachable
+            let kind: OutputFailure.Kind = [EACCES, EPERM].contains(error.errnoCode) ? .refused : .unreachable
             let reason = TCPSocket.message(error.errnoCode)
-            throw EndpointFailure(kind, step: "listen", reason: "\(URLParts.bracketed(host)):\(port): \(reason)")
+            throw OutputFailure(kind, step: "listen", reason: "\(URLParts.bracketed(host)):\(port): \(reason)")
         } catch {
-            throw EndpointFailure(
+            throw OutputFailure(
                 .unreachable, step: "listen", reason: "\(URLParts.bracketed(host)):\(port): \(error)")
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Media
+package import Media
 internal import NIOCore
 internal import NIOPosix
 package import Networking
@@ -66,7 +66,7 @@ package final class RTMPServer: Sendable {
     package func receive(
         _ url: RTMPListenURL, identity: TLSServerIdentity? = nil, authorization: RTMPAuthorization? = nil,
         receiver: any RTMPStreamReceiver
-    ) throws(EndpointFailure) -> Registration {
+    ) throws(OutputFailure) -> Registration {
         try register(RTMPEndpoint(url, .receive(receiver), authorization: authorization), identity)
     }
 
@@ -75,7 +75,7 @@ package final class RTMPServer: Sendable {
     package func offer(
         _ url: RTMPListenURL, identity: TLSServerIdentity? = nil, authorization: RTMPAuthorization? = nil,
         host: any RTMPPlayerHost
-    ) throws(EndpointFailure) -> Registration {
+    ) throws(OutputFailure) -> Registration {
         try register(RTMPEndpoint(url, .offer(host), authorization: authorization), identity)
     }
 
@@ -87,7 +87,7 @@ package final class RTMPServer: Sendable {
 
     private func register(
         _ endpoint: RTMPEndpoint, _ identity: TLSServerIdentity?
-    ) throws(EndpointFailure) -> Registration {
+    ) throws(OutputFailure) -> Registration {
         let url = endpoint.url
         guard url.isSecure == (identity != nil) else {
             throw Self.failure("\(url): a secure address needs a certificate and a key, and no other has them")
@@ -100,10 +100,10 @@ package final class RTMPServer: Sendable {
     /// The listener at `place`, opened if there is none, which serves `endpoint` from now on.
     private func listener(
         at place: Place, for endpoint: RTMPEndpoint, _ identity: TLSServerIdentity?
-    ) throws(EndpointFailure) -> RTMPListener {
+    ) throws(OutputFailure) -> RTMPListener {
         if let listener = try join(endpoint, at: place) { return listener }
-        let result = opening.withLock { _ -> Result<RTMPListener, EndpointFailure> in
-            do throws(EndpointFailure) {
+        let result = opening.withLock { _ -> Result<RTMPListener, OutputFailure> in
+            do throws(OutputFailure) {
                 // It may have been opened while this waited.
                 if let listener = try join(endpoint, at: place) { return .success(listener) }
                 let listener = RTMPListener(
@@ -121,9 +121,9 @@ package final class RTMPServer: Sendable {
     }
 
     /// The listener at `place`, which serves `endpoint` from now on; nil if the port is not open.
-    private func join(_ endpoint: RTMPEndpoint, at place: Place) throws(EndpointFailure) -> RTMPListener? {
+    private func join(_ endpoint: RTMPEndpoint, at place: Place) throws(OutputFailure) -> RTMPListener? {
         let url = endpoint.url
-        let result = state.withLock { state -> Result<RTMPListener?, EndpointFailure> in
+        let result = state.withLock { state -> Result<RTMPListener?, OutputFailure> in
             guard let listener = state.listeners[place] else { return .success(nil) }
             guard listener.isSecure == url.isSecure else {
                 return .failure(Self.failure("\(url): the port is used with and without TLS"))
@@ -149,8 +149,8 @@ package final class RTMPServer: Sendable {
         if isLast { listener.close() }
     }
 
-    static func failure(_ reason: String) -> EndpointFailure {
-        EndpointFailure(.refused, step: "listen", reason: reason)
+    static func failure(_ reason: String) -> OutputFailure {
+        OutputFailure(.refused, step: "listen", reason: reason)
     }
 }
 

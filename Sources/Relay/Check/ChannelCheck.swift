@@ -106,20 +106,20 @@ struct ChannelCheck: Sendable {
             let receiver = Nobody()
             try resources.server.receive(url, identity: try identity(url), receiver: receiver).cancel()
             return row(subject, .ok, "\(location): the port can be opened")
-        } catch let failure as EndpointFailure {
+        } catch let failure as OutputFailure {
             return taken(failure, subject)
         } catch {
             return row(subject, .failed, "\(error)")
         }
     }
 
-    private func identity(_ url: RTMPListenURL) throws(EndpointFailure) -> TLSServerIdentity? {
+    private func identity(_ url: RTMPListenURL) throws(OutputFailure) -> TLSServerIdentity? {
         guard url.isSecure, let pair = configuration.certificate else { return nil }
         return try TLSServerIdentity(certificate: pair.certificate, key: pair.key) { _ in }
     }
 
     /// A port that is taken may be that of the relay whose file this is.
-    private func taken(_ failure: EndpointFailure, _ subject: String) -> Row {
+    private func taken(_ failure: OutputFailure, _ subject: String) -> Row {
         row(subject, failure.kind == .unreachable ? .warning : .failed, "\(failure.reason)")
     }
 
@@ -133,7 +133,7 @@ struct ChannelCheck: Sendable {
     }
 
     private func output(_ address: OutputAddress, _ subject: String) -> Row {
-        do throws(EndpointFailure) {
+        do throws(OutputFailure) {
             switch address {
             case .rtmp(let url, let transport):
                 try EndpointCheck.connect(

@@ -9,7 +9,7 @@ enum EndpointCheck {
     private static let openTimeout = Duration.seconds(5)
 
     /// The addresses of `host`.
-    static func resolve(_ host: String, port: UInt16) throws(EndpointFailure) -> [HostAddress] {
+    static func resolve(_ host: String, port: UInt16) throws(OutputFailure) -> [HostAddress] {
         let answer = Answer<HostResolver.Answer>()
         HostResolver.shared.resolve(host, port: port) { answer.give($0) }
         // It keeps a deadline of its own, which comes first.
@@ -20,7 +20,7 @@ enum EndpointCheck {
     /// Connects to `host`, through `proxy` and with TLS if there are any, and closes the connection.
     static func connect(
         to host: String, port: UInt16, proxy: ProxyURL? = nil, tls: TLSVerification?
-    ) throws(EndpointFailure) {
+    ) throws(OutputFailure) {
         _ = TCPSocket.ignoresBrokenPipes
         let (name, place) = proxy.map { ($0.host, $0.port) } ?? (host, port)
         let addresses = try resolve(name, port: place)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Archive
-public import ArgumentParser
+package import Archive
+package import ArgumentParser
 internal import Foundation
 internal import Ingest
 internal import Media

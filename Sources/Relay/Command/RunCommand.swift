@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Archive
-public import ArgumentParser
+package import ArgumentParser
 internal import Control
-public import Encoder
+package import Encoder
 internal import Glibc
 internal import Ingest
 internal import Logging
@@ -11,6 +11,7 @@ internal import Media
 internal import Networking
 internal import Publisher
 internal import Segmenter
+internal import Status
 
 extension EncoderSettings.Preset: ExpressibleByArgument {}
 extension EncoderSettings.Tune: ExpressibleByArgument {}

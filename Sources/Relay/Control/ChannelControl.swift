@@ -6,6 +6,7 @@ internal import FanOut
 internal import Media
 internal import Program
 internal import Segmenter
+internal import Status
 internal import Synchronization
 internal import Upload
 
@@ -202,16 +203,16 @@ final class ChannelControl: ControlledChannel {
     /// What was recorded of a source; nil if it is not recorded, and was not in the same place since the process began.
     func recordings(ofSource source: String) -> ChannelArchive? { state.withLock { $0.sources[source] } }
 
-    func program() throws(ControlFailure) -> any ControlledProgram {
+    func program() throws(Refusal) -> any ControlledProgram {
         guard let director = try open().director else {
-            throw ControlFailure(.conflict, "The channel has one source: nothing can be switched.")
+            throw Refusal(.conflict, "The channel has one source: nothing can be switched.")
         }
         return director
     }
 
-    func open() throws(ControlFailure) -> Channel {
+    func open() throws(Refusal) -> Channel {
         guard let channel = state.withLock({ $0.channel }) else {
-            throw ControlFailure(.unavailable, "The channel is not on air.")
+            throw Refusal(.unavailable, "The channel is not on air.")
         }
         return channel
     }
@@ -220,14 +221,14 @@ final class ChannelControl: ControlledChannel {
 // MARK: Outputs
 
 extension ChannelControl {
-    func addOutput(_ address: String) throws(ControlFailure) -> String {
+    func addOutput(_ address: String) throws(Refusal) -> String {
         let channel = try open()
         let name = try Self.translating { () throws in try channel.add(address: address) }
         state.withLock { $0.changes.added.append((name, address)) }
         return name
     }
 
-    func replaceOutput(_ name: String, by address: String) throws(ControlFailure) {
+    func replaceOutput(_ name: String, by address: String) throws(Refusal) {
         let channel = try open()
         let isPaused = state.withLock { $0.changes.paused.contains(name) }
         try Self.translating { () throws in try channel.replace(name, by: address, isPaused: isPaused) }
@@ -240,7 +241,7 @@ extension ChannelControl {
         }
     }
 
-    func removeOutput(_ name: String) throws(ControlFailure) {
+    func removeOutput(_ name: String) throws(Refusal) {
         let channel = try open()
         try Self.translating { () throws in try channel.outputs.remove(name) }
         state.withLock { state in
@@ -255,7 +256,7 @@ extension ChannelControl {
         channel.note("the operator removed the output \(name)", output: name)
     }
 
-    func setPaused(_ isPaused: Bool, output name: String) throws(ControlFailure) {
+    func setPaused(_ isPaused: Bool, output name: String) throws(Refusal) {
         let channel = try open()
         try Self.translating { () throws in
             if isPaused { try channel.outputs.pause(name) } else { try channel.outputs.resume(name) }
@@ -266,7 +267,7 @@ extension ChannelControl {
         }
     }
 
-    func retryOutput(_ name: String) throws(ControlFailure) {
+    func retryOutput(_ name: String) throws(Refusal) {
         let channel = try open()
         try Self.translating { () throws in
             try channel.outputs.retryNow(name)
@@ -275,22 +276,22 @@ extension ChannelControl {
     }
 
     /// What `work` returns; its error as the API tells it.
-    static func translating<Value>(_ work: () throws -> Value) throws(ControlFailure) -> Value {
+    static func translating<Value>(_ work: () throws -> Value) throws(Refusal) -> Value {
         do {
             return try work()
         } catch let error as OutputSetError {
             switch error {
-            case .nameTaken: throw ControlFailure(.conflict, "\(error)")
-            case .unknown: throw ControlFailure(.notFound, "\(error)")
-            case .over: throw ControlFailure(.unavailable, "\(error)")
-            case .refused: throw ControlFailure(.unusable, "\(error)")
+            case .nameTaken: throw Refusal(.conflict, "\(error)")
+            case .unknown: throw Refusal(.notFound, "\(error)")
+            case .over: throw Refusal(.unavailable, "\(error)")
+            case .refused: throw Refusal(.unusable, "\(error)")
             }
         } catch let error as RecordingSlotError {
-            throw ControlFailure(error == .over ? .unavailable : .conflict, "\(error)")
-        } catch let error as ControlFailure {
+            throw Refusal(error == .over ? .unavailable : .conflict, "\(error)")
+        } catch let error as Refusal {
             throw error
         } catch {
-            throw ControlFailure(.unusable, "\(error)")
+            throw Refusal(.unusable, "\(error)")
         }
     }
 }
@@ -298,10 +299,10 @@ extension ChannelControl {
 // MARK: The recording, and the program
 
 extension ChannelControl {
-    func startRecording() throws(ControlFailure) {
+    func startRecording() throws(Refusal) {
         let channel = try open()
         guard let recording = state.withLock({ $0.recording }) else {
-            throw ControlFailure(
+            throw Refusal(
                 .conflict, "There is no directory to record to. Name one: --record, or recording: in the file.")
         }
         try Self.translating { () throws in try channel.startRecording(recording) }
@@ -309,41 +310,41 @@ extension ChannelControl {
         channel.note("the operator started the recording")
     }
 
-    func stopRecording() throws(ControlFailure) {
+    func stopRecording() throws(Refusal) {
         let channel = try open()
         try Self.translating { () throws in try channel.stopRecording() }
         state.withLock { $0.changes.isRecording = false }
         channel.note("the operator stopped the recording")
     }
 
-    func splitRecording() throws(ControlFailure) {
-        guard try open().cutRecording() else { throw ControlFailure(.conflict, "\(RecordingSlotError.notRecording)") }
+    func splitRecording() throws(Refusal) {
+        guard try open().cutRecording() else { throw Refusal(.conflict, "\(RecordingSlotError.notRecording)") }
     }
 
-    func retryUploads() throws(ControlFailure) { try perform(.retryAll, ofSource: nil) }
+    func retryUploads() throws(Refusal) { try perform(.retryAll, ofSource: nil) }
 
-    func setUploaded(_ isWanted: Bool, recording id: String, source: String?) throws(ControlFailure) {
+    func setUploaded(_ isWanted: Bool, recording id: String, source: String?) throws(Refusal) {
         guard let archive = source.map(recordings(ofSource:)) ?? recordings else {
-            throw ControlFailure(.notFound, "The channel has no directory of recordings.")
+            throw Refusal(.notFound, "The channel has no directory of recordings.")
         }
         let name = try archive.finishedName(of: id)
         try perform(isWanted ? .retry(name) : .giveUp(name), ofSource: source)
         try open().note("the operator \(isWanted ? "queued an upload again" : "gave an upload up"): \(name)")
     }
 
-    private func perform(_ order: UploadOrder, ofSource source: String?) throws(ControlFailure) {
+    private func perform(_ order: UploadOrder, ofSource source: String?) throws(Refusal) {
         guard try open().recordings.perform(order, ofSource: source) else {
-            throw ControlFailure(
+            throw Refusal(
                 .conflict, "Nothing is uploaded now: the channel is not being recorded with --upload or --on-segment.")
         }
     }
 
-    func requestKeyframe() throws(ControlFailure) { try open().requestKeyframe() }
+    func requestKeyframe() throws(Refusal) { try open().requestKeyframe() }
 
-    func mark(_ text: String) throws(ControlFailure) -> Marker {
+    func mark(_ text: String) throws(Refusal) -> Marker {
         let channel = try open()
         guard state.withLock({ $0.marks.admit(at: SystemClock().now) }) else {
-            throw ControlFailure(.tooMany, "A channel takes \(MarkLimit.most) markers a minute.")
+            throw Refusal(.tooMany, "A channel takes \(MarkLimit.most) markers a minute.")
         }
         let (time, now) = (channel.status.programNanoseconds, UTCTime.now)
         channel.mark(text, at: time)

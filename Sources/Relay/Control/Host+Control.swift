@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Control
+internal import Media
 internal import Segmenter
+internal import Status
 
 extension Host: ControlledHost {
     var channels: [String] { controls.map(\.name) }
@@ -10,42 +12,42 @@ extension Host: ControlledHost {
 
     var exports: any ControlledExports { exportJobs }
 
-    func startExport(_ request: ExportRequest) throws(ControlFailure) -> ExportJob {
+    func startExport(_ request: ExportRequest) throws(Refusal) -> ExportJob {
         guard let control = controls.first(where: { $0.name == request.channel }) else {
-            throw ControlFailure(.notFound, "There is no channel of this name.")
+            throw Refusal(.notFound, "There is no channel of this name.")
         }
         guard let recordings = control.recordings else {
-            throw ControlFailure(.conflict, "The channel has no directory of recordings.")
+            throw Refusal(.conflict, "The channel has no directory of recordings.")
         }
         guard let archive = request.source.map(control.recordings(ofSource:)) ?? recordings else {
-            throw ControlFailure(.notFound, "No source of this name is recorded.")
+            throw Refusal(.notFound, "No source of this name is recorded.")
         }
         // What the storage guard keeps free for the recording is not an export's to take.
         let reserve = control.report.status?.storage?.reserveBytes ?? control.configuredReserve
         return try exportJobs.start(request, in: archive, reserve: reserve)
     }
 
-    func planExport(_ request: ExportRequest) throws(ControlFailure) -> ExportPlan {
+    func planExport(_ request: ExportRequest) throws(Refusal) -> ExportPlan {
         guard let control = controls.first(where: { $0.name == request.channel }) else {
-            throw ControlFailure(.notFound, "There is no channel of this name.")
+            throw Refusal(.notFound, "There is no channel of this name.")
         }
         guard let archive = control.recordings else {
-            throw ControlFailure(.conflict, "The channel has no directory of recordings.")
+            throw Refusal(.conflict, "The channel has no directory of recordings.")
         }
         return try exportPlanning.plan(request, in: archive)
     }
 
     func check(_ address: String) -> AddressCheck { OutputCheck(resources).check(address) }
 
-    func reload() throws(ControlFailure) -> Int {
+    func reload() throws(Refusal) -> Int {
         do throws(ReloadFailure) {
             return try reloadFile()
         } catch {
             switch error {
-            case .none: throw ControlFailure(.conflict, "relay was started with flags, and has no file to read again.")
-            case .ending: throw ControlFailure(.unavailable, "relay is about to end.")
+            case .none: throw Refusal(.conflict, "relay was started with flags, and has no file to read again.")
+            case .ending: throw Refusal(.unavailable, "relay is about to end.")
             case .refused(let lines):
-                throw ControlFailure(
+                throw Refusal(
                     .unusable, "The configuration file is not applied: \(lines.first ?? "")", errors: lines)
             }
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Foundation
+internal import Media
 internal import Networking
 
 /// The HTTP API of a running relay, as commands use it.
@@ -59,7 +60,7 @@ struct ControlAPI: Sendable {
         var bytes: [UInt8] = []
         if let body { bytes = Array(try JSONEncoder().encode(body)) }
         let answer: (head: HTTPClient.Head, body: [UInt8])
-        do throws(EndpointFailure) {
+        do throws(OutputFailure) {
             answer = try await client.answer(
                 to: request(method, path, bytes), within: Self.patience, mostBytes: Self.mostBytes)
         } catch {
@@ -84,7 +85,7 @@ struct ControlAPI: Sendable {
                 }
                 return try await take(bytes, head.length)
             }
-        } catch let failure as EndpointFailure {
+        } catch let failure as OutputFailure {
             throw told(failure)
         }
         guard head.isSuccess else { throw Self.refused(head.status, refusal) }
@@ -99,7 +100,7 @@ struct ControlAPI: Sendable {
         return HTTPClient.Request(method, path, headers: headers, body: body)
     }
 
-    private func told(_ failure: EndpointFailure) -> Failure {
+    private func told(_ failure: OutputFailure) -> Failure {
         Failure(
             .nothingDelivered, "No relay answers at \(name): \(failure.reason). --socket or --url says where it is.")
     }

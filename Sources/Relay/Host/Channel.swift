@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Control
 internal import Dispatch
 internal import FanOut
 internal import Logging
 internal import Media
 internal import Networking
+internal import Status
 internal import Synchronization
 
 /// One path of media: inputs, program, encoder, fan-out and outputs, built from a configuration and run to its end, and
@@ -220,7 +220,7 @@ extension Channel {
         of output: OutputSpecification, name: String, origin: OutputOrigin
     ) throws(OutputSetError) -> OutputDefinition {
         warn(of: output, name: name)
-        do throws(EndpointFailure) {
+        do throws(OutputFailure) {
             return try output.definition(name: name, in: context, origin: origin)
         } catch {
             throw .refused(name, reason: error.reason)
@@ -244,7 +244,7 @@ extension Channel {
     ) throws(RelayFailure) -> [OutputDefinition] {
         var definitions: [OutputDefinition] = []
         for (output, name) in zip(configuration.outputs, configuration.outputNames) {
-            do throws(EndpointFailure) {
+            do throws(OutputFailure) {
                 definitions.append(
                     try output.definition(name: name, in: context, origin: configuration.origin))
             } catch {

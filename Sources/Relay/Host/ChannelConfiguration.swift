@@ -222,12 +222,12 @@ extension OutputSpecification {
     /// The output, under this name. Blocks until a port that it listens at is open; throws if it cannot be.
     func definition(
         name: String, in context: OutputContext, origin: OutputOrigin
-    ) throws(EndpointFailure) -> OutputDefinition {
+    ) throws(OutputFailure) -> OutputDefinition {
         let limits = context.isCopied ? limits.forBursts : limits
         let context = try context.of(rendition)
         return OutputDefinition(
             name: name, rendition: rendition, target: try address.target(name: name, in: context),
-            backup: try backup.map { (address) throws(EndpointFailure) in try address.target(name: name, in: context) },
+            backup: try backup.map { (address) throws(OutputFailure) in try address.target(name: name, in: context) },
             limits: limits, retry: retry, origin: origin)
     }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Control
 internal import Ingest
 internal import LibAV
 internal import Logging
 internal import Media
 internal import Program
+internal import Status
 
 /// The opened inputs of a channel, and the feeds between them and its program.
 ///

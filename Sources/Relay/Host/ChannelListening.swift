@@ -29,8 +29,8 @@ struct ChannelListening: Sendable {
         }
         onPublish = configuration.onPublish.map(authorization)
         onPlay = configuration.onPlay.map(authorization)
-        do throws(EndpointFailure) {
-            identity = try configuration.certificate.map { (pair) throws(EndpointFailure) in
+        do throws(OutputFailure) {
+            identity = try configuration.certificate.map { (pair) throws(OutputFailure) in
                 try TLSServerIdentity(certificate: pair.certificate, key: pair.key) { logger.notice("\($0)") }
             }
         } catch {
@@ -84,7 +84,7 @@ struct ChannelListening: Sendable {
     }
 
     /// Opens `url` for players. Blocks until the port is open.
-    func offer(_ url: RTMPListenURL) throws(EndpointFailure) -> RTMPOffer {
+    func offer(_ url: RTMPListenURL) throws(OutputFailure) -> RTMPOffer {
         try RTMPOffer(url, server: server, identity: identity(for: url), authorization: onPlay)
     }
 
@@ -106,11 +106,11 @@ struct OutputContext: Sendable {
 
     /// The same for an output that takes `rendition`; nil for the program's own encoding. Throws if there is none of this
     /// name.
-    func of(_ rendition: String?) throws(EndpointFailure) -> OutputContext {
+    func of(_ rendition: String?) throws(OutputFailure) -> OutputContext {
         guard let rendition else { return self }
         guard let stream = renditions[rendition] else {
             let names = renditions.keys.sorted()
-            throw EndpointFailure(
+            throw OutputFailure(
                 .refused, step: "rendition", reason: [RenditionSpecification].unknown(rendition, among: names))
         }
         var context = self

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Control
 internal import Media
+internal import Status
 
 /// What makes a channel's packets: a program that is encoded here, or an input that is passed through. They go into the
 /// channel's `PacketStream`.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Control
 internal import Dispatch
 internal import FanOut
 internal import Foundation
 internal import Logging
 internal import Media
 internal import Networking
+internal import Status
 internal import Synchronization
 
 /// One channel of a configuration file, on a thread of its own: opened and run, and again where that fails for a reason

@@ -61,7 +61,7 @@ struct ClientHook: Sendable {
     /// or takes longer than 8 s does not.
     func allows(_ request: RTMPStreamRequest, from address: String) async -> Bool {
         let reason: String
-        do throws(EndpointFailure) {
+        do throws(OutputFailure) {
             let answer = try await HTTPClient(endpoint).answer(
                 to: HTTPClient.Request(
                     "POST", headers: [("Content-Type", "application/json")], body: body(request, address)),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Control
 internal import Encoder
 internal import FanOut
 internal import Logging
 internal import Media
 internal import Monitor
 internal import Program
+internal import Status
 
 /// A program that is decoded, put together and encoded here, with the inputs that it is made of.
 final class EncodedProgram: ChannelProgram {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Control
 internal import Dispatch
 internal import FanOut
 internal import Glibc
@@ -8,6 +7,7 @@ internal import Logging
 internal import Media
 internal import Networking
 internal import Publisher
+internal import Status
 internal import Synchronization
 
 /// The process: runs channels, owns what they share, shows their status and answers signals.

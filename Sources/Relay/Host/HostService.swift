@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Control
 internal import Dispatch
 internal import FanOut
 internal import Glibc
@@ -8,6 +7,7 @@ internal import Logging
 internal import Media
 internal import Program
 internal import Segmenter
+internal import Status
 internal import Synchronization
 
 /// A channel, as a service manager sees it.

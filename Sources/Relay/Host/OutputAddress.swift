@@ -2,6 +2,7 @@
 
 internal import FanOut
 internal import HLS
+internal import Media
 internal import Networking
 internal import Publisher
 internal import RTMP
@@ -77,7 +78,7 @@ enum OutputAddress {
 
     /// The target at this address for the output `name`. Blocks until a port that it listens at is open; throws if it
     /// cannot be.
-    func target(name: String, in context: OutputContext) throws(EndpointFailure) -> any OutputTarget {
+    func target(name: String, in context: OutputContext) throws(OutputFailure) -> any OutputTarget {
         switch self {
         case .rtmp(let url, let transport):
             RTMPTarget(url: url, name: name, pool: context.pool, transport: transport)

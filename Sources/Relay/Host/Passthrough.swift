@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Control
 internal import Dispatch
 internal import Encoder
 internal import FanOut
@@ -9,6 +8,7 @@ internal import Logging
 internal import Media
 internal import Monitor
 internal import Program
+internal import Status
 internal import Synchronization
 
 /// An input whose packets go on air as they are, without a decoder and without an encoder.

@@ -8,6 +8,7 @@ internal import FanOut
 internal import Logging
 internal import Media
 internal import Segmenter
+internal import Status
 internal import Synchronization
 internal import Upload
 

@@ -4,6 +4,7 @@ internal import Control
 internal import Dispatch
 internal import FanOut
 internal import Segmenter
+internal import Status
 internal import Synchronization
 internal import Upload
 

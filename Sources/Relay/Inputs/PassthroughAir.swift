@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Control
 internal import Ingest
 internal import Media
+internal import Status
 
 /// What a switched passthrough publishes, and in which order. A value that a lock guards.
 struct PassthroughAir {

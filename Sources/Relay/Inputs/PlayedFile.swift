@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Control
+internal import Media
 
 /// A file that is one of several sources, and can be played from another place.
 protocol PlayedFile: Sendable {
     /// What it does while it is neither seen nor heard.
     var whenOff: WhenOff { get }
     /// Goes on from `moment` of it. Returns at once. Throws where it is over before.
-    func play(from moment: Duration) throws(ControlFailure)
+    func play(from moment: Duration) throws(Refusal)
 }
 
 /// What a file does while it is neither seen nor heard.

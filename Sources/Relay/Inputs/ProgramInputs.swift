@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Control
 internal import Ingest
 internal import Media
 internal import Program
+internal import Status
 
 /// The inputs of a program that is encoded here. All calls may come from any thread.
 protocol ProgramInputs: Sendable {

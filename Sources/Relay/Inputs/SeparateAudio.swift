@@ -4,6 +4,7 @@ internal import Ingest
 internal import Logging
 internal import Media
 internal import Program
+internal import SourceClock
 
 /// The audio input of a channel whose video inputs are switched: open for as long as the channel is. All calls may come
 /// from any thread.

@@ -5,6 +5,7 @@ internal import Dispatch
 internal import Ingest
 internal import Logging
 internal import Media
+internal import Status
 internal import Synchronization
 
 /// The inputs of a choice, whatever is made of them: a scene's frames, or a splicer's packets. All calls come from the

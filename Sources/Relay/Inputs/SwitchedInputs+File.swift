@@ -34,10 +34,10 @@ extension SwitchedInputs: PlayedFile {
         }
     }
 
-    func play(from moment: Duration) throws(ControlFailure) {
+    func play(from moment: Duration) throws(Refusal) {
         let length = state.withLock { $0.inputs[0].description?.duration }
         if let length, moment >= length {
-            throw ControlFailure(.unusable, "The file lasts \(DurationText(length)).")
+            throw Refusal(.unusable, "The file lasts \(DurationText(length)).")
         }
         choice.perform { [self] in
             let isClosed = state.withLock { state in

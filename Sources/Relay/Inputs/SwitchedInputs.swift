@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Control
 internal import Ingest
 internal import Logging
 internal import Media
 internal import Program
+internal import SourceClock
+internal import Status
 internal import Synchronization
 
 /// An input with backups and a slate, decoded: a ``SourceSwitch`` says which of them is open and which is on air, and a

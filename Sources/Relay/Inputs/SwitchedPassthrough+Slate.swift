@@ -3,6 +3,7 @@
 internal import Ingest
 internal import Logging
 internal import Media
+internal import SourceClock
 internal import Synchronization
 
 /// The slate of inputs that are passed through: one more input of the splicer, behind those of the list.

@@ -3,6 +3,7 @@
 internal import Control
 internal import Media
 internal import Program
+internal import Status
 internal import Synchronization
 
 /// The overlays of a program, by name. All calls may come from any thread.
@@ -54,11 +55,11 @@ final class OverlayDesk: Sendable {
 
     /// The one that `name` names.
     func entry(
-        _ name: String, otherwise kind: ControlFailure.Kind = .unusable
-    ) throws(ControlFailure) -> Entry {
+        _ name: String, otherwise kind: Refusal.Kind = .unusable
+    ) throws(Refusal) -> Entry {
         if let entry = entries.first(where: { $0.overlay.name == name }) { return entry }
         let known = all.isEmpty ? "There is none." : "There are \(all.map(\.name).joined(separator: ", "))."
-        throw ControlFailure(kind, "There is no overlay \(name). \(known)")
+        throw Refusal(kind, "There is no overlay \(name). \(known)")
     }
 
     /// What there is to know of each.
@@ -73,24 +74,24 @@ final class OverlayDesk: Sendable {
 
     /// Does what `request` says of an overlay. Returns the frame of `stage` at which that begins. Blocks while a text is
     /// drawn.
-    func change(_ name: String, _ request: OverlayRequest, on stage: Stage) throws(ControlFailure) -> Int64 {
+    func change(_ name: String, _ request: OverlayRequest, on stage: Stage) throws(Refusal) -> Int64 {
         let entry = try entry(name, otherwise: .notFound)
         let seconds = request.seconds ?? 0
         guard (0...Self.longestFade).contains(seconds) else {
-            throw ControlFailure(.unusable, "An overlay comes and goes within 0 to \(Int(Self.longestFade)) s.")
+            throw Refusal(.unusable, "An overlay comes and goes within 0 to \(Int(Self.longestFade)) s.")
         }
         let latest = stage.nextFrame + Int64(Self.farthest * format.frameRate.value)
         if let frame = request.at, !(0...latest.number).contains(frame) {
-            throw ControlFailure(.unusable, "at is the number of a frame, from 0 to an hour ahead: \(latest.number).")
+            throw Refusal(.unusable, "at is the number of a frame, from 0 to an hour ahead: \(latest.number).")
         }
-        let drawn = try request.text.map { text throws(ControlFailure) in try draw(text, as: entry) }
+        let drawn = try request.text.map { text throws(Refusal) in try draw(text, as: entry) }
         let frames = Int64((seconds * format.frameRate.value).rounded())
-        return try texts.withLock { texts throws(ControlFailure) in
+        return try texts.withLock { texts throws(Refusal) in
             var frame = stage.nextFrame
             if let choice = request.visible {
                 frame = max(frame, FrameIndex(request.at ?? 0))
                 guard entry.overlay.show(choice.isVisible, frames: frames, at: frame, as: drawn?.art) else {
-                    throw ControlFailure(
+                    throw Refusal(
                         .tooMany, "\(Overlay.mostChoices) changes of the overlay wait for their frames already.")
                 }
             } else if let drawn {
@@ -103,16 +104,16 @@ final class OverlayDesk: Sendable {
 
     private typealias Drawn = (line: OverlayText, art: OverlayArt)
 
-    private func draw(_ text: String, as entry: Entry) throws(ControlFailure) -> Drawn {
+    private func draw(_ text: String, as entry: Entry) throws(Refusal) -> Drawn {
         guard entry.specification.content.text != nil else {
-            throw ControlFailure(.unusable, "The overlay \(entry.overlay.name) is an image: it has no text.")
+            throw Refusal(.unusable, "The overlay \(entry.overlay.name) is an image: it has no text.")
         }
         let line: OverlayText
-        do { line = try OverlayText(text) } catch { throw ControlFailure(.unusable, "\(error)") }
+        do { line = try OverlayText(text) } catch { throw Refusal(.unusable, "\(error)") }
         do throws(OverlayPainter.Fault) {
             return (line, try painter.art(of: entry.specification, text: line))
         } catch {
-            throw ControlFailure(.conflict, "\(error)")
+            throw Refusal(.conflict, "\(error)")
         }
     }
 }

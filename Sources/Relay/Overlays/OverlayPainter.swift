@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Kernels
 internal import LibAV
 internal import Media
 internal import Program

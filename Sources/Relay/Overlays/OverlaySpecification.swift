@@ -3,6 +3,7 @@
 internal import Archive
 internal import ArgumentParser
 internal import Glibc
+internal import Kernels
 internal import Networking
 internal import Program
 

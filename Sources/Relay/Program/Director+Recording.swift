@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Catalogue
+internal import Kernels
 internal import Media
 internal import Program
 internal import Synchronization

@@ -3,6 +3,7 @@
 internal import Control
 internal import Media
 internal import Program
+internal import Status
 internal import Synchronization
 
 extension Director {
@@ -55,7 +56,7 @@ extension Director {
         return report
     }
 
-    func withdraw(at frame: Int64) throws(ControlFailure) {
+    func withdraw(at frame: Int64) throws(Refusal) {
         let frame = FrameIndex(frame)
         let isDone = state.withLock { state in
             guard stage.withdraw(at: frame) else { return false }
@@ -63,10 +64,10 @@ extension Director {
             state.desk?.withdraw(at: frame)
             return true
         }
-        guard isDone else { throw ControlFailure(.notFound, "No change waits for frame \(frame.number).") }
+        guard isDone else { throw Refusal(.notFound, "No change waits for frame \(frame.number).") }
     }
 
-    func changeOverlay(_ name: String, _ request: OverlayRequest) throws(ControlFailure) -> Int64 {
+    func changeOverlay(_ name: String, _ request: OverlayRequest) throws(Refusal) -> Int64 {
         try overlays.change(name, request, on: stage)
     }
 }
@@ -75,14 +76,14 @@ extension Director {
 
 extension Director {
     /// Does with a source's file what `request` says.
-    func play(_ source: Source, _ request: SourceRequest) throws(ControlFailure) {
+    func play(_ source: Source, _ request: SourceRequest) throws(Refusal) {
         guard request.seek != nil || request.restart == true else { return }
         guard let file = source.file else {
-            throw ControlFailure(.unusable, "seek and restart are for files: \(source.name) is none.")
+            throw Refusal(.unusable, "seek and restart are for files: \(source.name) is none.")
         }
         let seconds = request.seek ?? 0
         guard seconds.isFinite, (0...Self.farthestSeek).contains(seconds) else {
-            throw ControlFailure(.unusable, "seek is a time in the file, from 0 on, in seconds.")
+            throw Refusal(.unusable, "seek is a time in the file, from 0 on, in seconds.")
         }
         try file.play(from: .nanoseconds(Int64(seconds * 1e9)))
     }

@@ -111,12 +111,12 @@ extension Director {
 // MARK: What is asked for
 
 extension Director {
-    func runDown() throws(ControlFailure) -> RunDownStatus {
+    func runDown() throws(Refusal) -> RunDownStatus {
         guard let status = runDownStatus(withSegments: true) else { throw Self.noRunDown }
         return status
     }
 
-    private static let noRunDown = ControlFailure(
+    private static let noRunDown = Refusal(
         .notFound, "No run-down is loaded: name one by --rundown, or put one here.")
 
     func runDownStatus(withSegments: Bool) -> RunDownStatus? {
@@ -132,7 +132,7 @@ extension Director {
     /// Why a segment was not as it should be, also when it has ended.
     var runDownFailure: String? { state.withLock { $0.desk?.player.failure ?? $0.runDownFailure } }
 
-    func loadRunDown(_ text: String) throws(ControlFailure) {
+    func loadRunDown(_ text: String) throws(Refusal) {
         let names = names
         let known = RunDownReader.Known(
             sources: names.seen, unseen: names.unseen,
@@ -142,9 +142,9 @@ extension Director {
         do throws(ConfigurationFailure) {
             runDown = try RunDownReader.read(text, name: "rundown", known: known, files: files)
         } catch {
-            throw ControlFailure(.unusable, error.lines[0], errors: error.lines)
+            throw Refusal(.unusable, error.lines[0], errors: error.lines)
         }
-        if let fault = stingerFault(in: runDown) { throw ControlFailure(.unusable, fault, errors: [fault]) }
+        if let fault = stingerFault(in: runDown) { throw Refusal(.unusable, fault, errors: [fault]) }
         load(runDown)
     }
 
@@ -187,7 +187,7 @@ extension Director {
         return runDown
     }
 
-    func perform(_ command: RunDownCommand) throws(ControlFailure) -> Int64 {
+    func perform(_ command: RunDownCommand) throws(Refusal) -> Int64 {
         let result = state.withLock { state -> Result<FrameIndex, RunDownPlayer.Refusal>? in
             guard let next = state.desk?.next else { return nil }
             let frame = max(next, stage.nextFrame)
@@ -201,8 +201,8 @@ extension Director {
         switch result {
         case nil: throw Self.noRunDown
         case .failure(let refusal):
-            if case .noSegment = refusal { throw ControlFailure(.unusable, "\(refusal)") }
-            throw ControlFailure(.conflict, "\(refusal)")
+            if case .noSegment = refusal { throw Refusal(.unusable, "\(refusal)") }
+            throw Refusal(.conflict, "\(refusal)")
         case .success(let frame): return frame.number
         }
     }
@@ -212,7 +212,7 @@ extension Director {
 
     /// Starts the run-down before the program begins, so that its first segment is the program's first frame; waits for its
     /// file, `patience` at most. Blocks.
-    func beginRunDown(patience: Duration) throws(ControlFailure) {
+    func beginRunDown(patience: Duration) throws(Refusal) {
         _ = try perform(.start(segment: 0))
         waitForStart(patience)
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Control
+internal import Kernels
 internal import Media
 internal import Program
 
@@ -29,14 +30,14 @@ extension Director {
 
     func transition(
         _ request: TransitionRequest?
-    ) throws(ControlFailure) -> Way {
+    ) throws(Refusal) -> Way {
         guard let request else { return .cut }
         if let name = request.stinger {
             return Way(kind: request.word, look: Transition(.cut), stinger: try stinger(name))
         }
         let seconds = request.seconds ?? 1
         guard (0...TransitionRequest.longest).contains(seconds) else {
-            throw ControlFailure(.unusable, "A transition lasts 0 to \(Int(TransitionRequest.longest)) s.")
+            throw Refusal(.unusable, "A transition lasts 0 to \(Int(TransitionRequest.longest)) s.")
         }
         let frames = Int64((seconds * format.frameRate.value).rounded())
         return Way(
@@ -50,9 +51,9 @@ extension Director {
         Transition(kind, easing: easing, color: PixelColor(color ?? .black, in: format.color))
     }
 
-    private func stinger(_ name: String) throws(ControlFailure) -> StingerReel {
+    private func stinger(_ name: String) throws(Refusal) -> StingerReel {
         if let stinger = stingers.first(where: { $0.name == name }) { return stinger }
         let known = stingers.isEmpty ? "There is none." : "There are \(stingers.map(\.name).joined(separator: ", "))."
-        throw ControlFailure(.unusable, "There is no stinger \(name). \(known)")
+        throw Refusal(.unusable, "There is no stinger \(name). \(known)")
     }
 }

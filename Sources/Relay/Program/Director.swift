@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Control
+internal import Kernels
 internal import LibAV
 internal import Media
 internal import Program
@@ -165,7 +166,7 @@ final class Director: Sendable {
             overlays: overlays.named(layout.overlays ?? []))
     }
 
-    private func named(_ choice: ProgramRequest.SceneChoice) throws(ControlFailure) -> Named {
+    private func named(_ choice: ProgramRequest.SceneChoice) throws(Refusal) -> Named {
         let found: Named
         switch choice {
         case .laidOut(let layout): found = Named(layout: layout)
@@ -178,7 +179,7 @@ final class Director: Sendable {
                 found = Named(layout: SceneLayout(.single, [name]))
             } else {
                 let known = scenes.map(\.name) + sources.map(\.name) + ["slate"]
-                throw ControlFailure(
+                throw Refusal(
                     .unusable, "There is no scene \(name). There are \(known.joined(separator: ", ")).")
             }
         }
@@ -186,24 +187,24 @@ final class Director: Sendable {
         return found
     }
 
-    func check(_ layout: SceneLayout) throws(ControlFailure) {
+    func check(_ layout: SceneLayout) throws(Refusal) {
         do {
             try layout.check()
         } catch {
-            throw ControlFailure(.unusable, "\(error)")
+            throw Refusal(.unusable, "\(error)")
         }
         for name in layout.sources where try !source(name).hasVideo {
-            throw ControlFailure(.unusable, "The source \(name) has no video.")
+            throw Refusal(.unusable, "The source \(name) has no video.")
         }
         for name in layout.overlays ?? [] { _ = try overlays.entry(name) }
     }
 
     func source(
-        _ name: String, otherwise kind: ControlFailure.Kind = .unusable
-    ) throws(ControlFailure) -> Source {
+        _ name: String, otherwise kind: Refusal.Kind = .unusable
+    ) throws(Refusal) -> Source {
         guard let source = sources.first(where: { $0.name == name }) else {
             let known = sources.map(\.name).joined(separator: ", ")
-            throw ControlFailure(kind, "There is no source \(name). There are \(known).")
+            throw Refusal(kind, "There is no source \(name). There are \(known).")
         }
         return source
     }
@@ -212,24 +213,24 @@ final class Director: Sendable {
 // MARK: What is asked for
 
 extension Director: ControlledProgram {
-    func put(_ request: ProgramRequest) throws(ControlFailure) -> Int64 {
-        guard let choice = request.scene else { throw ControlFailure(.malformed, "The body lacks scene.") }
+    func put(_ request: ProgramRequest) throws(Refusal) -> Int64 {
+        guard let choice = request.scene else { throw Refusal(.malformed, "The body lacks scene.") }
         let (scene, transition) = (try named(choice), try transition(request.transition))
         let latest = stage.nextFrame + Int64(Self.farthest * format.frameRate.value)
         if let frame = request.at, !(0...latest.number).contains(frame) {
-            throw ControlFailure(.unusable, "at is the number of a frame, from 0 to an hour ahead: \(latest.number).")
+            throw Refusal(.unusable, "at is the number of a frame, from 0 to an hour ahead: \(latest.number).")
         }
         guard state.withLock({ $0.changes.count }) < Self.mostChanges else {
-            throw ControlFailure(.tooMany, "\(Self.mostChanges) changes wait for their frames already.")
+            throw Refusal(.tooMany, "\(Self.mostChanges) changes wait for their frames already.")
         }
         return show(by: transition, at: request.at.map { FrameIndex($0) }) { _ in scene }
     }
 
-    func prepare(_ request: ProgramRequest) throws(ControlFailure) {
-        let scene = try request.scene.map { (choice) throws(ControlFailure) in try named(choice) }
+    func prepare(_ request: ProgramRequest) throws(Refusal) {
+        let scene = try request.scene.map { (choice) throws(Refusal) in try named(choice) }
         _ = try transition(request.transition)
         guard request.at == nil else {
-            throw ControlFailure(.unusable, "at is for the program: the preview changes at once.")
+            throw Refusal(.unusable, "at is for the program: the preview changes at once.")
         }
         state.withLock { state in
             if let scene { state.preview = scene }
@@ -237,30 +238,30 @@ extension Director: ControlledProgram {
         }
     }
 
-    func take() throws(ControlFailure) -> Int64 { try swap(by: .cut) }
+    func take() throws(Refusal) -> Int64 { try swap(by: .cut) }
 
-    func auto() throws(ControlFailure) -> Int64 {
+    func auto() throws(Refusal) -> Int64 {
         let transition = try transition(state.withLock { $0.transition })
         return try swap(by: transition)
     }
 
-    func snapshot(of name: String, width: Int) throws(ControlFailure) -> [UInt8] {
+    func snapshot(of name: String, width: Int) throws(Refusal) -> [UInt8] {
         let source = try source(name, otherwise: .notFound)
-        guard source.hasVideo else { throw ControlFailure(.conflict, "The source \(name) has no video.") }
+        guard source.hasVideo else { throw Refusal(.conflict, "The source \(name) has no video.") }
         guard let frame = source.stage.thumbnail(width: width) else {
-            throw ControlFailure(.conflict, "The source \(name) shows nothing yet.")
+            throw Refusal(.conflict, "The source \(name) shows nothing yet.")
         }
         do throws(AVFailure) {
             return try Snapshot.jpeg(of: frame, color: format.color)
         } catch {
-            throw ControlFailure(.conflict, "The source \(name) cannot be shown as an image: \(error)")
+            throw Refusal(.conflict, "The source \(name) cannot be shown as an image: \(error)")
         }
     }
 
-    func change(_ name: String, _ request: SourceRequest) throws(ControlFailure) {
+    func change(_ name: String, _ request: SourceRequest) throws(Refusal) {
         let source = try source(name, otherwise: .notFound)
         if let gain = request.gain, !Fader.gains.contains(gain) {
-            throw ControlFailure(.unusable, "gain is from -60 to 20 dB.")
+            throw Refusal(.unusable, "gain is from -60 to 20 dB.")
         }
         if let offset = request.audioOffset { try check(offset: offset, of: source) }
         try play(source, request)
@@ -271,13 +272,13 @@ extension Director: ControlledProgram {
         }
     }
 
-    private func check(offset: Double, of source: Source) throws(ControlFailure) {
+    private func check(offset: Double, of source: Source) throws(Refusal) {
         guard (Fader.earliest...Fader.latest).contains(offset) else {
-            throw ControlFailure(.unusable, "audioOffset is from \(Fader.earliest) to \(Int(Fader.latest)) s.")
+            throw Refusal(.unusable, "audioOffset is from \(Fader.earliest) to \(Int(Fader.latest)) s.")
         }
         guard let most = source.stage.mostAhead, -offset > most else { return }
         let text = (most * 1000).rounded(.down) / 1000
-        throw ControlFailure(
+        throw Refusal(
             .unusable,
             "The audio of \(source.name) can be \(text) s earlier, half of what is buffered of it: a longer latency= of "
                 + "its input allows more.")
@@ -285,7 +286,7 @@ extension Director: ControlledProgram {
 
     /// Puts the preview on air, and what was there into the preview. A run-down's own file cannot be put back by its name, but
     /// by going on with the run-down: what was in the preview stays there then.
-    private func swap(by transition: Way) throws(ControlFailure) -> Int64 {
+    private func swap(by transition: Way) throws(Refusal) -> Int64 {
         try check(state.withLock { $0.preview.layout })
         return show(by: transition, at: nil) { state in
             let (now, preview) = (onAir(&state).now, state.preview)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Control
 internal import Ingest
 internal import Logging
 internal import Media
 internal import Program
+internal import SourceClock
+internal import Status
 
 /// The inputs of a program of several sources: each with its backups and a slate of its own, all open side by side, and a
 /// ``Director`` that says which of them are seen. All calls may come from any thread.
@@ -94,7 +95,7 @@ final class StudioInputs: ProgramInputs {
             throw RelayFailure(.usage, "--rundown: \(fault)")
         }
         director.load(runDown, isConfigured: true)
-        do throws(ControlFailure) {
+        do throws(Refusal) {
             try director.beginRunDown(patience: Director.patience)
         } catch {
             stop()

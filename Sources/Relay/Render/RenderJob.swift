@@ -11,6 +11,7 @@ internal import Logging
 internal import Media
 internal import Program
 internal import Segmenter
+internal import Status
 internal import Synchronization
 
 /// Makes a file of a run-down: a channel without a clock records it into a hidden directory beside the file, which gets its

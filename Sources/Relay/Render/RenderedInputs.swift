@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Control
 internal import Ingest
 internal import Logging
 internal import Media
 internal import Program
+internal import Status
 
 /// The inputs of a show that is made faster than the clock: files, each of which plays from the show's first frame on, seen or
 /// not, and is waited for. All calls may come from any thread.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Control
 internal import Encoder
 internal import FanOut
 internal import Logging
 internal import Media
+internal import Status
 
 /// A further encoding of a program: an encoder session with a ``FanOut/PacketStream`` of its own. All calls may come from
 /// any thread.

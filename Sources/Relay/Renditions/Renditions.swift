@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Dispatch
+internal import Kernels
 internal import Media
 internal import Program
 internal import Synchronization

@@ -4,6 +4,7 @@ internal import Dispatch
 internal import Encoder
 internal import FanOut
 internal import Glibc
+internal import Kernels
 internal import Logging
 internal import Media
 internal import Program

@@ -8,6 +8,7 @@ internal import LibAV
 internal import Logging
 internal import Media
 internal import Program
+internal import Status
 internal import Synchronization
 
 /// Encodes what a source plays of which nothing is seen, beside the program and never in its way.

@@ -5,6 +5,7 @@ internal import Encoder
 internal import FanOut
 internal import Media
 internal import Program
+internal import Status
 
 /// Makes the packets that are recorded of a source. All calls may come from any thread and return at once.
 protocol SourceCoding: SourceWatcher, KeyframeRequester {

@@ -6,6 +6,7 @@ internal import FanOut
 internal import Logging
 internal import Media
 internal import Program
+internal import Status
 internal import Synchronization
 
 /// Hands the packets of a live source to its recording as they came, at the program's times at which its frames are shown. Where

@@ -10,6 +10,7 @@ internal import Logging
 internal import Media
 internal import Program
 internal import Segmenter
+internal import Status
 internal import Upload
 
 /// What there is to record of the sources of a program.

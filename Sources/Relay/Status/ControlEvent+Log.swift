@@ -2,6 +2,7 @@
 
 internal import Control
 internal import Logging
+internal import Status
 
 extension ControlEvent {
     /// The log line as an event; nil for what nobody reads later. Log lines hold no secrets, and tell each change once.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Control
 internal import Dispatch
 internal import Logging
 internal import Media
+internal import Status
 internal import Synchronization
 
 /// Where all loggers of the process write: puts lines into words, and leaves out what repeats itself.

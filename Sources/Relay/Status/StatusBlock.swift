@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Control
 internal import Encoder
 internal import FanOut
 internal import Ingest
@@ -9,6 +8,7 @@ internal import Monitor
 internal import Program
 internal import SRT
 internal import Segmenter
+internal import Status
 internal import Upload
 
 /// The status block of a terminal and the status line of a log, drawn from two snapshots.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Archive
+package import Archive
 internal import Dispatch
-public import Logging
-public import Media
+package import Logging
+package import Media
 internal import Synchronization
 
 /// Deletes the oldest finished files of one channel when the rules ask for it, on a queue of its own and of low
@@ -11,7 +11,7 @@ internal import Synchronization
 ///
 /// Free space is looked at each second, the directory only when there is a reason: too little free space, a file that
 /// was finished, or a minute that has passed.
-public final class Retention: RecordingObserver {
+package final class Retention: RecordingObserver {
     private struct State {
         var policy: RetentionPolicy
         var status = RetentionStatus()
@@ -71,7 +71,7 @@ public final class Retention: RecordingObserver {
     /// the first. `observers` are told of what was deleted. So long as `startLimit` a start waits for files to be deleted.
     /// `isConfirmed` says whether a time server confirms what `wallClock` reads; nil asks the system. `newestRow` is asked when
     /// the newest file ended that the catalogue knows, if no earlier run has left what it knew of the clock.
-    public init(
+    package init(
         directory: RecordDirectory, channel: String, rules: RetentionRules, leastFree: Int64,
         vetoes: [any RetentionVeto] = [], observers: [any RecordingObserver] = [],
         probe: any FreeSpaceProbe = SystemFreeSpace(), clock: any MonotonicClock = SystemClock(),
@@ -97,28 +97,28 @@ public final class Retention: RecordingObserver {
     }
 
     /// Begins to look each second.
-    public func start() { timer.start(on: queue, leeway: .milliseconds(200)) { [weak self] in self?.check() } }
+    package func start() { timer.start(on: queue, leeway: .milliseconds(200)) { [weak self] in self?.check() } }
 
     /// Ends looking.
-    public func stop() {
+    package func stop() {
         timer.stop()
         state.withLock { $0.isStopped = true }
     }
 
-    public func segmentFinished(_ record: SegmentRecord) {
+    package func segmentFinished(_ record: SegmentRecord) {
         state.withLock { state in
             state.nextSweep = .min
             state.own.insert(record.fileName)
         }
     }
-    public func segmentRecovered(fileName: String) { state.withLock { $0.nextSweep = .min } }
-    public func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
+    package func segmentRecovered(fileName: String) { state.withLock { $0.nextSweep = .min } }
+    package func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
 
     /// Deletes at once what the rules ask for, and finds out what may be deleted in the course of a recording of
     /// `budget`, which ``room`` says then. What takes longer than a start may wait goes on beside the program: those files
     /// are among the ones that may go. Waits for the directory to be read and for whoever has a veto; must not be called on
     /// retention's queue.
-    public func makeRoom(for budget: StorageBudget) {
+    package func makeRoom(for budget: StorageBudget) {
         let isUnderWay = state.withLock { state in
             defer { state.isMakingRoom = true }
             return state.isMakingRoom
@@ -137,7 +137,7 @@ public final class Retention: RecordingObserver {
 
     /// Bytes of the files that may still be deleted in the course of the recording that room was made for last. One that
     /// is being deleted is none of them, so that whoever has measured free space before counts no file twice.
-    public var room: Int64 { state.withLock { $0.room ?? 0 } }
+    package var room: Int64 { state.withLock { $0.room ?? 0 } }
 
     private func updateRoom(_ budget: StorageBudget) {
         let room = deletable(budget)
@@ -360,7 +360,7 @@ public final class Retention: RecordingObserver {
     }
 
     /// What retention means for free space.
-    public var balance: RetentionBalance {
+    package var balance: RetentionBalance {
         state.withLock {
             RetentionBalance(
                 deletedBytes: $0.status.deletedBytes, reclaimableBytes: $0.status.reclaimableBytes)
@@ -368,5 +368,5 @@ public final class Retention: RecordingObserver {
     }
 
     /// A snapshot for status and metrics.
-    public var status: RetentionStatus { state.withLock { $0.status } }
+    package var status: RetentionStatus { state.withLock { $0.status } }
 }

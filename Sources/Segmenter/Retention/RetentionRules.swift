@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Media
+package import Media
 
 /// What of a recording is kept. Each limit stands for itself: whichever asks first has the oldest finished files deleted.
-public struct RetentionRules: Sendable, Equatable {
+package struct RetentionRules: Sendable, Equatable {
     /// Files that ended longer ago than this are deleted.
-    public var maximumAge: Duration?
+    package var maximumAge: Duration?
     /// Bytes that all files of the channel may take.
-    public var maximumBytes: Int64?
+    package var maximumBytes: Int64?
     /// Bytes that are to be free on the disk.
-    public var minimumFree: FreeSpaceGoal?
+    package var minimumFree: FreeSpaceGoal?
     /// No file that ended more recently is ever deleted.
-    public var minimumAge: Duration
+    package var minimumAge: Duration
 
     /// Rules that delete nothing but what the given limits ask for, and nothing younger than an hour.
-    public init(
+    package init(
         maximumAge: Duration? = nil, maximumBytes: Int64? = nil, minimumFree: FreeSpaceGoal? = nil,
         minimumAge: Duration = .seconds(3600)
     ) {
@@ -26,14 +26,14 @@ public struct RetentionRules: Sendable, Equatable {
 }
 
 /// How much of a disk is to stay free.
-public enum FreeSpaceGoal: Sendable, Equatable, CustomStringConvertible {
+package enum FreeSpaceGoal: Sendable, Equatable, CustomStringConvertible {
     /// So many bytes.
     case bytes(Int64)
     /// So many hundredths of the disk, from 1 to 90.
     case percent(Int64)
 
     /// Reads `10%` or `50GB`.
-    public init(parsing text: String) throws(TextFailure) {
+    package init(parsing text: String) throws(TextFailure) {
         guard text.hasSuffix("%") else {
             guard let size = try? ByteSize(parsing: text) else {
                 throw TextFailure("\"\(text)\" is not an amount of free space; write for example 10% or 50GB.")
@@ -48,14 +48,14 @@ public enum FreeSpaceGoal: Sendable, Equatable, CustomStringConvertible {
     }
 
     /// The bytes that are to be free of `capacity`.
-    public func bytes(of capacity: Int64) -> Int64 {
+    package func bytes(of capacity: Int64) -> Int64 {
         switch self {
         case .bytes(let bytes): bytes
         case .percent(let percent): capacity / 100 * percent
         }
     }
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .bytes(let bytes): "\(ByteSize(bytes: bytes))"
         case .percent(let percent): "\(percent)%"
@@ -64,7 +64,7 @@ public enum FreeSpaceGoal: Sendable, Equatable, CustomStringConvertible {
 }
 
 /// Which limit had a file deleted.
-public enum RetentionRule: String, Sendable, Codable {
+package enum RetentionRule: String, Sendable, Codable {
     /// It was older than is kept.
     case age
     /// The channel's files took too much.

@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Archive
+package import Archive
 
 /// What an operator sees of retention.
-public struct RetentionStatus: Sendable, Codable, Equatable {
+package struct RetentionStatus: Sendable, Codable, Equatable {
     /// Finished files of the channel in the directory.
-    public var files = 0
+    package var files = 0
     /// Bytes of all its files, the open one too.
-    public var bytes: Int64 = 0
+    package var bytes: Int64 = 0
     /// When the oldest finished file ended.
-    public var oldest: UTCTime?
+    package var oldest: UTCTime?
     /// Finished files that may not be deleted because something else still needs them, such as an upload.
-    public var heldFiles = 0
+    package var heldFiles = 0
     /// Files deleted since the start.
-    public var deletedFiles = 0
+    package var deletedFiles = 0
     /// Their bytes.
-    public var deletedBytes: Int64 = 0
+    package var deletedBytes: Int64 = 0
     /// Bytes that could be deleted for free space; 0 unless that is asked for.
-    public var reclaimableBytes: Int64 = 0
+    package var reclaimableBytes: Int64 = 0
     /// Why a limit is not kept, in words; nil if all are.
-    public var problem: String?
+    package var problem: String?
 }
 
 /// What retention means for the free space that the storage guard sees.
-public struct RetentionBalance: Sendable, Equatable {
+package struct RetentionBalance: Sendable, Equatable {
     /// Bytes that were freed since the start.
-    public var deletedBytes: Int64
+    package var deletedBytes: Int64
     /// Bytes that can be freed before recording has to stop.
-    public var reclaimableBytes: Int64
+    package var reclaimableBytes: Int64
 
     /// A balance.
-    public init(deletedBytes: Int64 = 0, reclaimableBytes: Int64 = 0) {
+    package init(deletedBytes: Int64 = 0, reclaimableBytes: Int64 = 0) {
         self.deletedBytes = deletedBytes
         self.reclaimableBytes = reclaimableBytes
     }
 }
 
 /// Whoever still needs finished files: an upload. Asked on retention's queue, where waiting for a disk is allowed.
-public protocol RetentionVeto: AnyObject, Sendable {
+package protocol RetentionVeto: AnyObject, Sendable {
     /// Whether the finished file `fileName`, relative to the recording's directory, may be deleted.
     func mayDelete(_ fileName: String) -> Bool
     /// Why more may be kept than is needed, in words for an operator; nil if that is not so.
@@ -45,5 +45,5 @@ public protocol RetentionVeto: AnyObject, Sendable {
 }
 
 extension RetentionVeto {
-    public var problem: String? { nil }
+    package var problem: String? { nil }
 }

@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// What recordings still need of each file system, so that the room of one is not promised to another. All calls may come
 /// from any thread.
-public final class SpaceLedger: Sendable {
+package final class SpaceLedger: Sendable {
     /// A recording's place in the ledger.
     package struct Entry: Sendable {
         fileprivate let number: Int
@@ -20,7 +20,7 @@ public final class SpaceLedger: Sendable {
     private let state = Mutex(State())
 
     /// An empty ledger.
-    public init() {}
+    package init() {}
 
     /// Notes a recording of `owner`, which still needs what `stillNeeded` says, in bytes.
     package func enter(

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Media
+package import Media
 
 /// How much space a recording needs. Integers throughout; what does not fit in 64 bits is `Int64.max`.
-public struct StorageBudget: Sendable, Hashable {
+package struct StorageBudget: Sendable, Hashable {
     /// Bits a second of both tracks, without the container.
-    public var bitrate: Int64
+    package var bitrate: Int64
     /// How long the recording is expected to be.
-    public var duration: Duration
+    package var duration: Duration
     /// Bytes that must stay free, if set by the operator.
-    public var configuredReserve: Int64?
+    package var configuredReserve: Int64?
     /// Bytes of the file system in all; nil if that is not known. A small disk has a small reserve.
-    public var capacity: Int64?
+    package var capacity: Int64?
     /// Bytes that other recordings on the same file system still need.
-    public var neededByOthers: Int64 = 0
+    package var neededByOthers: Int64 = 0
 
     /// What recordings of `videoBitrate` and `audioBitrate` bits a second over `duration` need on a file system of
     /// `capacity` bytes.
-    public init(
+    package init(
         videoBitrate: Int, audioBitrate: Int, duration: Duration, reserve: ByteSize? = nil, capacity: Int64? = nil
     ) {
         let (sum, overflow) = Int64(max(0, videoBitrate)).addingReportingOverflow(Int64(max(0, audioBitrate)))
@@ -28,11 +28,11 @@ public struct StorageBudget: Sendable, Hashable {
     }
 
     /// Bytes that `duration` takes: bitrate and 2 % for the container, rounded up.
-    public func bytes(in duration: Duration) -> Int64 { bytes(in: duration, times: 1) }
+    package func bytes(in duration: Duration) -> Int64 { bytes(in: duration, times: 1) }
 
     /// Bytes that must be free before recording starts: twice what the recording takes, and so much that it does not end
     /// at the reserve before its time; and what others need.
-    public var requiredBytes: Int64 { Self.sum(ownBytes, neededByOthers) }
+    package var requiredBytes: Int64 { Self.sum(ownBytes, neededByOthers) }
 
     private var ownBytes: Int64 { max(doubleBytes, Self.sum(bytes(in: duration), reserveBytes)) }
 
@@ -61,20 +61,20 @@ public struct StorageBudget: Sendable, Hashable {
 
     /// Bytes that stay free: recording stops before they are touched. By default 1 GiB, but no more than a tenth of the
     /// file system and no less than a minute of recording.
-    public var reserveBytes: Int64 {
+    package var reserveBytes: Int64 {
         configuredReserve ?? max(min(1 << 30, capacity.map { $0 / 10 } ?? .max), bytes(in: .seconds(60)))
     }
 
     /// Free bytes from which recording resumes: five seconds of recording above the reserve, so that it does not stop again
     /// at once, and no more, because somebody who has made room waits for it. At a low bitrate it is more than a file that
     /// is closed gives back and a new one takes at once: otherwise its own stop would be what makes it begin again.
-    public var resumeBytes: Int64 {
+    package var resumeBytes: Int64 {
         Self.sum(reserveBytes, max(bytes(in: .seconds(5)), 2 * Preallocation.leastStep))
     }
 
     /// Free bytes that retention keeps at least, so that old files go before recording stops: a minute above what lets
     /// recording go on. On a small disk a minute would be much of it, so that is at most a tenth of the file system.
-    public var retentionGoalBytes: Int64 {
+    package var retentionGoalBytes: Int64 {
         Self.sum(resumeBytes, min(bytes(in: .seconds(60)), capacity.map { $0 / 10 } ?? .max))
     }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Archive
+package import Archive
 internal import Dispatch
-public import Logging
-public import Media
+package import Logging
+package import Media
 internal import Synchronization
 
 /// Watches the disk that a recorder writes to: lets recording begin only if there is room, warns before the disk is
@@ -11,7 +11,7 @@ internal import Synchronization
 ///
 /// Looks each second, on a queue of its own: a file system that hangs holds up nothing else, and the status says how
 /// old its numbers are.
-public final class StorageGuard: Sendable {
+package final class StorageGuard: Sendable {
     private struct State {
         var policy: StoragePolicy
         var measuredAt: Int64?
@@ -44,7 +44,7 @@ public final class StorageGuard: Sendable {
     /// course of the new one, without any that is being deleted. Guards with one `ledger` share the space of a file system,
     /// where one of the same `owner` takes the place of the one before it; so many `recordings` like it are counted there.
     /// What is `promised` to another one that is counted with it, this one must leave.
-    public init(
+    package init(
         directory: RecordDirectory, budget: StorageBudget, warning: Duration = .seconds(1800),
         control: any RecordingControl, writtenBytes: @escaping @Sendable () -> Int64,
         retained: @escaping @Sendable () -> RetentionBalance = { RetentionBalance() },
@@ -112,7 +112,7 @@ public final class StorageGuard: Sendable {
 
     /// Looks whether there is room for the whole recording, or can be made; if not, suspends the recorder, and leaves it to
     /// the caller to say so. Blocks for as long as the file system does: call it before anything goes live.
-    public func admit() -> StorageAdmission {
+    package func admit() -> StorageAdmission {
         let admission = decide()
         if !admission.isAdmitted { control.suspend(admission.sentence) }
         return admission
@@ -163,10 +163,10 @@ public final class StorageGuard: Sendable {
     }
 
     /// Begins to look each second.
-    public func start() { timer.start(on: queue, leeway: .milliseconds(100)) { [weak self] in self?.check() } }
+    package func start() { timer.start(on: queue, leeway: .milliseconds(100)) { [weak self] in self?.check() } }
 
     /// Ends looking, and leaves the ledger.
-    public func stop() {
+    package func stop() {
         timer.stop()
         release()
     }
@@ -206,7 +206,7 @@ public final class StorageGuard: Sendable {
     }
 
     /// A snapshot for status and metrics.
-    public var status: StorageStatus {
+    package var status: StorageStatus {
         state.withLock { state in
             StorageStatus(
                 state: state.policy.state, freeBytes: state.policy.freeBytes,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What the storage guard thinks of the disk.
-public enum StorageState: String, Sendable, Codable, CaseIterable {
+package enum StorageState: String, Sendable, Codable, CaseIterable {
     /// There is room.
     case ok
     /// The time until the disk is full is short.
@@ -15,42 +15,42 @@ public enum StorageState: String, Sendable, Codable, CaseIterable {
 }
 
 /// What an operator sees of the storage guard.
-public struct StorageStatus: Sendable, Codable, Equatable {
+package struct StorageStatus: Sendable, Codable, Equatable {
     /// The verdict.
-    public var state: StorageState
+    package var state: StorageState
     /// Free bytes at the last measurement; 0 before the first.
-    public var freeBytes: Int64
+    package var freeBytes: Int64
     /// Bytes that must be free before recording starts.
-    public var requiredBytes: Int64
+    package var requiredBytes: Int64
     /// Bytes that stay free.
-    public var reserveBytes: Int64
+    package var reserveBytes: Int64
     /// Bytes that retention may free before it comes to that.
-    public var reclaimableBytes: Int64 = 0
+    package var reclaimableBytes: Int64 = 0
     /// Seconds until the reserve is reached and nothing more may be reclaimed, at the worse of the recorder's own rate
     /// and the observed one; nil when the space does not shrink or is not known.
-    public var secondsUntilFull: Double?
+    package var secondsUntilFull: Double?
     /// The directory.
-    public var directory: String
+    package var directory: String
     /// Why recording is stopped or refused, in words.
-    public var reason: String?
+    package var reason: String?
     /// Age of the measurement in seconds; grows while the file system does not answer.
-    public var ageSeconds: Double
+    package var ageSeconds: Double
 }
 
 /// The guard's answer before recording starts.
-public struct StorageAdmission: Sendable, Equatable {
+package struct StorageAdmission: Sendable, Equatable {
     /// Whether there is room.
-    public var isAdmitted: Bool
+    package var isAdmitted: Bool
     /// Free bytes.
-    public var freeBytes: Int64
+    package var freeBytes: Int64
     /// Bytes of old recordings that retention may delete in the course of this one. They count as room.
-    public var deletableBytes: Int64 = 0
+    package var deletableBytes: Int64 = 0
     /// Bytes that must be free, or become free by deleting.
-    public var requiredBytes: Int64
+    package var requiredBytes: Int64
     /// Bits a second of both tracks.
-    public var bitrate: Int64
+    package var bitrate: Int64
     /// The expected length.
-    public var duration: Duration
+    package var duration: Duration
     /// One sentence for the operator.
-    public var sentence: String
+    package var sentence: String
 }

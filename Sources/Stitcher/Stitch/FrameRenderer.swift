@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Kernels
 internal import LibAV
 internal import Media
-internal import Program
 
 /// Makes the frames of clips that are coded again: decoded, and where one clip comes on over another, drawn of both. Asked
 /// for in the order of the result. Used by one thread.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Kernels
 package import LibAV
 package import Media
-internal import Program
 
 /// Which frames of which files are copied and which are coded again, and where all of them lie in the result. Pure.
 package struct StitchPlan: Sendable {

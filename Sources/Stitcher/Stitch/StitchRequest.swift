@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Encoder
+package import Kernels
 package import LibAV
 package import MP4
 package import Media
-package import Program
 
 /// How one clip gives way to the next.
 package struct StitchTransition: Sendable, Equatable {

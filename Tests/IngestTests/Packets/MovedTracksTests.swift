@@ -4,6 +4,7 @@ import Media
 import Testing
 
 @testable import Ingest
+@testable import SourceClock
 
 @Suite("Tracks that a sender goes on with in other streams")
 struct MovedTracksTests {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Media
+import SourceClock
 import Testing
 
 @testable import Ingest

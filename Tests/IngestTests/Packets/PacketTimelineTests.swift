@@ -4,6 +4,7 @@ import Media
 import Testing
 
 @testable import Ingest
+@testable import SourceClock
 
 /// The program's times of packets that are passed through.
 @Suite struct PacketTimelineTests {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FrameSamples
 import Logging
 import Media
 import Synchronization
 import TestSupport
 import Testing
 
+@testable import Kernels
 @testable import Program
 
 /// Keeps the luma of the upper left pixel of each frame, and does something at one.

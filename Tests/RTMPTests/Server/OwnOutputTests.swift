@@ -23,12 +23,12 @@ struct OwnOutputTests {
     }
 
     /// Publishes `key` and sends some frames, on a thread of its own, because librtmp blocks. Returns its failure.
-    private func publish(_ key: String, to port: UInt16, frames: Int64) async throws -> EndpointFailure? {
+    private func publish(_ key: String, to port: UInt16, frames: Int64) async throws -> OutputFailure? {
         let url = try RTMPURL("rtmp://127.0.0.1:\(port)/live/\(key)")
         let address = try #require(HostAddress(literal: "127.0.0.1", port: port))
         return await withCheckedContinuation { continuation in
             _ = BlockingWork.start("test.output") {
-                do throws(EndpointFailure) {
+                do throws(OutputFailure) {
                     let socket = try TCPSocket.connect(
                         to: [address], name: "server", within: .seconds(5), opened: { _ in true })
                     socket.setBlocking(timeout: .seconds(10))
@@ -77,7 +77,7 @@ struct OwnOutputTests {
         for isEnhanced in [true, false] {
             let capabilities: RTMPCapabilities? = await withCheckedContinuation { continuation in
                 _ = BlockingWork.start("test.output") {
-                    do throws(EndpointFailure) {
+                    do throws(OutputFailure) {
                         let socket = try TCPSocket.connect(
                             to: [address], name: "server", within: .seconds(5), opened: { _ in true })
                         socket.setBlocking(timeout: .seconds(10))

@@ -57,7 +57,7 @@ struct RTMPSServerTests {
         try await eventually { record.times == [5] }
         files.write(TLSSamples.two)
         // The server still shows the old one.
-        await #expect(throws: EndpointFailure.self) { _ = try await client(registration.port, trusting: new) }
+        await #expect(throws: OutputFailure.self) { _ = try await client(registration.port, trusting: new) }
         identity.look()
         let second = try await client(registration.port, trusting: new)
         second.say(ClientBytes.publishing("key"))
@@ -110,7 +110,7 @@ struct RTMPSServerTests {
             switch player.socket.send(buffer) {
             case .bytes(let count): _ = buffer.consume(count)
             case .wouldBlock: continue
-            default: throw EndpointFailure(.lost, step: "send", reason: "the player is gone")
+            default: throw OutputFailure(.lost, step: "send", reason: "the player is gone")
             }
         }
     }
@@ -126,11 +126,11 @@ struct RTMPSServerTests {
     @Test("A secure address without a certificate, and TLS on a port without, are refused before anything starts")
     func configuration() throws {
         let record = StreamRecord()
-        #expect(throws: EndpointFailure.self) { try server.receive(url("live/key", .input), receiver: record) }
+        #expect(throws: OutputFailure.self) { try server.receive(url("live/key", .input), receiver: record) }
         let registration = try server.receive(url("live/key", .input), identity: identity(), receiver: record)
         var plain = try RTMPListenURL("rtmp-listen://127.0.0.1/live/other", for: .input)
         plain.port = 0
-        let failure = #expect(throws: EndpointFailure.self) { try server.receive(plain, receiver: record) }
+        let failure = #expect(throws: OutputFailure.self) { try server.receive(plain, receiver: record) }
         #expect(failure?.reason.contains("with and without TLS") == true)
         withExtendedLifetime(registration) {}
     }

@@ -315,8 +315,8 @@ struct RTMPServerTests {
         let registration = try server.receive(url("live/secret-key"), receiver: record)
         var taken = try url("live/other")
         taken.port = registration.port
-        #expect(throws: EndpointFailure.self) { try self.server().receive(taken, receiver: record) }
-        let twice = #expect(throws: EndpointFailure.self) {
+        #expect(throws: OutputFailure.self) { try self.server().receive(taken, receiver: record) }
+        let twice = #expect(throws: OutputFailure.self) {
             try server.receive(url("live/secret-key"), receiver: record)
         }
         #expect(twice?.reason.contains("twice") == true && twice?.reason.contains("secret-key") == false)

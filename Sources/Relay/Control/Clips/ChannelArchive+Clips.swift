@@ -4,6 +4,7 @@ internal import Archive
 internal import Catalogue
 internal import Control
 internal import MP4
+internal import Media
 
 /// A file of a recorder's run.
 struct RunFile: Equatable {
@@ -20,10 +21,10 @@ struct RunFile: Equatable {
 extension ChannelArchive {
     /// The files of `run` that are there, in their order: those that the catalogue knows, and those that it does not know
     /// yet or that are being written.
-    func files(ofRun run: String) throws(ControlFailure) -> [RunFile] { try files(ofRuns: [run])[run] ?? [] }
+    func files(ofRun run: String) throws(Refusal) -> [RunFile] { try files(ofRuns: [run])[run] ?? [] }
 
     /// The same of several runs.
-    func files(ofRuns runs: Set<String>) throws(ControlFailure) -> [String: [RunFile]] {
+    func files(ofRuns runs: Set<String>) throws(Refusal) -> [String: [RunFile]] {
         guard let directory = try directory() else { return [:] }
         return try telling {
             let rows = try ledger(directory).kept()

@@ -2,11 +2,11 @@
 
 internal import Archive
 internal import Catalogue
-internal import Control
 internal import FanOut
 internal import Media
 internal import Program
 internal import Segmenter
+internal import Status
 
 extension ChannelControl {
     /// What clips of the channel are made of.
@@ -16,16 +16,16 @@ extension ChannelControl {
                 guard let status = try? self?.open().status else { return nil }
                 return Double(Self.newest(of: status)) / max(0.001, status.frameRate.value)
             },
-            recorded: { [weak self] () throws(ControlFailure) in try self?.recorded() ?? [] },
-            begin: { [weak self] () throws(ControlFailure) in try self?.recordClips() },
+            recorded: { [weak self] () throws(Refusal) in try self?.recorded() ?? [] },
+            begin: { [weak self] () throws(Refusal) in try self?.recordClips() },
             end: { [weak self] in try? self?.open().stopClips() })
     }
 
     /// What is being recorded now, the program's recording first.
-    private func recorded() throws(ControlFailure) -> [ClipBook.Recorded] {
+    private func recorded() throws(Refusal) -> [ClipBook.Recorded] {
         let channel = try open()
         guard channel.stream.description.video != nil else {
-            throw ControlFailure(.conflict, "A clip is made of frames, and the program is audio alone.")
+            throw Refusal(.conflict, "A clip is made of frames, and the program is audio alone.")
         }
         let status = channel.status
         var recorded: [ClipBook.Recorded] = []
@@ -68,14 +68,14 @@ extension ChannelControl {
     }
 
     /// Records for clips alone. Throws where nothing is kept for that.
-    private func recordClips() throws(ControlFailure) {
+    private func recordClips() throws(Refusal) {
         let channel = try open()
         guard let recording = configuredRecording, recording.replay != nil else {
             switch channel.recordings.current?.format {
             case nil:
-                throw ControlFailure(
+                throw Refusal(
                     .conflict, "A clip is a part of a recording, and there is none: start it, or give --replay.")
-            case .ts: throw ControlFailure(.conflict, "Clips are made of MP4 recordings, and this one is MPEG-TS.")
+            case .ts: throw Refusal(.conflict, "Clips are made of MP4 recordings, and this one is MPEG-TS.")
             case .hybrid, .fragmented: throw ClipBook.nothingRecorded
             }
         }

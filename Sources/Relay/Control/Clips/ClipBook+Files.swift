@@ -4,6 +4,7 @@ internal import Archive
 internal import Catalogue
 internal import Control
 internal import Dispatch
+internal import Media
 internal import Stitcher
 internal import Synchronization
 
@@ -40,7 +41,7 @@ extension ClipBook {
     }
 
     /// Puts pieces of a project on the frames of their files, which it reads: once each, where they come file by file.
-    func fitting() throws(ControlFailure) -> (ClipProject.Piece) -> ClipProject.Piece {
+    func fitting() throws(Refusal) -> (ClipProject.Piece) -> ClipProject.Piece {
         guard let directory = try archive.directory() else { return { $0 } }
         var last: (name: String, index: SegmentIndex?) = ("", nil)
         return { piece in

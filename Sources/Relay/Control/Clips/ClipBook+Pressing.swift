@@ -13,8 +13,8 @@ extension ClipBook {
 
     var newest: Double? { source.newest() }
 
-    func start(_ request: ClipStart) throws(ControlFailure) -> (clip: RecordedClip, isNew: Bool) {
-        try commanding { () throws(ControlFailure) in
+    func start(_ request: ClipStart) throws(Refusal) -> (clip: RecordedClip, isNew: Bool) {
+        try commanding { () throws(Refusal) in
             try load()
             // The same again begins nothing, nor a recording for it.
             if let id = request.id, let known = try known(id) { return (known, false) }
@@ -41,8 +41,8 @@ extension ClipBook {
         }
     }
 
-    func stop(_ id: String, at seconds: Double?, newest: Double?) throws(ControlFailure) -> RecordedClip? {
-        try commanding { () throws(ControlFailure) in
+    func stop(_ id: String, at seconds: Double?, newest: Double?) throws(Refusal) -> RecordedClip? {
+        try commanding { () throws(Refusal) in
             try load()
             let (run, rate) = state.withLock { ($0.machine.clip(id)?.run, $0.details[id]?.rate) }
             let now: Recorded
@@ -67,7 +67,7 @@ extension ClipBook {
         }
     }
 
-    func rename(_ id: String, to name: String?) throws(ControlFailure) -> RecordedClip {
+    func rename(_ id: String, to name: String?) throws(Refusal) -> RecordedClip {
         try load()
         state.withLock { state in
             guard state.details[id] != nil else { return }
@@ -78,7 +78,7 @@ extension ClipBook {
     }
 
     /// The recording ended before the release came, and the clip with it, or with the frame that the release was meant for.
-    private func release(_ id: String, at seconds: Double?, _ rate: FrameRate) throws(ControlFailure) -> RecordedClip {
+    private func release(_ id: String, at seconds: Double?, _ rate: FrameRate) throws(Refusal) -> RecordedClip {
         if let seconds {
             state.withLock { state in
                 _ = state.machine.release(id, at: Self.frame(at: seconds, rate), rate)
@@ -89,7 +89,7 @@ extension ClipBook {
     }
 
     /// The clip `id`, if there is one.
-    private func known(_ id: String) throws(ControlFailure) -> RecordedClip? {
+    private func known(_ id: String) throws(Refusal) -> RecordedClip? {
         let now = (try? source.recorded()) ?? []
         return state.withLock { state in state.machine.clip(id).flatMap { state.shown($0, now) } }
     }
@@ -120,21 +120,21 @@ extension ClipBook {
     }
 
     /// Refuses a time that nobody can have seen yet, before something is recorded for it.
-    private func admit(_ seconds: Double?) throws(ControlFailure) {
+    private func admit(_ seconds: Double?) throws(Refusal) {
         guard let seconds, let newest, seconds > newest + ClipMachine.lead.inSeconds + 1 else { return }
         throw Self.ahead
     }
 
-    private static var ahead: ControlFailure { ControlFailure(.unusable, "The program is not that far yet.") }
+    private static var ahead: Refusal { Refusal(.unusable, "The program is not that far yet.") }
 
     /// Does `work`, during which nothing is ended that it may be for.
-    private func commanding<Value>(_ work: () throws(ControlFailure) -> Value) throws(ControlFailure) -> Value {
+    private func commanding<Value>(_ work: () throws(Refusal) -> Value) throws(Refusal) -> Value {
         commands.withLock { $0 += 1 }
         defer { commands.withLock { $0 -= 1 } }
         return try work()
     }
 
-    func remove(_ id: String) throws(ControlFailure) {
+    func remove(_ id: String) throws(Refusal) {
         try load()
         let isGone = state.withLock { state in
             state.details[id] = nil
@@ -147,13 +147,13 @@ extension ClipBook {
 
     /// What a clip that begins now is a part of: what is recorded, or else what is recorded for it alone from now on, if it
     /// `isWanted`.
-    private func beginning(isWanted: Bool = true) throws(ControlFailure) -> Recorded {
+    private func beginning(isWanted: Bool = true) throws(Refusal) -> Recorded {
         let recorded = try source.recorded()
         if let now = recorded.first(where: { $0.refusal == nil }) { return now }
         let refusal = recorded.first?.refusal ?? Self.nothingRecorded
         guard isWanted else { throw refusal }
         return try queue.sync {
-            Result { () throws(ControlFailure) in
+            Result { () throws(Refusal) in
                 // Another command may have begun it meanwhile.
                 if let now = try source.recorded().first(where: { $0.refusal == nil }) { return now }
                 try source.begin()
@@ -166,8 +166,8 @@ extension ClipBook {
         }.get()
     }
 
-    static var nothingRecorded: ControlFailure {
-        ControlFailure(.conflict, "Nothing is recorded at the moment, and so no clip can begin.")
+    static var nothingRecorded: Refusal {
+        Refusal(.conflict, "Nothing is recorded at the moment, and so no clip can begin.")
     }
 
     /// Looks again and again whether what is recorded for clips alone is still needed, and ends it when it is not.
@@ -215,17 +215,17 @@ extension ClipBook {
     /// What `work` makes of the state; its refusal as the API tells it.
     private func telling<Value: Sendable>(
         _ work: (inout State) throws(ClipMachine.Refusal) -> Value
-    ) throws(ControlFailure) -> Value {
+    ) throws(Refusal) -> Value {
         do throws(ClipMachine.Refusal) {
             return try state.withLock { (state) throws(ClipMachine.Refusal) in try work(&state) }
         } catch {
             switch error {
             case .tooManyRunning:
-                throw ControlFailure(.tooMany, "\(ClipMachine.mostRunning) clips are running. End one of them.")
+                throw Refusal(.tooMany, "\(ClipMachine.mostRunning) clips are running. End one of them.")
             case .tooManyClips:
-                throw ControlFailure(.conflict, "\(ClipMachine.mostClips) clips are kept. Delete some.")
+                throw Refusal(.conflict, "\(ClipMachine.mostClips) clips are kept. Delete some.")
             case .ahead: throw Self.ahead
-            case .notRecorded: throw ControlFailure(.unusable, "Nothing was recorded at that time.")
+            case .notRecorded: throw Refusal(.unusable, "Nothing was recorded at that time.")
             }
         }
     }

@@ -18,7 +18,7 @@ final class ClipBook: ControlledClips {
         var program: ClipMachine.Program
         var stretch: RecordedStretch
         /// Why no clip can begin now; nil if one can.
-        var refusal: ControlFailure?
+        var refusal: Refusal?
         /// Whether it is recorded for clips alone.
         var isForClips = false
         /// Whether nothing more comes to the disk for now, which is full or fails.
@@ -37,9 +37,9 @@ final class ClipBook: ControlledClips {
         /// The program's newest frame, in seconds; nil where it is not on air. Returns at once.
         let newest: @Sendable () -> Double?
         /// What is being recorded now. Throws where the channel is not on air.
-        let recorded: @Sendable () throws(ControlFailure) -> [Recorded]
+        let recorded: @Sendable () throws(Refusal) -> [Recorded]
         /// Records for clips alone, from what is kept in memory on. Throws where that is not possible.
-        let begin: @Sendable () throws(ControlFailure) -> Void
+        let begin: @Sendable () throws(Refusal) -> Void
         /// Ends that. Returns at once.
         let end: @Sendable () -> Void
     }
@@ -66,7 +66,7 @@ final class ClipBook: ControlledClips {
 
     // MARK: Looking
 
-    func list() throws(ControlFailure) -> [RecordedClip] {
+    func list() throws(Refusal) -> [RecordedClip] {
         let now = try look()
         // What is known of the clips is shown even if their files cannot be looked for now.
         try? lookForFiles()
@@ -75,7 +75,7 @@ final class ClipBook: ControlledClips {
         }.sorted { ($0.start, $0.id) < ($1.start, $1.id) }
     }
 
-    func clip(_ id: String) throws(ControlFailure) -> RecordedClip {
+    func clip(_ id: String) throws(Refusal) -> RecordedClip {
         let now = try look()
         guard
             let clip = state.withLock({ state in
@@ -88,7 +88,7 @@ final class ClipBook: ControlledClips {
     /// Between two looks for files.
     private static let fileInterval = Duration.seconds(10)
 
-    static var unknown: ControlFailure { ControlFailure(.notFound, "There is no clip of this name.") }
+    static var unknown: Refusal { Refusal(.notFound, "There is no clip of this name.") }
 }
 
 // MARK: What became of them
@@ -96,7 +96,7 @@ final class ClipBook: ControlledClips {
 extension ClipBook {
     /// Brings clips in line with what is recorded, and returns what is being recorded now.
     @discardableResult
-    func look() throws(ControlFailure) -> [Recorded] {
+    func look() throws(Refusal) -> [Recorded] {
         let now = (try? source.recorded()) ?? []
         try load()
         let complete = state.withLock { state -> [String] in
@@ -116,7 +116,7 @@ extension ClipBook {
     }
 
     /// The run is over: its clips end with the last frame that is recorded.
-    private func close(_ run: String) throws(ControlFailure) {
+    private func close(_ run: String) throws(Refusal) {
         let files = try archive.files(ofRun: run)
         let closed = state.withLock { state -> [String] in
             let end = files.map(\.program.upperBound).max() ?? 0
@@ -131,7 +131,7 @@ extension ClipBook {
     }
 
     /// Finds out which clips that hold their files no more have lost all of them, unless that was looked at shortly before.
-    private func lookForFiles() throws(ControlFailure) {
+    private func lookForFiles() throws(Refusal) {
         let rows = state.withLock { state -> [CatalogueClip] in
             if let last = state.lookedForFiles, last.duration(to: .now) < Self.fileInterval { return [] }
             return state.machine.clips.filter(\.isComplete)
@@ -147,7 +147,7 @@ extension ClipBook {
     }
 
     /// Reads the catalogue's clips, once.
-    func load() throws(ControlFailure) {
+    func load() throws(Refusal) {
         guard !state.withLock({ $0.isLoaded }), let directory = try archive.directory() else { return }
         let rows = try archive.telling { try archive.ledger(directory).clips() }
         state.withLock { state in
@@ -167,7 +167,7 @@ extension ClipBook {
 // MARK: Exports
 
 extension ClipBook {
-    func export(_ id: String, hasHandles: Bool) throws(ControlFailure) -> ExportRequest {
+    func export(_ id: String, hasHandles: Bool) throws(Refusal) -> ExportRequest {
         let row = try ended(id)
         let handle = hasHandles ? CatalogueClip.handle : 0
         var request = ExportRequest(channel: archive.name, range: row.clock, name: row.name, isExact: nil)
@@ -177,7 +177,7 @@ extension ClipBook {
         return request
     }
 
-    func stitch(_ parts: [ClipPart]) throws(ControlFailure) -> ExportRequest {
+    func stitch(_ parts: [ClipPart]) throws(Refusal) -> ExportRequest {
         var stitched: [StitchedClip] = []
         var range: Range<Int64>?
         for part in parts {
@@ -187,7 +187,7 @@ extension ClipBook {
             let clock = row.clock
             range = min(range?.lowerBound ?? .max, clock.lowerBound)..<max(range?.upperBound ?? 0, clock.upperBound)
         }
-        guard let range else { throw ControlFailure(.unusable, "clips names at least one clip.") }
+        guard let range else { throw Refusal(.unusable, "clips names at least one clip.") }
         var request = ExportRequest(channel: archive.name, range: range, name: nil, isExact: nil)
         request.stitched = stitched
         request.isTrial = parts.allSatisfy(\.isHeldOn)
@@ -195,22 +195,22 @@ extension ClipBook {
     }
 
     /// The clip of `part`, and its frames that are wanted.
-    private func taken(_ part: ClipPart) throws(ControlFailure) -> (row: CatalogueClip, frames: Range<Int64>) {
+    private func taken(_ part: ClipPart) throws(Refusal) -> (row: CatalogueClip, frames: Range<Int64>) {
         let row = try ended(part.id)
         let (first, end) = (row.clip.first + part.skipped.start, row.lastEnd - part.skipped.end)
         guard first < end else {
-            throw ControlFailure(
+            throw Refusal(
                 .unusable, "Nothing is left of the clip \(part.id), which has \(row.lastEnd - row.clip.first) frames.")
         }
         return (row, first..<end)
     }
 
     /// The clip `id`, of which something is recorded.
-    private func ended(_ id: String) throws(ControlFailure) -> CatalogueClip {
+    private func ended(_ id: String) throws(Refusal) -> CatalogueClip {
         let shown = try clip(id)
-        guard shown.state != .running else { throw ControlFailure(.conflict, "The clip is running: end it before.") }
+        guard shown.state != .running else { throw Refusal(.conflict, "The clip is running: end it before.") }
         guard let row = row(id) else { throw Self.unknown }
-        guard row.lastEnd > row.clip.first else { throw ControlFailure(.conflict, "Nothing of the clip is recorded.") }
+        guard row.lastEnd > row.clip.first else { throw Refusal(.conflict, "Nothing of the clip is recorded.") }
         return row
     }
 
@@ -239,7 +239,7 @@ extension ClipBook {
 
     func row(_ id: String) -> CatalogueClip? { state.withLock { $0.row(id, channel: archive.channel) } }
 
-    func project() throws(ControlFailure) -> String {
+    func project() throws(Refusal) -> String {
         try look()
         let rows = state.withLock { state in
             state.machine.clips.compactMap { state.row($0.id, channel: archive.channel) }
@@ -248,7 +248,7 @@ extension ClipBook {
         return ClipProject(channel: archive.name, fit: try fitting()).text(rows, files: files)
     }
 
-    func project(_ parts: [ClipPart]) throws(ControlFailure) -> String {
+    func project(_ parts: [ClipPart]) throws(Refusal) -> String {
         var items: [ClipProject.Item] = []
         for part in parts {
             let (row, frames) = try taken(part)

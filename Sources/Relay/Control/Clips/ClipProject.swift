@@ -3,6 +3,7 @@
 internal import Catalogue
 internal import Control
 internal import Foundation
+internal import Kernels
 internal import Media
 internal import Program
 

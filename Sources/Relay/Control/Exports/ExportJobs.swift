@@ -6,6 +6,7 @@ internal import Control
 internal import Dispatch
 internal import Glibc
 internal import Logging
+internal import Media
 internal import Networking
 internal import Stitcher
 internal import Synchronization
@@ -43,11 +44,11 @@ final class ExportJobs: ControlledExports {
 
     var jobs: [ExportJob] { entries.withLock { $0.map(\.job) } }
 
-    func job(_ id: String) throws(ControlFailure) -> ExportJob { try entry(id).job }
+    func job(_ id: String) throws(Refusal) -> ExportJob { try entry(id).job }
 
-    private func entry(_ id: String) throws(ControlFailure) -> Entry {
+    private func entry(_ id: String) throws(Refusal) -> Entry {
         guard let entry = entries.withLock({ $0.first { $0.job.id == id } }) else {
-            throw ControlFailure(.notFound, "There is no export of this name.")
+            throw Refusal(.notFound, "There is no export of this name.")
         }
         return entry
     }
@@ -83,9 +84,9 @@ final class ExportJobs: ControlledExports {
     /// Queues a clip of what is in `archive`, of which `reserve` bytes of the disk are to stay free.
     func start(
         _ request: ExportRequest, in archive: ChannelArchive, reserve: Int64
-    ) throws(ControlFailure) -> ExportJob {
+    ) throws(Refusal) -> ExportJob {
         guard try archive.directory() != nil else {
-            throw ControlFailure(.conflict, "Nothing was recorded yet.")
+            throw Refusal(.conflict, "Nothing was recorded yet.")
         }
         var job = ExportJob(
             id: String(UInt64.random(in: 1 << 60 ... .max), radix: 16), channel: request.channel,
@@ -99,16 +100,16 @@ final class ExportJobs: ControlledExports {
             return true
         }
         guard isTaken else {
-            throw ControlFailure(.tooMany, "\(Self.mostQueued) exports wait already. Try again later.")
+            throw Refusal(.tooMany, "\(Self.mostQueued) exports wait already. Try again later.")
         }
         queue.async { [id = job.id] in self.run(id) }
         return job
     }
 
-    func file(_ id: String) throws(ControlFailure) -> ArchivedFile {
+    func file(_ id: String) throws(Refusal) -> ArchivedFile {
         let entry = try entry(id)
         guard entry.job.state == .done, let directory = try entry.archive.directory() else {
-            throw ControlFailure(.conflict, "There is no clip: the export is \(entry.job.state.rawValue).")
+            throw Refusal(.conflict, "There is no clip: the export is \(entry.job.state.rawValue).")
         }
         let start = UTCTime(milliseconds: entry.request.range.lowerBound).basic
         let name = entry.job.name ?? "\(entry.archive.channel)_\(start)"
@@ -121,7 +122,7 @@ final class ExportJobs: ControlledExports {
         }
     }
 
-    func remove(_ id: String) throws(ControlFailure) {
+    func remove(_ id: String) throws(Refusal) {
         let entry = try entry(id)
         let isOver = entries.withLock { entries in
             guard let index = entries.firstIndex(where: { $0.job.id == id }) else { return true }

@@ -13,21 +13,21 @@ final class ExportPlanning: Sendable {
     private let isBusy = Atomic(false)
 
     /// Plans what `request` asks for, one request at a time. Blocks on the disk.
-    func plan(_ request: ExportRequest, in archive: ChannelArchive) throws(ControlFailure) -> ExportPlan {
+    func plan(_ request: ExportRequest, in archive: ChannelArchive) throws(Refusal) -> ExportPlan {
         guard !isBusy.exchange(true, ordering: .acquiring) else {
-            throw ControlFailure(.unavailable, "Something else is being planned. Try again.")
+            throw Refusal(.unavailable, "Something else is being planned. Try again.")
         }
         defer { isBusy.store(false, ordering: .releasing) }
         guard request.stitched.allSatisfy({ $0.clip.isRecorded() }) else {
-            throw ControlFailure(.unavailable, "The end of a clip is not on the disk yet. Try again later.")
+            throw Refusal(.unavailable, "The end of a clip is not on the disk yet. Try again later.")
         }
         do {
             return try look(request, in: archive)
         } catch let failure as ClipFailure {
-            guard failure.isCancellation else { throw ControlFailure(.conflict, "\(failure)") }
-            throw ControlFailure(.unavailable, "The files could not be looked at in time.")
+            guard failure.isCancellation else { throw Refusal(.conflict, "\(failure)") }
+            throw Refusal(.unavailable, "The files could not be looked at in time.")
         } catch {
-            throw ControlFailure(.unavailable, "The files cannot be looked at: \(error)")
+            throw Refusal(.unavailable, "The files cannot be looked at: \(error)")
         }
     }
 

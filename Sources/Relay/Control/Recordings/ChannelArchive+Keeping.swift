@@ -5,18 +5,19 @@ internal import Catalogue
 internal import Control
 internal import Glibc
 internal import Logging
+internal import Media
 internal import Segmenter
 
 /// What is kept and what is deleted by hand.
 extension ChannelArchive {
-    func setHold(_ isHeld: Bool, of id: String) throws(ControlFailure) {
+    func setHold(_ isHeld: Bool, of id: String) throws(Refusal) {
         let name = isHeld ? try hold(id) : try letGo(id)
         logger.notice(
             "the operator \(isHeld ? "holds a recording" : "holds a recording no more")",
             metadata: ["segment": "\(name)"])
     }
 
-    private func letGo(_ id: String) throws(ControlFailure) -> String {
+    private func letGo(_ id: String) throws(Refusal) -> String {
         let (directory, file) = try file(id)
         try telling { try HoldMark.remove(of: file.closedName, in: directory) }
         return file.closedName
@@ -26,9 +27,9 @@ extension ChannelArchive {
     private static let holdLooks = (count: 500, pause: UInt32(10_000))
 
     /// Marks the recording, and returns its name when nothing can delete it any more.
-    private func hold(_ id: String) throws(ControlFailure) -> String {
+    private func hold(_ id: String) throws(Refusal) -> String {
         var mark: (directory: RecordDirectory, name: String)?
-        do throws(ControlFailure) {
+        do throws(Refusal) {
             for _ in 0..<Self.holdLooks.count {
                 let (directory, file) = try file(id)
                 try telling { try HoldMark.set(of: file.closedName, in: directory) }
@@ -36,7 +37,7 @@ extension ChannelArchive {
                 if isSafe(file, in: directory) { return file.closedName }
                 usleep(Self.holdLooks.pause)
             }
-            throw ControlFailure(.conflict, "Somebody else is at the file. Ask again.")
+            throw Refusal(.conflict, "Somebody else is at the file. Ask again.")
         } catch {
             if let mark { try? HoldMark.remove(of: mark.name, in: mark.directory) }
             throw error
@@ -49,19 +50,19 @@ extension ChannelArchive {
         (file.isOpen || file.descriptor.lock()) && (try? directory.open(recording: file.name)) != nil
     }
 
-    func planDeletion(of id: String) throws(ControlFailure) -> DeletionPlan {
+    func planDeletion(of id: String) throws(Refusal) -> DeletionPlan {
         let (directory, file) = try file(id)
         let objections = Objections(directory, channel: channel)
         if let reason = objections.reason(against: file.closedName, isOpen: file.isOpen) {
-            throw ControlFailure(.conflict, reason)
+            throw Refusal(.conflict, reason)
         }
         let files = [DeletedRecording(id: id, name: file.name, bytes: try telling { try file.descriptor.size() })]
         return DeletionPlan(deletes: files, token: plans.add(files, for: .recording(id: id)))
     }
 
-    func planRoom(for bytes: Int64) throws(ControlFailure) -> DeletionPlan {
+    func planRoom(for bytes: Int64) throws(Refusal) -> DeletionPlan {
         guard let directory = try directory() else {
-            throw ControlFailure(.conflict, "There are no recordings that could be deleted.")
+            throw Refusal(.conflict, "There are no recordings that could be deleted.")
         }
         return try telling {
             let free = try SystemFreeSpace().space(at: directory.path).free
@@ -78,7 +79,7 @@ extension ChannelArchive {
                 }
             }
             guard total >= bytes else {
-                throw ControlFailure(
+                throw Refusal(
                     .conflict,
                     "\(bytes) bytes cannot be made free: \(free) are, and \(total - free) in \(files.count) recordings "
                         + "could be deleted.")
@@ -88,14 +89,14 @@ extension ChannelArchive {
         }
     }
 
-    func delete(token: String, subject: DeletionSubject) throws(ControlFailure) -> DeletionResult {
+    func delete(token: String, subject: DeletionSubject) throws(Refusal) -> DeletionResult {
         guard let plan = plans.take(token, for: subject), let directory = try directory() else {
-            throw ControlFailure(.conflict, "The token is not good any more. Ask again without one.")
+            throw Refusal(.conflict, "The token is not good any more. Ask again without one.")
         }
         let objections = Objections(directory, channel: channel)
         for file in plan.files {
             if let reason = objections.reason(against: file.name, isOpen: false) {
-                throw ControlFailure(.conflict, "\(file.name): \(reason) Nothing was deleted.")
+                throw Refusal(.conflict, "\(file.name): \(reason) Nothing was deleted.")
             }
         }
         var deleted: [DeletedRecording] = []
@@ -119,14 +120,14 @@ extension ChannelArchive {
         if let failure, deleted.isEmpty { try telling { throw failure } }
         // Held since it was looked at above.
         if deleted.isEmpty, let held = plan.files.first(where: { HoldMark.isSet(of: $0.name, in: directory) }) {
-            throw ControlFailure(.conflict, "\(held.name): It is held. Nothing was deleted.")
+            throw Refusal(.conflict, "\(held.name): It is held. Nothing was deleted.")
         }
         return DeletionResult(deleted: deleted)
     }
 
     /// Deletes the files of `run` against which nothing speaks, when its recorder is done with them and the catalogue knows
     /// them. Whether there were any.
-    func discard(run: String) throws(ControlFailure) -> Bool {
+    func discard(run: String) throws(Refusal) -> Bool {
         guard let directory = try directory(), !directory.livingRuns().contains(run) else { return false }
         return try telling {
             let objections = Objections(directory, channel: channel)

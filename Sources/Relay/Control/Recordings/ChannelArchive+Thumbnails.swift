@@ -28,10 +28,10 @@ extension ChannelArchive {
 
     func thumbnail(
         of id: String, at seconds: Double, width: Int, isExact: Bool
-    ) throws(ControlFailure) -> (bytes: [UInt8], isLasting: Bool) {
+    ) throws(Refusal) -> (bytes: [UInt8], isLasting: Bool) {
         let (_, file) = try file(id)
         guard !file.isStream else {
-            throw ControlFailure(.unusable, "Of MPEG-TS recordings there are no thumbnails.")
+            throw Refusal(.unusable, "Of MPEG-TS recordings there are no thumbnails.")
         }
         return try telling {
             let time = Int64(seconds * 1e9)
@@ -62,7 +62,7 @@ extension ChannelArchive {
         do throws(SegmentReadFailure) {
             index = try SegmentIndex.read(file.descriptor)
         } catch {
-            throw ControlFailure(.unusable, "Of this recording keyframes alone can be shown: \(error).")
+            throw Refusal(.unusable, "Of this recording keyframes alone can be shown: \(error).")
         }
         let samples = index.video.samples
         let base = TimeBase(1, Int32(clamping: index.video.timescale))
@@ -73,7 +73,7 @@ extension ChannelArchive {
             let entry = samples[...target].lastIndex(where: \.isSync)
         else { throw Self.noFrame }
         guard target - entry < Self.mostDecoded else {
-            throw ControlFailure(.unusable, "The frame is too far behind its keyframe.")
+            throw Refusal(.unusable, "The frame is too far behind its keyframe.")
         }
         return try made(of: file, at: samples[target].offset, width) {
             let track = try index.video.layout.video()
@@ -101,7 +101,7 @@ extension ChannelArchive {
             file: MapKey(name: file.closedName, number: try file.descriptor.stamp().number), place: place, width: width)
         if let known = thumbnails[key] { return known }
         guard Self.turns.wait(timeout: .now() + Self.patience) == .success else {
-            throw ControlFailure(.unavailable, "Too many thumbnails are being made. Try again.")
+            throw Refusal(.unavailable, "Too many thumbnails are being made. Try again.")
         }
         defer { Self.turns.signal() }
         let made = try make()
@@ -109,6 +109,6 @@ extension ChannelArchive {
         return made
     }
 
-    private static let noFrame = ControlFailure(.notFound, "The recording has no frame that could be shown.")
-    private static let tooLarge = ControlFailure(.unusable, "The frame is too large.")
+    private static let noFrame = Refusal(.notFound, "The recording has no frame that could be shown.")
+    private static let tooLarge = Refusal(.unusable, "The frame is too large.")
 }

@@ -6,6 +6,7 @@ internal import Control
 internal import Foundation
 internal import Logging
 internal import MP4
+internal import Media
 internal import Segmenter
 
 /// What was recorded of one channel, for the API: read from the catalogue and the files beside whoever records.
@@ -59,35 +60,35 @@ final class ChannelArchive: ControlledArchive {
     }
 
     /// The directory; nil as long as there is none.
-    func directory() throws(ControlFailure) -> RecordDirectory? {
+    func directory() throws(Refusal) -> RecordDirectory? {
         // What is in an empty mount point is no recording, and nothing is noted there.
         guard (try? MountMemory.standard.checkMount(of: path, mount)) != nil else { return nil }
         do {
             return try RecordDirectory.existing(path, template: template)
         } catch {
             if error.code == ENOENT { return nil }
-            throw ControlFailure(.unavailable, "The directory of the recordings cannot be read: \(error.text).")
+            throw Refusal(.unavailable, "The directory of the recordings cannot be read: \(error.text).")
         }
     }
 
     func ledger(_ directory: RecordDirectory) -> ChannelLedger { ChannelLedger(directory: directory, channel: channel) }
 
     /// What `work` returns; its error as the API tells it, without a path of the machine.
-    func telling<Value>(_ work: () throws -> Value) throws(ControlFailure) -> Value {
+    func telling<Value>(_ work: () throws -> Value) throws(Refusal) -> Value {
         do {
             return try work()
-        } catch let failure as ControlFailure {
+        } catch let failure as Refusal {
             throw failure
         } catch let failure as FileFailure {
             logger.warning("recordings cannot be used: \(failure)")
-            throw ControlFailure(.unavailable, "The disk does not allow that: \(failure.text).")
+            throw Refusal(.unavailable, "The disk does not allow that: \(failure.text).")
         } catch {
-            throw ControlFailure(.unavailable, "\(error)")
+            throw Refusal(.unavailable, "\(error)")
         }
     }
 
     /// The file of `id`, open for reading. Throws `notFound` for all that is no recording of the channel.
-    func file(_ id: String) throws(ControlFailure) -> (directory: RecordDirectory, file: OpenFile) {
+    func file(_ id: String) throws(Refusal) -> (directory: RecordDirectory, file: OpenFile) {
         guard let name = RecordingID.name(of: id), let directory = try directory() else { throw Self.unknown }
         if let descriptor = try? directory.open(recording: name) {
             guard isOurs(name, in: directory) else { throw Self.unknown }
@@ -101,13 +102,13 @@ final class ChannelArchive: ControlledArchive {
     }
 
     /// The name of the finished file of `id`.
-    func finishedName(of id: String) throws(ControlFailure) -> String {
+    func finishedName(of id: String) throws(Refusal) -> String {
         let (_, file) = try file(id)
-        guard !file.isOpen else { throw ControlFailure(.conflict, "The file is still being written.") }
+        guard !file.isOpen else { throw Refusal(.conflict, "The file is still being written.") }
         return file.name
     }
 
-    private static var unknown: ControlFailure { ControlFailure(.notFound, "There is no recording of this name.") }
+    private static var unknown: Refusal { Refusal(.notFound, "There is no recording of this name.") }
 
     /// Whether the closed file `name` is a recording of the channel: the catalogue says so, or the file itself.
     private func isOurs(_ name: String, in directory: RecordDirectory) -> Bool {
@@ -134,7 +135,7 @@ final class ChannelArchive: ControlledArchive {
         return map
     }
 
-    func open(_ id: String) throws(ControlFailure) -> ArchivedFile {
+    func open(_ id: String) throws(Refusal) -> ArchivedFile {
         let (_, file) = try file(id)
         return try telling {
             let stamp = try file.descriptor.stamp()
@@ -149,9 +150,9 @@ final class ChannelArchive: ControlledArchive {
         }
     }
 
-    func initialisation(of id: String) throws(ControlFailure) -> [UInt8] {
+    func initialisation(of id: String) throws(Refusal) -> [UInt8] {
         let (_, file) = try file(id)
-        guard !file.isStream else { throw ControlFailure(.conflict, "An MPEG-TS file needs nothing before it.") }
+        guard !file.isStream else { throw Refusal(.conflict, "An MPEG-TS file needs nothing before it.") }
         return try telling { try map(file).initialisation }
     }
 }
@@ -159,7 +160,7 @@ final class ChannelArchive: ControlledArchive {
 // MARK: Lists
 
 extension ChannelArchive {
-    func list(_ range: Range<Int64>, limit: Int) throws(ControlFailure) -> RecordingList {
+    func list(_ range: Range<Int64>, limit: Int) throws(Refusal) -> RecordingList {
         guard let directory = try directory() else { return RecordingList(recordings: [], gaps: [], events: []) }
         return try telling {
             let page = try ledger(directory).page(range, limit: limit)
@@ -249,13 +250,13 @@ extension ChannelArchive {
     /// More files than this are not looked into for one playlist.
     private static let mostFiles = 3000
 
-    func playlist(from: Int64, to: Int64?) throws(ControlFailure) -> String {
+    func playlist(from: Int64, to: Int64?) throws(Refusal) -> String {
         guard let directory = try directory() else { throw Self.nothing }
         let range = from..<(to ?? .max)
         return try telling {
             let page = try ledger(directory).page(range, limit: Self.mostFiles + 1)
             guard page.segments.count <= Self.mostFiles else {
-                throw ControlFailure(.unusable, "The range meets more than \(Self.mostFiles) files; ask for less.")
+                throw Refusal(.unusable, "The range meets more than \(Self.mostFiles) files; ask for less.")
             }
             var files: [RangePlaylist.File] = []
             for segment in page.segments where segment.deleted == nil {
@@ -286,7 +287,7 @@ extension ChannelArchive {
         }
     }
 
-    private static var nothing: ControlFailure {
-        ControlFailure(.notFound, "Nothing was recorded then that can be played.")
+    private static var nothing: Refusal {
+        Refusal(.notFound, "Nothing was recorded then that can be played.")
     }
 }

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Media
+
+/// Tells how much space an unprivileged process may still use.
+package protocol FreeSpaceProbe: Sendable {
+    /// What is free on the file system of `path`, which must be writable. May block for as long as the file system does.
+    func space(at path: String) throws(FileFailure) -> DiskSpace
+}
+
+/// The size of a file system.
+package struct DiskSpace: Sendable, Equatable {
+    /// Bytes that an unprivileged process may still use.
+    package var free: Int64
+    /// Bytes in all.
+    package var capacity: Int64
+    /// The device's number, by which two paths can be told to share the space.
+    package var fileSystem: UInt64
+
+    /// A file system of `capacity` bytes, `free` of them unused.
+    package init(free: Int64, capacity: Int64, fileSystem: UInt64 = 0) {
+        self.free = free
+        self.capacity = capacity
+        self.fileSystem = fileSystem
+    }
+}
+
+/// Asks the system.
+package struct SystemFreeSpace: FreeSpaceProbe {
+    /// A probe of the system.
+    package init() {}
+
+    package func space(at path: String) throws(FileFailure) -> DiskSpace {
+        var info = statvfs()
+        var result: CInt
+        repeat { result = statvfs(path, &info) } while result != 0 && errno == EINTR
+        guard result == 0 else { throw FileFailure("measure free space of", path, code: errno) }
+        guard info.f_flag & Self.readOnly == 0 else { throw FileFailure("write to", path, code: EROFS) }
+        var place = stat()
+        guard stat(path, &place) == 0 else { throw FileFailure("measure free space of", path, code: errno) }
+        // `f_bavail`, not `f_bfree`: what is reserved for root is of no use.
+        return DiskSpace(
+            free: Self.bytes(UInt64(info.f_bavail), UInt64(info.f_frsize)),
+            capacity: Self.bytes(UInt64(info.f_blocks), UInt64(info.f_frsize)), fileSystem: UInt64(place.st_dev))
+    }
+
+    /// `ST_RDONLY` of `sys/statvfs.h`, an enumerator there.
+    private static let readOnly: UInt = 1
+
+    private static func bytes(_ blocks: UInt64, _ size: UInt64) -> Int64 {
+        let (bytes, overflow) = blocks.multipliedReportingOverflow(by: size)
+        return overflow ? .max : Int64(clamping: bytes)
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Media
+
+/// Whether a record directory is on a disk that is mounted.
+package enum MountRule: Sendable, Hashable {
+    /// It does if it did before, as far as that is remembered.
+    case remembered
+    /// It does: nothing is recorded before a disk is mounted there.
+    case required
+    /// It does not matter, and what is remembered is forgotten.
+    case ignored
+}
+
+/// Remembers, outside of record directories, which of them are on mounted disks: an empty mount point is recognised then
+/// when relay starts before the disk is mounted. A file for each, named by the directory's path, with `%2F` in the place of
+/// each slash and `%25` of each `%`: it has the mount point and the mark of the directory, a line each.
+///
+/// An entry that cannot be read or written is not remembered, and costs nothing else. All calls block on the disk.
+package struct MountMemory: Sendable {
+    /// One remembered directory.
+    struct Entry: Equatable {
+        var mountPoint: String
+        var mark: String
+    }
+
+    private static let mostBytes = 8192
+    private let directory: String?
+
+    /// A memory in `directory`, which is made if it is missing; one that remembers nothing without.
+    package init(directory: String? = nil) { self.directory = directory }
+
+    /// Throws if the record directory `path` is on a disk, by `rule` or by what is remembered, that is not mounted.
+    package func checkMount(of path: String, _ rule: MountRule) throws(FileFailure) {
+        guard rule != .ignored else { return }
+        let entry = recall(path)
+        if let entry, !MountPoint.isMounted(entry.mountPoint) { throw FileFailure.notMounted(path, entry.mountPoint) }
+        if entry == nil, rule == .required, MountPoint.of(path) == MountPoint.root {
+            throw FileFailure.notMounted(path, nil)
+        }
+    }
+
+    /// The entry of the record directory `path`.
+    func recall(_ path: String) -> Entry? {
+        guard let file = file(of: path), let descriptor = try? FileDescriptor.open(readOnly: file),
+            let size = try? descriptor.size(), size < Self.mostBytes,
+            let bytes = try? descriptor.read(at: 0, count: Int(size))
+        else { return nil }
+        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+        guard lines.count == 2, lines[0].hasPrefix("/") else { return nil }
+        return Entry(mountPoint: lines[0], mark: lines[1])
+    }
+
+    /// Remembers the record directory `path`.
+    func remember(_ path: String, _ entry: Entry) {
+        guard let directory, let file = file(of: path), recall(path) != entry, !entry.mountPoint.contains("\n") else {
+            return
+        }
+        let new = "\(file).\(getpid())"
+        do {
+            try RecordDirectory.create(directory)
+            unlink(new)
+            let bytes = Array("\(entry.mountPoint)\n\(entry.mark)\n".utf8)
+            let written = try FileDescriptor.create(new)
+            try written.write([SharedBytes(bytes)], at: 0)
+            try written.synchronise()
+        } catch {
+            unlink(new)
+            return
+        }
+        rename(new, file)
+    }
+
+    /// Forgets the record directory `path`.
+    func forget(_ path: String) {
+        if let file = file(of: path) { unlink(file) }
+    }
+
+    private func file(of path: String) -> String? {
+        guard let directory else { return nil }
+        var path = RecordDirectory.trimmed(path)
+        if !path.hasPrefix("/") {
+            guard let current = getcwd(nil, 0) else { return nil }
+            defer { free(current) }
+            path = "\(String(cString: current))/\(path)"
+        }
+        return "\(directory)/\(path.replacing("%", with: "%25").replacing("/", with: "%2F"))"
+    }
+}
+
+extension FileFailure {
+    /// The disk of the record directory `path` is not mounted, whose mount point is `mountPoint` if that is known.
+    static func notMounted(_ path: String, _ mountPoint: String?) -> FileFailure {
+        let place = mountPoint.map { " at \($0)" } ?? ""
+        return FileFailure("record in", path, text: "its disk is not mounted\(place)")
+    }
+}

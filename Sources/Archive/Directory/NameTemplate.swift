@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+package import Media
+
+/// What the files of a recording are called: a path below the record directory, without extension, in which fields
+/// stand for what differs from file to file.
+package struct NameTemplate: Sendable, Hashable {
+    /// One piece of the path.
+    enum Part: Hashable, Sendable {
+        case literal(String)
+        case channel
+        /// The start in UTC, ISO 8601 basic format with milliseconds.
+        case start
+        case sequence
+        /// A piece of the start's local date or time; always of the same width.
+        case calendar(CalendarField)
+    }
+
+    let parts: [Part]
+
+    /// `{channel}_{start}_{sequence}`.
+    package static let standard = NameTemplate(parts: [.channel, .literal("_"), .start, .literal("_"), .sequence])
+
+    /// The form of ``UTCTime/basic``.
+    static let startPattern = "00000000T000000.000Z"
+    private static let longest = 200
+    /// The most directories between the record directory and a file.
+    static let deepest = 4
+    private static let fields =
+        "{channel}, {start}, {sequence}, {date}, {time}, {year}, {month}, {day}, {hour}, {minute}, {second}"
+
+    private init(parts: [Part]) { self.parts = parts }
+
+    /// Reads a template: fields in braces, and the forms `%Y %m %d %H %M %S %F %y %j %%` of strftime.
+    package init(parsing text: String) throws(TextFailure) {
+        guard text.utf8.count <= Self.longest else {
+            throw TextFailure("A name of \(text.utf8.count) bytes is too long; \(Self.longest) are the most.")
+        }
+        var rest = Substring(text)
+        var parts: [Part] = []
+        while let first = rest.first {
+            switch first {
+            case "{": parts.append(try Self.field(&rest))
+            case "%": parts.append(try Self.conversion(&rest))
+            case "}": throw TextFailure("There is a } without its { in the name \"\(text)\".")
+            default:
+                let literal = rest.prefix { !"{}%".contains($0) }
+                rest = rest.dropFirst(literal.count)
+                parts.append(.literal(String(literal)))
+            }
+        }
+        self.init(parts: parts)
+        try checkPath(text)
+        try checkUniqueness(text)
+        try checkChannel(text)
+    }
+
+    private static func field(_ rest: inout Substring) throws(TextFailure) -> Part {
+        guard let end = rest.firstIndex(of: "}") else {
+            throw TextFailure("The field \"\(rest.prefix(40))\" has no } at its end.")
+        }
+        let name = rest[rest.index(after: rest.startIndex)..<end]
+        rest = rest[rest.index(after: end)...]
+        switch name {
+        case "channel": return .channel
+        case "start": return .start
+        case "sequence": return .sequence
+        default:
+            guard let field = CalendarField(rawValue: String(name)) else {
+                throw TextFailure("There is no field {\(name.prefix(40))} for names; there are \(fields).")
+            }
+            return .calendar(field)
+        }
+    }
+
+    private static func conversion(_ rest: inout Substring) throws(TextFailure) -> Part {
+        let letter = rest.dropFirst().first
+        rest = rest.dropFirst(2)
+        if letter == "%" { return .literal("%") }
+        guard let letter, let field = CalendarField.conversions[letter] else {
+            throw TextFailure(
+                "There is no %\(letter.map(String.init) ?? "") for names; there are %Y %m %d %H %M %S %F %y %j.")
+        }
+        return .calendar(field)
+    }
+
+    /// A name must stay in its directory, and be one that all file systems take.
+    private func checkPath(_ text: String) throws(TextFailure) {
+        let components = sample.split(separator: "/", omittingEmptySubsequences: false)
+        guard components.allSatisfy({ !$0.isEmpty && $0.first != "." }) else {
+            throw TextFailure(
+                "The name \"\(text)\" must be a path below the record directory, no part of it empty or hidden.")
+        }
+        guard components.count <= Self.deepest + 1 else {
+            throw TextFailure("The name \"\(text)\" has more than \(Self.deepest) directories.")
+        }
+        guard
+            text.unicodeScalars.allSatisfy({
+                $0.value >= 32 && $0.value != 127 && !"\\:*?\"<>|".unicodeScalars.contains($0)
+            })
+        else { throw TextFailure("The name \"\(text)\" has a character that some file systems cannot store.") }
+        guard ![".mp4", ".ts", ".part", ".broken"].contains(where: sample.hasSuffix) else {
+            throw TextFailure("Leave the extension out of the name \"\(text)\": the format has its own.")
+        }
+    }
+
+    private func checkUniqueness(_ text: String) throws(TextFailure) {
+        guard hasSequence || parts.contains(.start) || isTimed else {
+            throw TextFailure("The name \"\(text)\" is the same for many files; add {sequence}, {start} or {time}.")
+        }
+    }
+
+    /// `cam1000001` is a file of the channel `cam` as well as of `cam1`, if nothing but digits lies between.
+    private func checkChannel(_ text: String) throws(TextFailure) {
+        let parts = parts.filter { part in
+            if case .literal(let text) = part { return !text.allSatisfy { $0.isASCII && $0.isNumber } }
+            return true
+        }
+        for (first, second) in zip(parts, parts.dropFirst()) where first == .channel || second == .channel {
+            if case .literal = first { continue }
+            if case .literal = second { continue }
+            throw TextFailure(
+                "Put something that is no digit, such as _, between {channel} and its neighbour in the name \"\(text)\"."
+            )
+        }
+    }
+
+    /// What ``init(parsing:)`` makes an equal template of.
+    var text: String {
+        parts.map { part in
+            switch part {
+            case .literal(let text): text.replacing("%", with: "%%")
+            case .channel: "{channel}"
+            case .start: "{start}"
+            case .sequence: "{sequence}"
+            case .calendar(let field): "{\(field.rawValue)}"
+            }
+        }.joined()
+    }
+
+    /// A path with every field filled in.
+    private var sample: String {
+        parts.map { part in
+            switch part {
+            case .literal(let text): text
+            case .channel: "c"
+            case .start: Self.startPattern
+            case .sequence: "000001"
+            case .calendar(let field): field.pattern
+            }
+        }.joined()
+    }
+
+    /// Whether each file's name has its number in it.
+    package var hasSequence: Bool { parts.contains(.sequence) }
+
+    private func has(_ field: CalendarField) -> Bool { parts.contains(.calendar(field)) }
+
+    /// Whether each file's name has the time of day in it, to the second.
+    private var isTimed: Bool { has(.time) || has(.hour) && has(.minute) && has(.second) }
+
+    /// Whether no two files of a channel ever have one name, even in different directories: each has its date and time.
+    package var isDated: Bool {
+        parts.contains(.start) || isTimed && (has(.date) || has(.year) && has(.month) && has(.day))
+    }
+
+    /// Whether each file's name has its channel in it.
+    package var hasChannel: Bool { parts.contains(.channel) }
+
+    /// How many directories lie between the record directory and a file.
+    var depth: Int { sample.count { $0 == "/" } }
+
+    /// The path of the file number `sequence` of `channel`, without extension. `offset` is how many seconds local time
+    /// is ahead of UTC at `start`.
+    func path(channel: String, start: UTCTime, sequence: Int, offset: Int) -> String {
+        let local = UTCTime(milliseconds: start.milliseconds + Int64(offset) * 1000).calendar
+        return parts.map { part in
+            switch part {
+            case .literal(let text): text
+            case .channel: channel
+            case .start: start.basic
+            case .sequence: UTCTime.pad(sequence, 6)
+            case .calendar(let field): field.text(local)
+            }
+        }.joined()
+    }
+}
+
+// MARK: Reading names
+
+extension NameTemplate {
+    /// What a path says that this template made.
+    struct Reading: Equatable {
+        var start = ""
+        var sequence = 0
+    }
+
+    /// Reads `path`, without extension, of a file of `channel`; nil if this template does not make it.
+    func read(_ path: Substring, channel: String) -> Reading? {
+        Self.read(path, parts[...], channel, Reading())
+    }
+
+    private static func read(
+        _ path: Substring, _ parts: ArraySlice<Part>, _ channel: String, _ reading: Reading
+    ) -> Reading? {
+        guard let part = parts.first else { return path.isEmpty ? reading : nil }
+        let rest = parts.dropFirst()
+        switch part {
+        case .literal(let text): return after(text, in: path).flatMap { read($0, rest, channel, reading) }
+        case .channel: return after(channel, in: path).flatMap { read($0, rest, channel, reading) }
+        case .start:
+            return after(pattern: startPattern, in: path).flatMap { tail in
+                var reading = reading
+                reading.start = String(path[..<tail.startIndex])
+                return read(tail, rest, channel, reading)
+            }
+        case .calendar(let field):
+            return after(pattern: field.pattern, in: path).flatMap { read($0, rest, channel, reading) }
+        case .sequence: return sequence(path, rest, channel, reading)
+        }
+    }
+
+    /// A number has six digits or more; how many of a run of digits belong to it follows from what comes behind.
+    private static func sequence(
+        _ path: Substring, _ rest: ArraySlice<Part>, _ channel: String, _ reading: Reading
+    ) -> Reading? {
+        let digits = path.prefix { $0.isASCII && $0.isNumber }
+        for length in stride(from: min(digits.count, 18), through: 6, by: -1) {
+            var reading = reading
+            reading.sequence = Int(digits.prefix(length)) ?? 0
+            if let found = read(path.dropFirst(length), rest, channel, reading) { return found }
+        }
+        return nil
+    }
+
+    private static func after(_ text: String, in path: Substring) -> Substring? {
+        path.hasPrefix(text) ? path.dropFirst(text.count) : nil
+    }
+
+    /// What follows in `path` behind a piece of the form of `pattern`, in which 0 stands for any digit.
+    private static func after(pattern: String, in path: Substring) -> Substring? {
+        let piece = path.prefix(pattern.count)
+        guard piece.count == pattern.count else { return nil }
+        let fits = zip(piece, pattern).allSatisfy { $1 == "0" ? $0.isASCII && $0.isNumber : $0 == $1 }
+        return fits ? path.dropFirst(pattern.count) : nil
+    }
+}
+
+/// A piece of a local date or time in a file's name.
+enum CalendarField: String, Sendable {
+    case date, time, year, month, day, hour, minute, second, shortYear, dayOfYear
+
+    /// Those of one number each.
+    static let single: [CalendarField] = [.year, .month, .day, .hour, .minute, .second, .shortYear, .dayOfYear]
+
+    /// The letters of strftime.
+    static let conversions: [Character: CalendarField] = [
+        "F": .date, "Y": .year, "m": .month, "d": .day, "H": .hour, "M": .minute, "S": .second, "y": .shortYear,
+        "j": .dayOfYear,
+    ]
+
+    /// Its form, with 0 for any digit. No colon: some file systems cannot store one.
+    var pattern: String {
+        switch self {
+        case .date: "0000-00-00"
+        case .time: "00-00-00"
+        case .year: "0000"
+        case .dayOfYear: "000"
+        case .month, .day, .hour, .minute, .second, .shortYear: "00"
+        }
+    }
+
+    func text(_ time: CalendarTime) -> String {
+        switch self {
+        case .date: "\(CalendarField.year.text(time))-\(CalendarField.month.text(time))-\(CalendarField.day.text(time))"
+        case .time:
+            "\(CalendarField.hour.text(time))-\(CalendarField.minute.text(time))-\(CalendarField.second.text(time))"
+        case .year: UTCTime.pad(time.year, 4)
+        case .month: UTCTime.pad(time.month, 2)
+        case .day: UTCTime.pad(time.day, 2)
+        case .hour: UTCTime.pad(time.hour, 2)
+        case .minute: UTCTime.pad(time.minute, 2)
+        case .second: UTCTime.pad(time.second, 2)
+        case .shortYear: UTCTime.pad(time.year % 100, 2)
+        case .dayOfYear: UTCTime.pad(time.dayOfYear, 3)
+        }
+    }
+}

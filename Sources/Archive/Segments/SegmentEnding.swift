@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How a file of a recording came to its end.
+package enum SegmentEnding: String, Sendable, Codable {
+    /// It was long enough, and the next one follows without a hole.
+    case rotate
+    /// The program was over.
+    case stop
+    /// Writing or reading failed, or the recorder fell too far behind.
+    case error
+    /// The storage guard stopped the recording, or the disk was full.
+    case disk
+    /// What is recorded, a source of a program, had nothing for a while; when it is back another file begins.
+    case silent
+    /// A crash left it open, and the next start completed it.
+    case recovered
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where a file lies in the program that it is a part of, as the file itself says.
+package struct SegmentPosition: Sendable, Equatable {
+    /// Names the run of the recorder: program times of one run can be compared.
+    package var run: String
+    /// Program time of the first frame, in nanoseconds.
+    package var programStart: Int64
+    /// How the file ended; ``SegmentEnding/recovered`` while it is open, which becomes true if nobody closes it.
+    package var ending: SegmentEnding
+    /// Whether the file may begin with frames before what it shows first, and end with frames that the next file shows: its
+    /// edit list hides both.
+    package var isTrimmed = false
+    /// Whether it holds what a source sent, as it came.
+    package var isCopied = false
+
+    /// A position.
+    package init(run: String, programStart: Int64, ending: SegmentEnding) {
+        self.run = run
+        self.programStart = programStart
+        self.ending = ending
+    }
+}
+
+extension SegmentPosition {
+    /// As in the file: always as long, however the file ends, so that the end of a recording changes no size.
+    package var text: String {
+        let longest = SegmentEnding.recovered.rawValue.count
+        let padding = String(repeating: " ", count: max(0, longest - ending.rawValue.count))
+        let marks = (isTrimmed ? " trimmed=yes" : "") + (isCopied ? " copied=yes" : "")
+        return "run=\(run) start=\(programStart)\(marks) ending=\(ending.rawValue)\(padding)"
+    }
+
+    /// Reads ``text``; nil if it is something else.
+    package init?(text: String) {
+        var values: [Substring: Substring] = [:]
+        for part in text.split(separator: " ") {
+            let pair = part.split(separator: "=", maxSplits: 1)
+            if pair.count == 2 { values[pair[0]] = pair[1] }
+        }
+        guard let run = values["run"], (1...32).contains(run.utf8.count),
+            let start = values["start"].flatMap({ Int64($0) }), start.magnitude <= 1 << 60,
+            let ending = values["ending"].flatMap({ SegmentEnding(rawValue: String($0)) })
+        else { return nil }
+        self.init(run: String(run), programStart: start, ending: ending)
+        (isTrimmed, isCopied) = (values["trimmed"] == "yes", values["copied"] == "yes")
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What is known of a file when it is closed.
+package struct SegmentRecord: Sendable, Codable, Equatable {
+    /// The closed file's name, relative to the recording's directory.
+    package var fileName: String
+    /// The channel.
+    package var channel: String
+    /// The file's number within the channel.
+    package var sequence: Int
+    /// When its first frame was on air, by the wall clock.
+    package var start: UTCTime
+    /// Program time of its first frame, in nanoseconds.
+    package var programStart: Int64
+    /// Program time at which its frames end, in nanoseconds.
+    package var programEnd: Int64
+    /// Frames.
+    package var frames: Int
+    /// Samples of audio for each channel that are heard: without the hidden pre-roll.
+    package var audioSamples: Int64
+    /// The closed file's size.
+    package var bytes: Int64
+    /// How it ended.
+    package var ending: SegmentEnding
+    /// Names the run of the recorder: program times of one run can be compared. Empty if it is not known.
+    package var run = ""
+
+    /// A file of these properties.
+    package init(
+        fileName: String, channel: String, sequence: Int, start: UTCTime, programStart: Int64, programEnd: Int64,
+        frames: Int, audioSamples: Int64, bytes: Int64, ending: SegmentEnding, run: String = ""
+    ) {
+        (self.fileName, self.channel, self.sequence, self.start) = (fileName, channel, sequence, start)
+        (self.programStart, self.programEnd) = (programStart, programEnd)
+        (self.frames, self.audioSamples, self.bytes) = (frames, audioSamples, bytes)
+        (self.ending, self.run) = (ending, run)
+    }
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import MP4
+internal import Media
+
+/// Completes files that a crash left open. Run it before recording starts, not on the media's path.
+package enum SegmentRecovery {
+    /// What became of one file.
+    package enum Outcome: Sendable, Equatable {
+        /// It is a plain MP4 now, or a transport stream that lacks something, called `fileName`, and holds `frames`;
+        /// `droppedBytes` were damaged or are missing: those at the end were cut off, those before whole fragments are
+        /// still in the file, but not part of its program.
+        case completed(fileName: String, frames: Int, droppedBytes: Int64)
+        /// Only its name was missing.
+        case renamed(fileName: String)
+        /// Nothing in it can be played: it was put aside as `fileName`.
+        case setAside(fileName: String, reason: String)
+        /// A living process writes it, or may do so where the file system has no locks.
+        case inUse
+        /// It could not be read or written.
+        case failed(FileFailure)
+    }
+
+    /// Bytes at the end of a file that a loss of power may have caught on their way: the system writes what is older
+    /// than 35 s (`vm.dirty_expire_centisecs` and `vm.dirty_writeback_centisecs`), and this is more at 50 Mbit/s.
+    private static let volatileTail: Int64 = 256 << 20
+
+    /// One file that was found open.
+    package struct Entry: Sendable, Equatable {
+        /// Its name while it was open.
+        package let fileName: String
+        /// What became of it.
+        package let outcome: Outcome
+    }
+
+    /// Completes what `channel` left open in `directory`. Touches no other file (``Ownership``), such as a browser's
+    /// download.
+    package static func run(in directory: RecordDirectory, channel: String) throws(FileFailure) -> [Entry] {
+        try run(in: directory, channel: channel, checkedTail: volatileTail)
+    }
+
+    /// Like ``run(in:channel:)``, and reads the last `checkedTail` bytes of each file for media that is missing. The
+    /// files `own` are known not to be written any more, however young they are; so many bytes of media were written to
+    /// each.
+    package static func run(
+        in directory: RecordDirectory, channel: String, checkedTail: Int64, own: [String: Int64] = [:],
+        lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
+    ) throws(FileFailure) -> [Entry] {
+        // What lies under the mount point of a disk that is not mounted is left alone.
+        try directory.checkMount()
+        let ownership = Ownership(directory, channel: channel)
+        var entries: [Entry] = []
+        for fileName in try directory.entries(depth: NameTemplate.deepest)
+        where fileName.hasSuffix(SegmentName.openMark) {
+            guard let match = ownership.match(fileName), let name = SegmentName(anyName: fileName) else { continue }
+            let outcome = recover(name, in: directory.path, own[fileName], checkedTail, lockCall) { file in
+                switch try ownership.verdict(on: file, fileName, match) {
+                case .ours, .empty: true
+                case .unnamed: match.isCertain
+                case .other, .foreign: false
+                }
+            }
+            if let outcome { entries.append(Entry(fileName: fileName, outcome: outcome)) }
+        }
+        return entries
+    }
+
+    /// Completes the open files `names` of `directory`, of all channels, but for those whose content is another
+    /// program's. One that is empty must have a name of the usual form.
+    package static func run(
+        in directory: RecordDirectory, open names: [String],
+        lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
+    ) -> [Entry] {
+        names.compactMap { fileName in
+            guard let name = SegmentName(anyName: fileName) else { return nil }
+            let isUsual = SegmentName(fileName: fileName) != nil
+            let outcome = recover(name, in: directory.path, nil, volatileTail, lockCall) { file in
+                switch try SegmentOrigin(of: file, isStream: name.fileExtension == RecordFormat.ts.fileExtension) {
+                case .ours: true
+                case .nothing: isUsual
+                case .foreign: false
+                }
+            }
+            return outcome.map { Entry(fileName: fileName, outcome: $0) }
+        }
+    }
+
+    /// What became of the file `name`; nil if it is not one that `isOurs`, and so left alone. `written` bytes were written
+    /// to it by this process, which is done with it.
+    private static func recover(
+        _ name: SegmentName, in directory: String, _ written: Int64?, _ checkedTail: Int64,
+        _ lockCall: @escaping FileDescriptor.LockCall, isOurs: (FileDescriptor) throws -> Bool
+    ) -> Outcome? {
+        do {
+            let descriptor = try FileDescriptor.open(existing: "\(directory)/\(name.open)", lockCall: lockCall)
+            guard try descriptor.attributes().isRegular else {
+                throw FileFailure("open", descriptor.path, text: "it is not a regular file")
+            }
+            guard try isOurs(descriptor) else { return nil }
+            // Before the lock, which its writer is about to take.
+            if written == nil, descriptor.mayBeBeginning { return .inUse }
+            guard descriptor.lock(), written != nil || !descriptor.mayBeWrittenElsewhere else { return .inUse }
+            if name.fileExtension == RecordFormat.ts.fileExtension {
+                return try completeStream(descriptor, name, in: directory, written, checkedTail)
+            }
+            return try complete(descriptor, name, in: directory, checkedTail)
+        } catch let failure as FileFailure {
+            return .failed(failure)
+        } catch {
+            return setAside(name, in: directory, reason: "\(error)")
+        }
+    }
+
+    private static func complete(
+        _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String, _ checkedTail: Int64
+    ) throws -> Outcome {
+        switch try FragmentedFileReader(UncachedFile(descriptor.path), checkedTail: checkedTail).read() {
+        case .closed:
+            // It may be that the crash came before the head was on the disk, and before reserved space was given back.
+            try descriptor.truncate(to: try descriptor.attributes().size)
+            try descriptor.synchronise()
+            return .renamed(fileName: try rename(descriptor, name, in: directory))
+        case .open(let file):
+            guard file.fragments > 0 else { throw MP4Failure(description: "it holds no whole fragment") }
+            let tail = try descriptor.attributes().size - file.mediaEnd
+            if tail > 0 { try descriptor.truncate(to: file.mediaEnd) }
+            _ = try HybridFinish.complete(descriptor, file.layout, file.tables, mediaEnd: file.mediaEnd)
+            let fileName = try rename(descriptor, name, in: directory)
+            return .completed(fileName: fileName, frames: file.frames, droppedBytes: max(0, tail) + file.skippedBytes)
+        }
+    }
+
+    /// A transport stream is whole as it is, but for a torn packet at its end and what the disk has not kept. All of it
+    /// is read only if something is missing, or was `written` here.
+    private static func completeStream(
+        _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String, _ written: Int64?, _ checkedTail: Int64
+    ) throws -> Outcome {
+        let file = try UncachedFile(descriptor.path)
+        let end = try TransportStreamFile.end(of: file, size: try file.size())
+        guard end > 0 else { throw MP4Failure(description: "it holds no whole packet") }
+        let isWhole = end >= written ?? end
+        let checked = TransportStreamFile.tail(of: end, checkedTail)
+        var content = try TransportStreamFile.content(of: file, in: checked, isWhole: isWhole)
+        if content.missingBytes > 0, checked.lowerBound > 0 {
+            content = try TransportStreamFile.content(of: file, in: 0..<end, isWhole: isWhole)
+        }
+        // Also where nothing is cut off: space that was reserved behind the end is given back.
+        try descriptor.truncate(to: end)
+        try descriptor.synchronise()
+        let fileName = try rename(descriptor, name, in: directory)
+        if isWhole, content.missingBytes == 0 { return .renamed(fileName: fileName) }
+        let missing = content.missingBytes + max(0, (written ?? end) - end)
+        return .completed(fileName: fileName, frames: content.frames, droppedBytes: missing)
+    }
+
+    /// Renames a file. A crash or a failure between linking the new name and removing the old one leaves both.
+    private static func rename(
+        _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String
+    ) throws(FileFailure) -> String {
+        var (open, closed) = (stat(), stat())
+        guard try descriptor.attributes().links > 1, stat(descriptor.path, &open) == 0 else {
+            return try HybridFinish.rename(name, below: directory)
+        }
+        for attempt in 0..<1000 {
+            let target = name.closed(attempt: attempt)
+            guard stat("\(directory)/\(target)", &closed) == 0 else { break }
+            guard open.st_ino == closed.st_ino, open.st_dev == closed.st_dev else { continue }
+            guard unlink(descriptor.path) == 0 else { throw FileFailure("remove", descriptor.path, code: errno) }
+            return target
+        }
+        return try HybridFinish.rename(name, below: directory)
+    }
+
+    private static func setAside(_ name: SegmentName, in directory: String, reason: String) -> Outcome {
+        let path = "\(directory)/\(name.open)"
+        do {
+            for attempt in 0..<1000 {
+                let target = "\(name)" + (attempt == 0 ? "" : "-\(attempt)") + SegmentName.brokenSuffix
+                guard try FileDescriptor.rename(path, to: "\(directory)/\(target)") else { continue }
+                return .setAside(fileName: target, reason: reason)
+            }
+            return .failed(FileFailure("rename", path, code: EEXIST))
+        } catch {
+            return .failed(error)
+        }
+    }
+}

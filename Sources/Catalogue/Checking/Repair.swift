@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Glibc
+
+extension RecordingArchive {
+    /// What became of one file.
+    package struct Repair: Sendable, Codable, Equatable {
+        /// The file, relative to the directory.
+        package var file: String
+        /// What was done, or why nothing could be, in one sentence.
+        package var text: String
+        /// Whether the recordings are as good now as they can be.
+        package var isRepaired: Bool
+    }
+
+    /// Completes files that a crash left open, and makes new files of what damaged ones still hold; those stay as they
+    /// are. Returns nothing for files that are whole.
+    package func repair() throws(ArchiveFailure) -> [Repair] {
+        do {
+            let recordings = try directory.recordings()
+            let open = recordings.filter { $0.kind == .open }.map(\.name)
+            var repairs = SegmentRecovery.run(in: directory, open: open).compactMap(Self.repair)
+            let names = Set(recordings.map(\.name))
+            let total = recordings.count
+            for (index, (name, kind)) in recordings.enumerated() where kind != .open {
+                report("repairing", Int64(index), Int64(total))
+                guard !name.hasSuffix(SegmentSalvage.repairedSuffix),
+                    !names.contains(SegmentSalvage.repairedName(name))
+                else { continue }
+                if let repair = salvage(name) { repairs.append(repair) }
+            }
+            report("repairing", Int64(total), Int64(total))
+            if !repairs.isEmpty { updateCatalogue() }
+            return repairs
+        } catch {
+            throw ArchiveFailure("\(error)")
+        }
+    }
+
+    private static func repair(_ entry: SegmentRecovery.Entry) -> Repair? {
+        switch entry.outcome {
+        case .completed(let name, let frames, let dropped):
+            let rest = dropped > 0 ? ", \(dropped) damaged bytes left out" : ""
+            return Repair(
+                file: entry.fileName, text: "completed as \(name): \(frames) frames\(rest)", isRepaired: true)
+        case .renamed(let name):
+            return Repair(file: entry.fileName, text: "was complete, and is called \(name) now", isRepaired: true)
+        case .setAside(let name, let reason):
+            return Repair(
+                file: entry.fileName, text: "nothing in it can be played (\(reason)); kept as \(name)",
+                isRepaired: true)
+        case .inUse: return nil
+        case .failed(let failure): return Repair(file: entry.fileName, text: "\(failure)", isRepaired: false)
+        }
+    }
+
+    private func salvage(_ name: String) -> Repair? {
+        let before: SegmentFacts?
+        do throws(SegmentReadFailure) {
+            let facts = try SegmentReader.read("\(directory.path)/\(name)")
+            guard !facts.problems.isEmpty else { return nil }
+            before = facts
+        } catch .foreign {
+            return nil
+        } catch .file(let failure) {
+            return Repair(file: name, text: "\(failure)", isRepaired: false)
+        } catch {
+            before = nil
+        }
+        do throws(SegmentReadFailure) {
+            let outcome = try SegmentSalvage.run(name, in: directory)
+            let after = try SegmentReader.read("\(directory.path)/\(outcome.fileName)")
+            if let before, after.problems.count >= before.problems.count {
+                unlink("\(directory.path)/\(outcome.fileName)")
+                return Repair(file: name, text: "a copy would be no better: \(before.problems[0])", isRepaired: false)
+            }
+            let rest = outcome.lostBytes > 0 ? "; \(outcome.lostBytes) bytes could not be read" : ""
+            return Repair(
+                file: name, text: "\(outcome.frames) frames saved as \(outcome.fileName)\(rest)", isRepaired: true)
+        } catch .file(let failure) {
+            // Of what is in the file nothing is known.
+            return Repair(file: name, text: "\(failure)", isRepaired: false)
+        } catch {
+            return Repair(file: name, text: "nothing could be saved: \(error)", isRepaired: name.hasSuffix(".broken"))
+        }
+    }
+
+    /// A catalogue that cannot be written now finds the files at the next start.
+    private func updateCatalogue() {
+        guard exists(CatalogueStore.fileName), let store = try? CatalogueStore(directory: directory.path) else {
+            return
+        }
+        _ = try? CatalogueSync.run(store, directory)
+    }
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Glibc
+internal import MP4
+
+extension RecordingArchive {
+    /// What a verification looks at besides the tables and the continuity.
+    package struct Verifying: Sendable {
+        /// Whether files are read whole, where their checksums are known.
+        package var checksums: Bool
+        /// Whether everything is decoded.
+        package var isDeep: Bool
+
+        /// What is to be looked at.
+        package init(checksums: Bool = true, isDeep: Bool = false) {
+            self.checksums = checksums
+            self.isDeep = isDeep
+        }
+    }
+
+    /// Looks at every file and at what lies between them. Writes nothing.
+    package func verify(_ options: Verifying) throws(ArchiveFailure) -> VerificationReport {
+        var verification = Verification(archive: self)
+        do throws(FileFailure) {
+            try verification.readFiles()
+        } catch {
+            throw ArchiveFailure("\(error)")
+        }
+        verification.compareWithLedger()
+        if options.checksums { verification.checkSums() }
+        if options.isDeep { verification.decode() }
+        verification.explainVanished()
+        verification.checkContinuity()
+        guard verification.report.segments > 0 || !verification.report.isGood else {
+            throw ArchiveFailure("There are no recordings of relay in \(directory.path) that could be verified.")
+        }
+        return verification.report
+    }
+}
+
+/// One verification under way.
+struct Verification {
+    let archive: RecordingArchive
+    var report = VerificationReport()
+    /// Files that went while this looked at them. That retention deleted them the ledger says, a moment later.
+    private var vanished: Set<String> = []
+    /// The files that make up the recordings.
+    private(set) var files: [String: SegmentFacts] = [:]
+    /// Transport streams, which say little of themselves.
+    private var streams: [String] = []
+    /// Rows of those that are as the catalogue says, and of files that retention deleted between others.
+    private(set) var otherRows: [CatalogueSegment] = []
+    /// Rows and gaps that the catalogue holds; empty if it cannot be read.
+    private(set) var rows: [String: CatalogueSegment] = [:]
+    private(set) var gaps: [CatalogueGap] = []
+
+    init(archive: RecordingArchive) { self.archive = archive }
+
+    private var directory: RecordDirectory { archive.directory }
+
+    private func path(_ name: String) -> String { "\(directory.path)/\(name)" }
+
+    // MARK: Files
+
+    mutating func readFiles() throws(FileFailure) {
+        let recordings = try directory.recordings(andMOV: true)
+        var found: [String: Result<SegmentFacts, SegmentReadFailure>] = [:]
+        for (index, (name, kind)) in recordings.enumerated() {
+            archive.report("reading", Int64(index), Int64(recordings.count))
+            switch kind {
+            case .closed where name.hasSuffix(RecordFormat.ts.fileExtension): streams.append(name)
+            case .closed: found[name] = Result { () throws(SegmentReadFailure) in try SegmentReader.read(path(name)) }
+            case .open: readOpen(name)
+            case .broken: report.note(name, "nothing in it can be played, as recovery found")
+            }
+        }
+        let counted = SegmentSalvage.counted(Array(found.keys)) { name in
+            (try? found[name]?.get())?.problems.isEmpty ?? false
+        }
+        for (name, result) in found.sorted(by: { $0.key < $1.key }) {
+            if counted.contains(name) {
+                take(name, result)
+            } else if name.hasSuffix(SegmentSalvage.repairedSuffix) {
+                report.note(name, "a copy of a file that is whole; not counted")
+            } else {
+                report.note(name, "damaged; \(SegmentSalvage.repairedName(name)) stands for it")
+            }
+        }
+        archive.report("reading", Int64(recordings.count), Int64(recordings.count))
+    }
+
+    /// Takes in what was read of a file that counts.
+    private mutating func take(_ name: String, _ result: Result<SegmentFacts, SegmentReadFailure>) {
+        do throws(SegmentReadFailure) {
+            let facts = try result.get()
+            for problem in facts.problems { report.problem(name, problem) }
+            files[name] = facts
+        } catch .foreign(let reason) {
+            let fileName = String(name.split(separator: "/").last ?? "")
+            if SegmentName(fileName: fileName) == nil {
+                report.note(name, "not a recording of relay (\(reason)); left alone")
+            } else {
+                report.problem(name, "it has the name of a recording and is none: \(reason)")
+            }
+        } catch {
+            problem(name, "\(error)")
+        }
+    }
+
+    /// Notes what is wrong with a file that cannot be read, unless it is gone.
+    private mutating func problem(_ name: String, _ text: String) {
+        guard archive.exists(name) else {
+            vanished.insert(name)
+            return
+        }
+        report.problem(name, text)
+    }
+
+    /// A file that a living process writes is no matter of this verification.
+    private mutating func readOpen(_ name: String) {
+        guard !directory.isInUse(name) else { return report.note(name, "being written now; not looked at") }
+        guard archive.exists(name) else { return report.note(name, "closed while this looked; not looked at") }
+        report.problem(name, "left open by a crash; relay recordings repair completes it")
+        files[name] = try? SegmentReader.read(path(name))
+    }
+
+    // MARK: The ledger
+
+    mutating func compareWithLedger() {
+        do {
+            defer { readStreams() }
+            guard let ledger = try archive.ledger() else {
+                return report.note(nil, "there is no catalogue; relay recordings rebuild makes one")
+            }
+            rows = Dictionary(ledger.segments.map { ($0.name, $0) }) { first, _ in first }
+            gaps = CatalogueGap.joined(ledger.gaps.filter(\.isTold))
+            otherRows = ledger.deleted
+            if ledger.damagedRows > 0 {
+                report.problem(
+                    nil,
+                    "\(ledger.damagedRows) rows of the catalogue are not what they should be; the next start of the "
+                        + "recorder, or relay recordings rebuild, makes them anew from the files")
+            }
+        } catch {
+            return report.problem(nil, "the catalogue cannot be read: \(error)")
+        }
+        vanished.formUnion(rows.keys.filter { !archive.exists($0) })
+        for (name, facts) in files.sorted(by: { $0.key < $1.key }) where !name.hasSuffix(SegmentName.openMark) {
+            guard let row = rows[name] else {
+                report.note(name, "not in the catalogue yet")
+                continue
+            }
+            if !row.isSameFile(as: CatalogueSegment(name: name, facts: facts)) {
+                report.problem(
+                    name,
+                    "it holds \(facts.frames) frames in \(facts.bytes) bytes, "
+                        + "the catalogue says \(row.frames) in \(row.bytes), or tells its place differently")
+            }
+        }
+    }
+
+    /// A transport stream is compared with what the recorder said of it.
+    private mutating func readStreams() {
+        for name in streams {
+            guard let row = rows[name] else {
+                report.note(name, "a transport stream that the catalogue does not know; not looked at")
+                continue
+            }
+            do throws(FileFailure) {
+                let size = try FileDescriptor.open(readOnly: path(name)).attributes().size
+                guard size != row.bytes else {
+                    otherRows.append(row)
+                    continue
+                }
+                report.problem(name, "it has \(size) bytes, the catalogue says \(row.bytes)")
+            } catch {
+                problem(name, "\(error)")
+            }
+        }
+    }
+
+    /// Says of each file that is gone whether it was deleted on purpose. Retention tells the catalogue of it after it has
+    /// deleted a file; so while a recorder is at work the catalogue is asked again for some seconds.
+    mutating func explainVanished() {
+        let end = ContinuousClock.now + Self.patience
+        var lost = vanished
+        while true {
+            guard let ledger = try? archive.ledger() else { break }
+            let present = Set(ledger.segments.map(\.name))
+            let deleted = Dictionary(ledger.deleted.map { ($0.name, $0) }) { first, _ in first }
+            for name in lost.sorted() where rows[name] != nil && !present.contains(name) {
+                lost.remove(name)
+                report.note(name, "it was deleted meanwhile")
+                // What lay between others is no hole.
+                if let row = deleted[name], files[name] == nil { otherRows.append(row) }
+            }
+            guard !lost.isEmpty, ContinuousClock.now < end, !directory.livingRuns().isEmpty else { break }
+            usleep(Self.pollInterval)
+        }
+        for name in lost.sorted() {
+            guard let row = rows[name] else {
+                report.note(name, "it went while this looked at it, and the catalogue did not know it")
+                continue
+            }
+            report.problem(name, "the catalogue knows it, with \(row.frames) frames, and it is gone")
+        }
+    }
+
+    /// How long the catalogue may take to hear of a deletion, and how often it is asked.
+    private static let patience = Duration.seconds(3)
+    private static let pollInterval: UInt32 = 100_000
+
+    // MARK: Content
+
+    /// The files whose content can be compared with what is known.
+    private var readable: [String] {
+        (Array(files.keys) + otherRows.filter { $0.deleted == nil }.map(\.name)).sorted()
+    }
+
+    mutating func checkSums() {
+        let known = readable.filter { rows[$0]?.sha256 != nil }
+        let unknown = readable.count { !$0.hasSuffix(SegmentName.openMark) } - known.count
+        if unknown > 0, !rows.isEmpty {
+            report.note(nil, "no checksum yet of \(unknown) segment\(unknown == 1 ? "" : "s")")
+        }
+        let total = known.reduce(0) { $0 + (rows[$1]?.bytes ?? 0) }
+        var before: Int64 = 0
+        for name in known {
+            do throws(FileFailure) {
+                let sum = try Checksum.of(path(name)) { archive.report("checksums", before + $0, total) }
+                if sum != rows[name]?.sha256 { report.problem(name, "its bytes changed: the checksum is another") }
+            } catch {
+                // Reading takes hours, and retention goes on.
+                problem(name, "\(error)")
+            }
+            before += rows[name]?.bytes ?? 0
+        }
+    }
+
+    mutating func decode() {
+        let names = readable
+        for (index, name) in names.enumerated() {
+            archive.report("decoding", Int64(index), Int64(names.count))
+            do {
+                let check = try DeepCheck(path(name), subject: name)
+                for problem in check.problems(expected: files[name]?.frames ?? rows[name]?.frames ?? 0) {
+                    report.problem(name, problem)
+                }
+            } catch {
+                problem(name, "\(error)")
+            }
+        }
+        archive.report("decoding", Int64(names.count), Int64(names.count))
+    }
+}

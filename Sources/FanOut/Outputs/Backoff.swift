@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// How long an output waits before its next attempt.
+///
+/// The wait grows by half with each failure in a row, up to a cap that depends on what the peer did. For 30 s after a
+/// loss a peer that does not answer is tried each second, so that an output is back within a second of a restarted peer's
+/// return. A permanent refusal is tried once a minute.
+///
+/// | consecutive failure | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 and later |
+/// |---|---|---|---|---|---|---|---|---|
+/// | the peer answered, seconds before jitter | 1 | 1.5 | 2.25 | 3.4 | 5.1 | 7.6 | 11.4 | 15 |
+/// | no answer, and the output was never on air | 1 | 1.5 | 2.25 | 3.4 | 5.1 | 7.6 | 11.4 | 15 |
+/// | no answer, from 30 s after the output was on air | 1 | 1.5 | 2.25 | 3.4 | 5 | 5 | 5 | 5 |
+/// | no answer, within 30 s after the output was on air | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 1 |
+package struct Backoff: Sendable, Equatable {
+    /// What an output's past says about a peer that does not answer now.
+    package enum Past: Sendable, Equatable {
+        /// The output was never on air: the address may be wrong.
+        case neverLive
+        /// It was on air within ``Backoff/quickFor``: the peer may be restarting.
+        case justLost
+        /// It was on air before that.
+        case lostBefore
+    }
+
+    /// The first wait.
+    package var base: Duration
+    /// The longest wait after a peer that answered, or that was never reached.
+    package var cap: Duration
+    /// The longest wait for a peer that does not answer and once took the stream.
+    package var lostCap: Duration
+    /// How long after a loss a peer that does not answer is tried at the first wait.
+    package var quickFor: Duration
+    /// The wait after a permanent refusal.
+    package var refusedInterval: Duration
+    /// How long an output must have been on air for all its failures to be forgotten.
+    package var resetAfter: Duration
+    /// How long an output must have been on air for a loss to be the network's doing, and not a server's that accepts a
+    /// stream only to drop it.
+    package var stableAfter: Duration
+
+    /// A schedule of these values.
+    package init(
+        base: Duration = .seconds(1), cap: Duration = .seconds(15), lostCap: Duration = .seconds(5),
+        quickFor: Duration = .seconds(30), refusedInterval: Duration = .seconds(60),
+        resetAfter: Duration = .seconds(30), stableAfter: Duration = .seconds(3)
+    ) {
+        self.base = base
+        self.cap = cap
+        self.lostCap = lostCap
+        self.quickFor = quickFor
+        self.refusedInterval = refusedInterval
+        self.resetAfter = resetAfter
+        self.stableAfter = stableAfter
+    }
+
+    /// The wait after the `failures`-th consecutive failure (1 is the first). `past` counts for a peer that does not
+    /// answer. `jitter` in 0..<1 takes up to a fifth off, so that outputs that failed together do not return together.
+    package func delay(
+        afterFailure failures: Int, kind: OutputFailure.Kind, past: Past = .neverLive, jitter: Double
+    ) -> Duration {
+        let full: Duration =
+            switch (kind, past) {
+            case (.unreachable, .justLost): base
+            case (.unreachable, .lostBefore): grown(failures, to: lostCap)
+            case (.unreachable, .neverLive), (.lost, _), (.rejected, _): grown(failures, to: cap)
+            case (.refused, _): refusedInterval
+            }
+        return full * (1 - 0.2 * min(max(jitter, 0), 1))
+    }
+
+    private func grown(_ failures: Int, to cap: Duration) -> Duration {
+        var delay = base
+        for _ in 1..<max(2, failures) where failures > 1 {
+            delay = delay * 1.5
+            if delay >= cap { return cap }
+        }
+        return min(delay, cap)
+    }
+}

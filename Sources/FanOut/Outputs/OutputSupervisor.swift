@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Dispatch
+package import Logging
+package import Media
+internal import Synchronization
+
+/// The lasting owner of one live output: its queue, its state and whichever attempts are under way.
+///
+/// Its own serial queue runs the state machine and never blocks; whatever can block is the attempt's business. All calls
+/// may come from any thread.
+package final class OutputSupervisor: PacketConsumer {
+    let state: Mutex<OutputLanes>
+    /// Where all outputs' queues run: nothing blocks there, and hundreds of outputs that start at once must not take a
+    /// thread each.
+    package static let shared = DispatchQueue(label: "relay.outputs")
+
+    /// The output's name, unique in its channel.
+    package let name: String
+    /// Which further encoding of the program it takes; nil for the program's own.
+    let rendition: String?
+
+    let primary: any OutputTarget
+    let backup: (any OutputTarget)?
+    /// The tracks as they are coded now.
+    let description: @Sendable () -> StreamDescription
+    let leading: TrackKind
+    let limits: QueueLimits
+    let origin: OutputOrigin
+    let keyframes: any KeyframeRequester
+    let clock: any MonotonicClock
+    let timers: any OutputTimers
+    let logger: Logger
+    let queue: DispatchQueue
+
+    /// An output that is not started yet. `joinsRunningProgram` says that the program has begun: the output begins at a
+    /// keyframe that comes anyway, and not with the program's first frame. A `backup` is used by the rules of `retry`.
+    /// `description` is asked for at each attempt, on any thread.
+    package init(
+        name: String, rendition: String? = nil, target: any OutputTarget, backup: (any OutputTarget)? = nil,
+        description: @autoclosure @escaping @Sendable () -> StreamDescription,
+        limits: QueueLimits = .live, retry: RetryPolicy = RetryPolicy(), origin: OutputOrigin = .flags,
+        joinsRunningProgram: Bool = false,
+        keyframes: any KeyframeRequester, clock: any MonotonicClock = SystemClock(),
+        timers: any OutputTimers = SystemTimers(), logger: Logger
+    ) {
+        (self.name, self.rendition) = (name, rendition)
+        primary = target
+        self.backup = backup
+        self.description = description
+        leading = description().leadingKind
+        self.limits = limits
+        self.origin = origin
+        self.keyframes = keyframes
+        self.clock = clock
+        self.timers = timers
+        var logger = logger
+        logger[metadataKey: "output"] = "\(name)"
+        self.logger = logger
+        queue = DispatchQueue(label: "relay.output.\(name)", target: Self.shared)
+        var policy = retry
+        policy.hasBackup = backup != nil
+        state = Mutex(
+            OutputLanes(
+                machine: OutputStateMachine(policy: policy),
+                packets: PacketQueue(
+                    limits: limits, isFromStart: !joinsRunningProgram, awaitsCallers: target.awaitsCallers,
+                    leading: leading)))
+    }
+
+    /// Begins the first attempt. Packets may be queued before.
+    package func start() { post(.start) }
+
+    /// Tries at once what would be tried later: the next attempt, or, on the backup, the primary.
+    package func retryNow() { post(.retryNow) }
+
+    /// Goes off air by the protocol's rules and stays off until ``resume()``.
+    package func pause() { post(.pause(at: clock.now)) }
+
+    /// Goes on air again after ``pause()``.
+    package func resume() { post(.resume) }
+
+    /// Waits until what was asked for before has taken effect. Its queue never blocks, so that this takes no time.
+    func waitUntilDone() { queue.sync {} }
+
+    @discardableResult
+    package func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {
+        var (change, event) = (OutputLanes.Change?.none, DropLog.Event?.none)
+        var missed: DropCounts?
+        let (server, request) = state.withLock { lanes -> ((any PacketServer)?, Int?) in
+            var (hasDrops, hasKeyframe) = (false, false)
+            for packet in packets {
+                let isKeyframe = packet.track == leading && packet.isKeyframe
+                if isKeyframe {
+                    hasKeyframe = true
+                    lanes.keyframes.stopWaiting()
+                    if case .live(_, .ready) = lanes.phase { change = lanes.change(at: clock.now) }
+                }
+                guard lanes.isFed else { continue }
+                let isQueued = lanes.packets.push(packet) == .queued
+                if isQueued, isKeyframe { missed = lanes.tookKeyframe() ?? missed }
+                if !isQueued { hasDrops = true }
+            }
+            if hasDrops || hasKeyframe { event = lanes.noteDrops(at: clock.now) }
+            // A queue that waits for a keyframe refuses frames until then.
+            if hasDrops, lanes.server != nil, lanes.packets.needsKeyframe { lanes.keyframes.wait(from: clock.now) }
+            let isDue = lanes.keyframes.isWaiting && lanes.keyframes.isRequestDue(at: clock.now)
+            return (lanes.server, isDue ? lanes.keyframes.requests : nil)
+        }
+        if let change { complete(change) }
+        log(missed: missed)
+        log(event)
+        if let request { ask(request) }
+        return server
+    }
+
+    /// Asks the encoder for a keyframe, the `number`-th time.
+    func ask(_ number: Int, level: Logger.Level = .info) {
+        keyframes.requestKeyframe(at: nil)
+        logger.log(level: level, "asks for a keyframe", metadata: ["keyframes_requested": "\(number)"])
+    }
+
+    package func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) {
+        finish(deadline: deadline, reason: .interrupted, completion: completion)
+    }
+
+    /// No packet follows, for this reason: ends cleanly by `deadline` (monotonic nanoseconds), then calls `completion`
+    /// once, on any thread.
+    package func finish(deadline: Int64, reason: EndReason, completion: @escaping @Sendable () -> Void) {
+        state.withLock { lanes in
+            lanes.completions.append(completion)
+            // One that was removed meanwhile ends for that reason.
+            let isFirst = lanes.end.deadline == 0
+            lanes.end = isFirst ? (reason, deadline) : (lanes.end.reason, min(lanes.end.deadline, deadline))
+        }
+        post(.finish(deadline: deadline))
+    }
+
+    package func stop() { post(.stop) }
+
+    /// What an operator sees of the output now.
+    package var status: OutputStatus {
+        // A copy, because the publishing thread needs the lock, and attempts take their time to compute.
+        let lanes = state.withLock { $0 }
+        let machine = lanes.machine
+        let target = lanes.current?.target ?? target(at: machine.endpoint, lanes)
+        var status = OutputStatus(
+            name: name, kind: target.kind, address: target.displayAddress, state: machine.state.label, detail: nil,
+            liveSeconds: 0, bytes: lanes.bytes, frames: lanes.frames, reconnects: max(0, machine.connections - 1),
+            attempts: machine.attempts, queue: lanes.queueStatus,
+            details: lanes.current?.attempt.progress.details ?? [:], wasLive: machine.connections > 0,
+            endpoint: machine.endpoint, keyframesRequested: lanes.keyframes.requests, origin: origin)
+        status.queue.boundMilliseconds = limits.maximumDuration.inNanoseconds / 1_000_000
+        status.rendition = rendition
+        status.roundTripSeconds = status.details["rtt_ms"].map { $0 / 1000 }
+        (status.cause, status.failures) = (machine.lastFailure?.kind, machine.record.failuresInRow)
+        switch machine.state {
+        case .connecting(let attempt):
+            status.attempt = attempt
+            status.detail = [lanes.step, machine.lastFailure?.description].compactMap(\.self).first
+        case .waiting: (status.detail, status.cause) = (OutputState.waitingWords, nil)
+        case .live(let since):
+            (status.liveSeconds, status.cause) = (Double(clock.now - since) / 1e9, nil)
+        case .backingOff(let until, let cause), .refused(let until, let cause):
+            status.detail = cause.description
+            status.nextAttemptSeconds = max(0, Double(until - clock.now) / 1e9)
+        case .givenUp(let cause): status.detail = cause.description
+        case .paused: break
+        default: status.detail = machine.lastFailure?.description
+        }
+        return status
+    }
+
+    /// The target of attempts at `endpoint`.
+    func target(at endpoint: OutputEndpoint, _ lanes: OutputLanes) -> any OutputTarget {
+        switch endpoint {
+        case .primary: primary
+        case .backup: backup ?? primary
+        case .redirected: lanes.redirection ?? primary
+        }
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A frame number that a machine can read from a decoded frame, even after hard compression.
+///
+/// Layout: 40 square blocks, white for 1 and black for 0, of one size, left to right and then top to bottom, most
+/// significant bit first: 32 bits of frame number, then 8 check bits (CRC-8, polynomial x⁸+x²+x+1, initial value 255,
+/// over the number's four bytes, highest first). The blocks lie in the frame's bottom left corner, in as few rows
+/// as let a block be 16 pixels or more: one row from 640 columns on, two from 320, four from 160. Where not even that
+/// fits, blocks may shrink to 8 pixels. A block's edge is the even number of pixels next below an equal share of the
+/// width.
+package enum FrameCounterCode {
+    /// Where the blocks are.
+    package struct Layout: Sendable, Hashable {
+        /// Rows of blocks.
+        package let rows: Int
+        /// Blocks in a row.
+        package let columns: Int
+        /// Edge of a block in luma pixels.
+        package let block: Int
+        /// The first frame row that belongs to the code; even.
+        package let top: Int
+    }
+
+    /// Bits in the code.
+    package static let bitCount = 40
+
+    /// The layout in a frame of this size; nil if the code does not fit, which it does from 160 by 90 on.
+    package static func layout(width: Int, height: Int) -> Layout? {
+        for smallest in [16, 8] {
+            for rows in [1, 2, 4, 5, 8] {
+                let columns = bitCount / rows
+                let block = width / columns & ~1
+                // More than half of the frame would be code.
+                if block < smallest || block > height / (2 * rows) { continue }
+                return Layout(rows: rows, columns: columns, block: block, top: (height - block * rows) & ~1)
+            }
+        }
+        return nil
+    }
+
+    /// The bits of `number` and its check bits, in the lower 40 bits.
+    package static func bits(of number: UInt32) -> UInt64 { UInt64(number) << 8 | UInt64(checksum(number)) }
+
+    /// The number whose code `bits` are; nil if the check bits say that it is none.
+    package static func number(from bits: UInt64) -> UInt32? {
+        let number = UInt32(truncatingIfNeeded: bits >> 8)
+        return Self.bits(of: number) == bits ? number : nil
+    }
+
+    /// Reads the number from a frame's luma, whose rows are `stride` bytes apart; nil if there is none. Looks at the
+    /// middle of each block, so that blurred edges and ringing do not matter.
+    package static func decode(luma: UnsafeRawBufferPointer, width: Int, height: Int, stride: Int) -> UInt32? {
+        guard let layout = layout(width: width, height: height), luma.count >= stride * (height - 1) + width else {
+            return nil
+        }
+        var bits: UInt64 = 0
+        let margin = layout.block / 4
+        for index in 0..<bitCount {
+            let x = index % layout.columns * layout.block
+            let y = layout.top + index / layout.columns * layout.block
+            var sum = 0
+            var count = 0
+            for row in (y + margin)..<(y + layout.block - margin) {
+                for column in (x + margin)..<(x + layout.block - margin) {
+                    sum += Int(luma[row * stride + column])
+                    count += 1
+                }
+            }
+            bits = bits << 1 | (sum * 2 > count * 251 ? 1 : 0)
+        }
+        return number(from: bits)
+    }
+
+    /// Reads the number from a frame's luma, as ``decode(luma:width:height:stride:)-(UnsafeRawBufferPointer,_,_,_)``.
+    package static func decode(luma: [UInt8], width: Int, height: Int, stride: Int) -> UInt32? {
+        luma.withUnsafeBytes { decode(luma: $0, width: width, height: height, stride: stride) }
+    }
+
+    private static func checksum(_ number: UInt32) -> UInt8 {
+        var crc: UInt8 = 255
+        for shift in [24, 16, 8, 0] {
+            crc ^= UInt8(truncatingIfNeeded: number >> UInt32(shift))
+            for _ in 0..<8 { crc = crc & 0x80 == 0 ? crc << 1 : crc << 1 ^ 0x07 }
+        }
+        return crc
+    }
+}

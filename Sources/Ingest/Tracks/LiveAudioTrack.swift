@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import Media
+internal import SourceClock
+
+/// Decodes a live source's audio and puts it where its stamps say in the program, resampled by what the clocks differ.
+/// Used by one thread.
+final class LiveAudioTrack {
+    let decoder: TrackDecoder
+    private let resampler: Resampler
+    private let format: AudioFormat
+    private let timing: SourceTiming
+    private let sink: any SourceSink
+    private let monitor: SourceMonitor
+    private var servo: AudioServo
+    private var placement = 0
+    /// Where the next run's first sample will lie, in samples of the program; as far as the servo was told.
+    private var end: Int64?
+    /// Where the last run ended on the source's timeline, for runs without a stamp.
+    private var lastTime: Timestamp?
+    /// Whether nothing will come of it any more.
+    private(set) var isFinished = false
+
+    init(
+        _ decoder: TrackDecoder, format: AudioFormat, channels: [Int]?, timing: SourceTiming, sink: any SourceSink,
+        monitor: SourceMonitor, subject: String
+    ) {
+        self.decoder = decoder
+        self.format = format
+        self.timing = timing
+        self.sink = sink
+        self.monitor = monitor
+        resampler = Resampler(target: format, subject: subject, compensates: true, channels: channels)
+        servo = AudioServo(sampleRate: format.sampleRate)
+    }
+
+    /// Decodes one run of audio and delivers it. The program must have begun.
+    func step(inputEnded: Bool) -> TrackDecoder.Progress {
+        let output = decoder.next(inputEnded: inputEnded)
+        do throws(AVFailure) {
+            switch output {
+            case .needsPacket: return .needsPacket
+            case .failed(let failure): return .failed(failure)
+            case .ended:
+                isFinished = true
+                deliver(try resampler.flush())
+                return .ended
+            case .frame(let frame): try take(frame)
+            }
+        } catch {
+            // The run is lost. What follows is put where its stamps say.
+            servo.restart()
+            resampler.start(at: 0)
+            monitor.noteConversionFailure(error)
+        }
+        return .advanced
+    }
+
+    /// Ends the track: its decoder is broken.
+    func giveUp() {
+        isFinished = true
+        decoder.flush()
+    }
+
+    private func take(_ frame: DecodedFrame) throws(AVFailure) {
+        guard frame.sampleRate > 0, let rate = Int32(exactly: frame.sampleRate) else { return }
+        let stated = decoder.time(of: frame).map { Timestamp($0, in: decoder.stream.timeBase) }
+        guard let time = stated ?? lastTime else { return }
+        let duration = TimeBase(1, rate).duration(Int64(frame.sampleCount))
+        lastTime = time + duration
+        guard let place = timing.placeAudio(time), let line = sink.programTime.line else { return }
+        if place.placement != placement {
+            placement = place.placement
+            servo.restart()
+        }
+        try follow(place, line, time: time, duration: duration)
+        let audio = try resampler.convert(frame)
+        note()
+        deliver(audio)
+    }
+
+    /// Makes the next run's first sample lie where the servo wants it.
+    private func follow(
+        _ place: SourceTiming.AudioPlace, _ line: ClockLine, time: Timestamp, duration: Duration
+    ) throws(AVFailure) {
+        let isFirst = servo.position == nil
+        let correction = servo.correct(
+            time: time, duration: duration, target: line.image(of: place.due), stretch: place.stretch + line.rate,
+            step: place.step)
+        resampler.compensate(by: correction.stretch)
+        let offset = servo.error / 1e9
+        monitor.update { $0.audioOffsetSeconds = offset }
+        guard isFirst || correction.fill != 0 || place.step != .zero, let position = servo.position else { return }
+        if !isFirst {
+            deliver(try resampler.flush())
+            if place.step != .zero { sink.moveAudio(by: format.timeBase.ticks(place.step)) }
+        }
+        servo.note(made: correction.fill)
+        let start = TimeBase.nanoseconds.rescale(position.nanoseconds, to: format.timeBase) + correction.fill
+        resampler.start(at: start)
+        end = start
+    }
+
+    /// Tells the servo what was made: what came out, and what the filter holds of what went in.
+    private func note() {
+        let now = resampler.position + resampler.pending
+        servo.note(made: now - (end ?? now))
+        end = now
+    }
+
+    private func deliver(_ audio: AudioBuffer) {
+        if audio.count > 0 { sink.deliver(audio) }
+    }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CFFmpeg
+package import Media
+
+/// Converts decoded audio of any rate, layout and sample type to the program's; the owner of a `SwrContext`.
+///
+/// The buffers that come out follow each other without a hole from the position given to ``start(at:)``. The sample
+/// at position p is the audio of that very moment: what the filter holds back comes with a later buffer, at its own
+/// place. Mono becomes both channels at full level; more channels are mixed down by ITU-R BS.775 without
+/// attenuation, unless some of them are chosen. One that compensates can make a little more or less audio of what goes in; equal rates go through the
+/// filter then as well. Used by one thread at a time.
+package final class Resampler {
+    /// What decides how the library must be set up.
+    private struct Shape: Hashable {
+        var rate: Int32
+        var format: Int32
+        var channels: Int32
+        var layout: UInt64
+    }
+
+    private let target: AudioFormat
+    private let subject: String
+    private let compensates: Bool
+    private let channels: [Int]?
+    private var stretch = 0.0
+    private var shape: Shape?
+    private var context: OpaquePointer?
+    /// Samples given to the running context, in its own rate, and samples that came out of it.
+    private var taken: Int64 = 0
+    private var given: Int64 = 0
+
+    /// The position of the next sample to come out, in samples of the target.
+    package private(set) var position: Int64 = 0
+
+    /// A resampler into `target`; only one that `compensates` can be told to by ``compensate(by:)``. `channels` are the
+    /// ones that become those of the target, from 0, as they are; one that is not there is silence. Nil for all, mixed.
+    package init(target: AudioFormat, subject: String, compensates: Bool = false, channels: [Int]? = nil) {
+        precondition(channels.map { $0.count == target.channels } ?? true, "one channel for each of the target")
+        self.channels = channels
+        self.target = target
+        self.compensates = compensates
+        self.subject = subject
+    }
+
+    deinit { swr_free(&context) }
+
+    /// How many samples, in the target's rate, went in and have not come out: the next run's first sample will be
+    /// at ``position`` plus this.
+    package var pending: Int64 {
+        guard compensates else { return due - given }
+        return context == nil ? 0 : swr_get_delay(context, Int64(target.sampleRate))
+    }
+
+    /// How many samples must have come out when everything that went in is out.
+    private var due: Int64 {
+        guard let shape else { return 0 }
+        return TimeBase(1, shape.rate).rescale(taken, to: target.timeBase)
+    }
+
+    /// Says where the next run's first sample belongs. What the filter holds back is lost; ``flush()`` it before.
+    package func start(at position: Int64) {
+        close()
+        self.position = position
+    }
+
+    /// Makes more samples of what follows than its rate says, or fewer: 0.0001 makes 100 ppm more. At most 0.01; for a
+    /// resampler that compensates.
+    package func compensate(by stretch: Double) { self.stretch = min(0.01, max(-0.01, stretch)) }
+
+    /// Converts one run of audio. Audio in another shape than before ends the filter, whose tail comes out first.
+    package func convert(_ frame: DecodedFrame) throws(AVFailure) -> AudioBuffer {
+        let values = frame.frame.pointee
+        let current = Shape(
+            rate: values.sample_rate, format: values.format, channels: relay_frame_channels(frame.frame),
+            layout: relay_frame_channel_mask(frame.frame))
+        var head: AudioBuffer?
+        if let shape, shape != current { head = try flush() }
+        if context == nil { try open(current) }
+        if compensates {
+            // Holds for the next 10 s of samples; each run says it anew.
+            let distance = 10 * target.sampleRate
+            let delta = Int32((stretch * Double(distance)).rounded())
+            try AVFailure.check(swr_set_compensation(context, delta, distance), "stretch audio of", subject)
+        }
+        taken += Int64(values.nb_samples)
+        let tail = try run(
+            values.extended_data.map { UnsafeMutableRawPointer($0) }, samples: values.nb_samples)
+        guard var head else { return tail }
+        head.append(tail)
+        return head
+    }
+
+    /// The tail that the filter holds back, cut to the length of what went in.
+    package func flush() throws(AVFailure) -> AudioBuffer {
+        let missing = Int(max(0, pending))
+        var rest = AudioBuffer.silence(at: position, count: 0, format: target)
+        if context != nil, missing > 0 {
+            rest = try run(nil, samples: 0, limit: missing)
+        }
+        close()
+        return rest
+    }
+
+    private func close() {
+        swr_free(&context)
+        shape = nil
+        taken = 0
+        given = 0
+    }
+}
+
+extension Resampler {
+    private func open(_ new: Shape) throws(AVFailure) {
+        let code = relay_swr_alloc(
+            &context, Int32(target.channels), target.sampleRate, new.layout, new.channels, new.format, new.rate)
+        try AVFailure.check(code, "set up audio of", subject)
+        if let channels {
+            let matrix = channels.flatMap { wanted in (0..<Int(new.channels)).map { $0 == wanted ? 1.0 : 0 } }
+            try AVFailure.check(swr_set_matrix(context, matrix, new.channels), "set up audio of", subject)
+        } else if new.channels == 1, target.channels == 2 {
+            try AVFailure.check(swr_set_matrix(context, [1, 1], 1), "set up audio of", subject)
+        }
+        if compensates {
+            // Between two phases of the filter the ratio would be heard as noise at -64 dB of a tone of 10 kHz.
+            for (name, value) in [("flags", Int64(SWR_FLAG_RESAMPLE)), ("linear_interp", 1)] {
+                try AVFailure.check(
+                    av_opt_set_int(UnsafeMutableRawPointer(context), name, value, 0), "set up audio of", subject)
+            }
+        }
+        try AVFailure.check(swr_init(context), "set up audio of", subject)
+        shape = new
+    }
+
+    private func run(
+        _ input: UnsafeMutableRawPointer?, samples: Int32, limit: Int = .max
+    ) throws(AVFailure) -> AudioBuffer {
+        let room = min(limit, Int(max(0, swr_get_out_samples(context, samples))))
+        var planes: [UnsafeMutablePointer<Float>] = []
+        for _ in 0..<target.channels { planes.append(.allocate(capacity: max(1, room))) }
+        defer { for plane in planes { plane.deallocate() } }
+        var outputs: [UnsafeMutablePointer<UInt8>?] = planes.map {
+            UnsafeMutableRawPointer($0).assumingMemoryBound(to: UInt8.self)
+        }
+        let inputs = input?.assumingMemoryBound(to: UnsafePointer<UInt8>?.self)
+        let code = swr_convert(context, &outputs, Int32(room), inputs, samples)
+        let count = Int(try AVFailure.check(code, "resample audio of", subject))
+        let buffer = AudioBuffer(
+            position: position, format: target,
+            channels: planes.map { [Float](UnsafeBufferPointer(start: $0, count: count)) })
+        position += Int64(count)
+        given += Int64(count)
+        return buffer
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CFFmpeg
+package import Media
+
+/// One decoded frame or run of audio, in the memory of the library that decoded it; the owner of an `AVFrame`.
+///
+/// The frame is filled before it is shared and immutable from then on, so any thread may read it.
+package final class DecodedFrame: FrameStorage {
+    // Filled by a decoder or a filter before anybody else holds the object; only read from then on; freed in `deinit`.
+    nonisolated(unsafe) let frame: UnsafeMutablePointer<AVFrame>
+
+    init(subject: String) throws(AVFailure) {
+        frame = try AVFailure.unwrap(av_frame_alloc(), "allocate a frame for", subject)
+    }
+
+    deinit {
+        var owned: UnsafeMutablePointer<AVFrame>? = frame
+        av_frame_free(&owned)
+    }
+
+    /// Presentation time in ticks of the stream's time base: the stated one, or libav's best guess; nil when there is
+    /// nothing to guess from.
+    package var pts: Int64? {
+        frame.pointee.best_effort_timestamp.asTimestamp ?? frame.pointee.pts.asTimestamp
+    }
+    /// Columns of a frame.
+    package var width: Int { Int(frame.pointee.width) }
+    /// Rows of a frame.
+    package var height: Int { Int(frame.pointee.height) }
+    /// Samples a second, for audio.
+    package var sampleRate: Int { Int(frame.pointee.sample_rate) }
+    /// Samples per channel, for audio.
+    package var sampleCount: Int { Int(frame.pointee.nb_samples) }
+    /// Whether the decoder met errors in this frame and concealed them.
+    package var isDamaged: Bool {
+        frame.pointee.decode_error_flags != 0 || frame.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0
+    }
+
+    /// Lends the planes of a 4:2:0 frame. Of any other frame the planes mean nothing.
+    package func withPlanes<R>(_ body: (Planes) throws -> R) rethrows -> R {
+        let data = frame.pointee.data
+        let stride = frame.pointee.linesize
+        guard let y = data.0, let u = data.1, let v = data.2 else {
+            preconditionFailure("only a frame that was checked to be planar 4:2:0 is handed out as frame storage")
+        }
+        return try body(
+            Planes(
+                y: .init(bytes: y, stride: Int(stride.0)), u: .init(bytes: u, stride: Int(stride.1)),
+                v: .init(bytes: v, stride: Int(stride.2))))
+    }
+
+    /// Closed captions that came with the frame, as ``Media/VideoFrame/captions``.
+    var captions: [UInt8] {
+        guard let side = av_frame_get_side_data(frame, AV_FRAME_DATA_A53_CC), let data = side.pointee.data else {
+            return []
+        }
+        return Array(UnsafeBufferPointer(start: data, count: Int(side.pointee.size) / 3 * 3))
+    }
+
+    var pixelFormat: AVPixelFormat { AVPixelFormat(rawValue: frame.pointee.format) }
+
+    /// Whether the planes can be read as 8-bit planar 4:2:0, top row first.
+    var isPlanar420: Bool {
+        (pixelFormat == AV_PIX_FMT_YUV420P || pixelFormat == AV_PIX_FMT_YUVJ420P)
+            && frame.pointee.linesize.0 > 0 && frame.pointee.linesize.1 > 0 && frame.pointee.linesize.2 > 0
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How a decoded frame must be turned to stand upright, from a container's display matrix.
+package enum Orientation: String, Sendable, Hashable, CaseIterable {
+    /// As decoded.
+    case upright
+    /// A quarter turn clockwise.
+    case clockwise
+    /// Half a turn.
+    case halfTurn
+    /// A quarter turn counter-clockwise.
+    case counterClockwise
+    /// Left and right change places.
+    case mirrored
+    /// Top and bottom change places.
+    case flipped
+    /// Mirrored along the falling diagonal: a quarter turn clockwise, then left and right change places.
+    case transposed
+    /// Mirrored along the rising diagonal.
+    case transversed
+
+    /// Whether width and height change places.
+    package var swapsAxes: Bool {
+        switch self {
+        case .clockwise, .counterClockwise, .transposed, .transversed: true
+        case .upright, .halfTurn, .mirrored, .flipped: false
+        }
+    }
+
+    /// The filters that turn a frame upright. `hflip` or `copy` comes last because `vflip` alone yields negative strides.
+    var filters: [String] {
+        switch self {
+        case .upright: []
+        case .clockwise: ["transpose=clock"]
+        case .halfTurn: ["vflip", "hflip"]
+        case .counterClockwise: ["transpose=cclock"]
+        case .mirrored: ["hflip"]
+        case .flipped: ["vflip", "copy"]
+        case .transposed: ["transpose=cclock_flip"]
+        case .transversed: ["transpose=clock_flip"]
+        }
+    }
+
+    /// Reads the 3 by 3 matrix of ISO/IEC 14496-12, 8.5.2: row by row, 16.16 fixed point.
+    init(matrix: [Int32]) {
+        guard matrix.count == 9 else {
+            self = .upright
+            return
+        }
+        let (a, b, c, d) = (matrix[0], matrix[1], matrix[3], matrix[4])
+        if abs(Int(a)) + abs(Int(d)) >= abs(Int(b)) + abs(Int(c)) {
+            switch (a < 0, d < 0) {
+            case (false, false): self = .upright
+            case (true, true): self = .halfTurn
+            case (true, false): self = .mirrored
+            case (false, true): self = .flipped
+            }
+        } else {
+            // x' = a x + c y, y' = b x + d y, with y growing downwards.
+            switch (b < 0, c < 0) {
+            case (false, true): self = .clockwise
+            case (true, false): self = .counterClockwise
+            case (false, false): self = .transposed
+            case (true, true): self = .transversed
+            }
+        }
+    }
+
+    /// The matrix that turns frames of `width` by `height` so and puts their corner where it was.
+    package func matrix(_ width: Int, _ height: Int) -> [UInt32] {
+        let (a, b, c, d): (Int32, Int32, Int32, Int32) =
+            switch self {
+            case .upright: (1, 0, 0, 1)
+            case .clockwise: (0, 1, -1, 0)
+            case .halfTurn: (-1, 0, 0, -1)
+            case .counterClockwise: (0, -1, 1, 0)
+            case .mirrored: (-1, 0, 0, 1)
+            case .flipped: (1, 0, 0, -1)
+            case .transposed: (0, 1, 1, 0)
+            case .transversed: (0, -1, -1, 0)
+            }
+        let left = (a < 0 ? width : 0) + (c < 0 ? height : 0)
+        let top = (b < 0 ? width : 0) + (d < 0 ? height : 0)
+        func fixed(_ value: Int32) -> UInt32 { UInt32(bitPattern: value << 16) }
+        let place = [UInt32(clamping: left << 16), UInt32(clamping: top << 16)]
+        return [fixed(a), fixed(b), 0, fixed(c), fixed(d), 0] + place + [0x4000_0000]
+    }
+}

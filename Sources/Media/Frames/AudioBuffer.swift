@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A run of audio: planar 32-bit float samples, one array for each channel, all of one length.
+package struct AudioBuffer: Sendable {
+    /// The position of the first sample, in samples of ``format`` since the start of the timeline it belongs to.
+    package var position: Int64
+    /// Rate and channels.
+    package let format: AudioFormat
+    /// Samples by channel.
+    package private(set) var channels: [[Float]]
+
+    /// Samples per channel.
+    package var count: Int { channels.first?.count ?? 0 }
+    /// The position behind the last sample.
+    package var end: Int64 { position + Int64(count) }
+
+    /// A buffer of `channels`, which must be as many as the format says and of one length.
+    package init(position: Int64, format: AudioFormat, channels: [[Float]]) {
+        precondition(channels.count == format.channels, "one array for each channel")
+        precondition(channels.allSatisfy { $0.count == channels[0].count }, "channels of one length")
+        self.position = position
+        self.format = format
+        self.channels = channels
+    }
+
+    /// `count` samples of silence.
+    package static func silence(at position: Int64, count: Int, format: AudioFormat) -> AudioBuffer {
+        let channel = [Float](repeating: 0, count: count)
+        return AudioBuffer(
+            position: position, format: format, channels: Array(repeating: channel, count: format.channels))
+    }
+
+    /// The part of the buffer within `range` of positions; empty if they do not meet.
+    package func slice(_ range: Range<Int64>) -> AudioBuffer {
+        let wanted = range.clamped(to: position..<end)
+        let first = Int(wanted.lowerBound - position)
+        let last = Int(wanted.upperBound - position)
+        return AudioBuffer(
+            position: wanted.lowerBound, format: format, channels: channels.map { Array($0[first..<last]) })
+    }
+
+    /// Appends the samples of `other`, whatever its position.
+    package mutating func append(_ other: AudioBuffer) {
+        for index in channels.indices { channels[index].append(contentsOf: other.channels[index]) }
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What every frame of a program looks like. Pixels are planar YCbCr 4:2:0, 8 bits.
+package struct VideoFormat: Sendable, Hashable, Codable {
+    /// Luma columns; even, 16 to 8192.
+    package var width: Int
+    /// Luma rows; even, 16 to 8192.
+    package var height: Int
+    /// Constant frame rate.
+    package var frameRate: FrameRate
+    /// Sample (pixel) aspect ratio, width to height; 1:1 is square.
+    package var sampleAspectRatio: SampleAspectRatio
+    /// Color tags, carried through to every output.
+    package var color: ColorDescription
+
+    /// A format of these properties. Width and height must be even.
+    package init(
+        width: Int, height: Int, frameRate: FrameRate, sampleAspectRatio: SampleAspectRatio = .square,
+        color: ColorDescription = .bt709
+    ) {
+        precondition(width > 0 && height > 0 && width % 2 == 0 && height % 2 == 0, "4:2:0 needs even sizes")
+        self.width = width
+        self.height = height
+        self.frameRate = frameRate
+        self.sampleAspectRatio = sampleAspectRatio
+        self.color = color
+    }
+
+    /// What a program is like of whose video nothing is known: 1280x720 at 30 frames a second.
+    package static let usual = VideoFormat(width: 1280, height: 720, frameRate: FrameRate(30), color: .unspecified)
+
+    /// The format nearest to `frames` that is one: sizes even, and within the bounds.
+    package init(nearestTo frames: FrameFormat, frameRate: FrameRate) {
+        self.init(
+            width: min(8192, max(16, frames.width & ~1)), height: min(8192, max(16, frames.height & ~1)),
+            frameRate: frameRate, sampleAspectRatio: frames.sampleAspectRatio, color: frames.color)
+    }
+}

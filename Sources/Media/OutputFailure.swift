@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why an endpoint (a server, a receiver, a directory) could not be reached or used, in terms of what to do next.
+package struct OutputFailure: Error, Sendable, Equatable, CustomStringConvertible {
+    /// What the failure means for the next attempt.
+    package enum Kind: String, Sendable, Codable {
+        /// Nobody answered: name not resolved, connection refused, no route, silence up to a deadline.
+        case unreachable
+        /// The connection was up and broke.
+        case lost
+        /// The peer answered and closed or failed the session; it may accept the next.
+        case rejected
+        /// The peer refused for a reason that will not pass by itself: bad key, no permission, wrong passphrase.
+        case refused
+    }
+
+    /// What the failure means.
+    package let kind: Kind
+    /// The step that failed, such as `resolve`, `connect`, `handshake`, `publish`, `send`.
+    package let step: String
+    /// What was attempted on what, and what the library said; without secrets.
+    package let reason: String
+
+    /// A failure of `kind` in `step`.
+    package init(_ kind: Kind, step: String, reason: String) {
+        self.kind = kind
+        self.step = step
+        self.reason = reason
+    }
+
+    package var description: String { "\(step): \(reason)" }
+}

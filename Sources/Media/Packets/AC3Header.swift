@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What MP4 needs of the header of an AC-3 frame (ETSI TS 102 366, 4.3 and 4.4).
+package enum AC3Header {
+    /// Sample rate and channels by the header of `frame`; nil for what is no AC-3 frame.
+    package static func format(_ frame: [UInt8]) -> AudioFormat? {
+        guard let box = specificBox(frame) else { return nil }
+        let channels = [2, 1, 2, 3, 3, 4, 4, 5][Int(frame[6] >> 5)] + Int(box[1] >> 2 & 1)
+        return AudioFormat(sampleRate: [48_000, 44_100, 32_000][Int(frame[4] >> 6)], channels: channels)
+    }
+
+    /// The body of the `dac3` box (annex F, F.4) for a stream of such frames; nil for what is no AC-3 frame.
+    package static func specificBox(_ frame: [UInt8]) -> [UInt8]? {
+        guard frame.count >= 8, frame[0] == 0x0B, frame[1] == 0x77 else { return nil }
+        let (rate, size) = (frame[4] >> 6, frame[4] & 0x3F)
+        let (version, mode) = (frame[5] >> 3, frame[5] & 7)
+        // 44.1, 48 or 32 kHz, 19 bitrates; versions above 8 shorten the frame, above 10 it is E-AC-3.
+        guard rate < 3, size < 38, version <= 8 else { return nil }
+        let channels = frame[6] >> 5
+        // In front of the bit for low frequencies: center and surround levels, or the surround mode, two bits each.
+        var skipped = 3
+        if channels & 1 == 1, channels != 1 { skipped += 2 }
+        if channels & 4 == 4 { skipped += 2 }
+        if channels == 2 { skipped += 2 }
+        let low = UInt16(frame[6]) << 8 | UInt16(frame[7])
+        let hasLowFrequencies = UInt8(low >> (15 - skipped) & 1)
+        let bits =
+            UInt32(rate) << 22 | UInt32(version) << 17 | UInt32(mode) << 14 | UInt32(channels) << 11
+            | UInt32(hasLowFrequencies) << 10 | UInt32(size >> 1) << 5
+        return [16, 8, 0].map { UInt8(truncatingIfNeeded: bits >> $0) }
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Immutable bytes that many holders share without copying.
+///
+/// The bytes are written once, by the closure that creates them, and their address does not change for the life of
+/// the object. That is what lets an output gather the payloads of several packets into one `writev`.
+package final class SharedBytes: Sendable {
+    // Written only in `init`, before any other holder exists; read-only from then on; freed in `deinit`.
+    nonisolated(unsafe) private let storage: UnsafeMutableRawBufferPointer
+
+    /// How many bytes there are.
+    package var count: Int { storage.count }
+
+    /// `count` bytes that `fill` writes. `fill` must write all of them.
+    package init(count: Int, fill: (UnsafeMutableRawBufferPointer) throws -> Void) rethrows {
+        storage = .allocate(byteCount: count, alignment: 16)
+        do {
+            try fill(storage)
+        } catch {
+            storage.deallocate()
+            throw error
+        }
+    }
+
+    /// A copy of `bytes`.
+    package convenience init(_ bytes: some Collection<UInt8>) {
+        self.init(count: bytes.count) { $0.copyBytes(from: bytes) }
+    }
+
+    deinit { storage.deallocate() }
+
+    /// Lends the bytes. The address is valid as long as the object lives, not only during the call; a caller that
+    /// keeps it must keep the object too.
+    package func withUnsafeBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
+        try body(UnsafeRawBufferPointer(storage))
+    }
+
+    /// A copy as an array, for headers and tests.
+    package var array: [UInt8] { [UInt8](storage) }
+}

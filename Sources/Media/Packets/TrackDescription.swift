@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Which of a program's tracks something belongs to.
+package enum TrackKind: String, Sendable, Codable, CaseIterable {
+    /// The video.
+    case video
+    /// The audio.
+    case audio
+    /// Timed data: captions, cue points, splice information.
+    case data
+}
+
+/// How the packets of one track are coded: what a decoder, a muxer or a server must know of them.
+///
+/// Each packet refers to its description. A description is compared by identity: packets that refer to another object
+/// are coded in another way, and a change takes effect at a keyframe. So whoever makes packets makes one description
+/// and keeps it for as long as nothing in it changes.
+package final class TrackDescription: Sendable {
+    /// The kind of track, with what is known of its uncoded form.
+    package enum Format: Sendable, Hashable {
+        /// Frames of this size and color.
+        case video(FrameFormat)
+        /// Audio of this rate and of so many channels.
+        case audio(AudioFormat)
+        /// Timed data.
+        case data
+    }
+
+    /// Video, audio or data.
+    package let kind: TrackKind
+    /// How the payloads are coded.
+    package let codec: Codec
+    /// The kind of track, with what is known of its uncoded form.
+    package let format: Format
+    /// The clock of the packets' times.
+    package let timeBase: TimeBase
+    /// What a decoder needs before the first packet: `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2) for
+    /// H.264, `HEVCDecoderConfigurationRecord` (8.3.3.1.2) for HEVC, `AV1CodecConfigurationRecord` (AV1-ISOBMFF, 2.3.3),
+    /// `AudioSpecificConfig` (ISO/IEC 14496-3, 1.6.2.1) for AAC, `OpusHead` (RFC 7845, 5.1) for Opus, the body of `dac3` for
+    /// AC-3, see ``AC3Header``. Empty where the payload says it all: MP3, data.
+    package let decoderConfiguration: SharedBytes
+    /// Average bits a second; 0 if unknown, or if the encoder aims for a quality.
+    package let bitrate: Int
+    /// Frames a second, for display and metadata; nil for a variable rate, for an unknown one, and for audio and data.
+    package let nominalRate: FrameRate?
+    /// The decoding delay: the first packet's pts minus its dts, in frames. 0 for audio and data.
+    package let reorderDepth: Int64
+    /// Samples that a packet of audio usually holds: 1024 for AAC-LC. 0 if unknown, and for video and data.
+    package let frameLength: Int
+    /// The encoder's settings in its own words, kept with recordings; empty if unknown.
+    package let encoderSettings: String
+
+    private init(
+        _ codec: Codec, _ format: Format, _ timeBase: TimeBase, _ decoderConfiguration: SharedBytes, bitrate: Int,
+        nominalRate: FrameRate? = nil, reorderDepth: Int64 = 0, frameLength: Int = 0, encoderSettings: String = ""
+    ) {
+        kind = codec.kind
+        self.codec = codec
+        self.format = format
+        self.timeBase = timeBase
+        self.decoderConfiguration = decoderConfiguration
+        self.bitrate = bitrate
+        self.nominalRate = nominalRate
+        self.reorderDepth = reorderDepth
+        self.frameLength = frameLength
+        self.encoderSettings = encoderSettings
+    }
+
+    /// A video track. `codec` must be one of video.
+    package convenience init(
+        video codec: Codec, frames: FrameFormat, timeBase: TimeBase, decoderConfiguration: SharedBytes,
+        bitrate: Int = 0, nominalRate: FrameRate? = nil, reorderDepth: Int64 = 0, encoderSettings: String = ""
+    ) {
+        precondition(codec.kind == .video, "a video track has a video codec")
+        self.init(
+            codec, .video(frames), timeBase, decoderConfiguration, bitrate: bitrate, nominalRate: nominalRate,
+            reorderDepth: reorderDepth, encoderSettings: encoderSettings)
+    }
+
+    /// An audio track. `codec` must be one of audio; without a `timeBase` a sample lasts one tick.
+    package convenience init(
+        audio codec: Codec, format: AudioFormat, timeBase: TimeBase? = nil, decoderConfiguration: SharedBytes,
+        bitrate: Int = 0, frameLength: Int = 0
+    ) {
+        precondition(codec.kind == .audio, "an audio track has an audio codec")
+        self.init(
+            codec, .audio(format), timeBase ?? format.timeBase, decoderConfiguration, bitrate: bitrate,
+            frameLength: frameLength)
+    }
+
+    /// A track of timed data. `codec` must be one of data.
+    package convenience init(data codec: Codec, timeBase: TimeBase) {
+        precondition(codec.kind == .data, "a data track has a data codec")
+        self.init(codec, .data, timeBase, SharedBytes([]), bitrate: 0)
+    }
+
+    /// H.264 at a constant rate, in whose time base a frame lasts one tick: what our encoder makes.
+    package convenience init(
+        format: VideoFormat, decoderConfiguration: SharedBytes, bitrate: Int, reorderDepth: Int64,
+        encoderSettings: String
+    ) {
+        self.init(
+            video: .h264, frames: format.frameFormat, timeBase: format.frameRate.timeBase,
+            decoderConfiguration: decoderConfiguration, bitrate: bitrate, nominalRate: format.frameRate,
+            reorderDepth: reorderDepth, encoderSettings: encoderSettings)
+    }
+
+    /// AAC, in whose time base a sample lasts one tick: what our encoder makes.
+    package convenience init(
+        format: AudioFormat, decoderConfiguration: SharedBytes, bitrate: Int, frameLength: Int
+    ) {
+        self.init(
+            audio: .aac, format: format, decoderConfiguration: decoderConfiguration, bitrate: bitrate,
+            frameLength: frameLength)
+    }
+
+    /// What frames look like; nil for audio and data.
+    package var frameFormat: FrameFormat? {
+        if case .video(let format) = format { format } else { nil }
+    }
+
+    /// Rate and channels; nil for video and data.
+    package var audioFormat: AudioFormat? {
+        if case .audio(let format) = format { format } else { nil }
+    }
+
+    /// Whether frames come at the nominal rate, each of which lasts one tick: those of our encoder.
+    package var hasSteadyRate: Bool { nominalRate?.timeBase == timeBase }
+
+    /// The same track on another clock.
+    package func timed(in timeBase: TimeBase) -> TrackDescription {
+        timeBase == self.timeBase
+            ? self
+            : TrackDescription(
+                codec, format, timeBase, decoderConfiguration, bitrate: bitrate, nominalRate: nominalRate,
+                reorderDepth: reorderDepth, frameLength: frameLength, encoderSettings: encoderSettings)
+    }
+}

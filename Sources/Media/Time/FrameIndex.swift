@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The number of a frame of a program at its constant rate; the program's first frame is 0.
+package struct FrameIndex: Sendable, Hashable, Comparable, ExpressibleByIntegerLiteral {
+    /// The number; negative before the program's first frame.
+    package var number: Int64
+
+    /// Frame `number`.
+    package init(_ number: Int64) { self.number = number }
+
+    package init(integerLiteral number: Int64) { self.number = number }
+
+    /// The frame that is `count` frames later.
+    package static func + (index: FrameIndex, count: Int64) -> FrameIndex { FrameIndex(index.number + count) }
+
+    /// The frame that is `count` frames earlier.
+    package static func - (index: FrameIndex, count: Int64) -> FrameIndex { FrameIndex(index.number - count) }
+
+    /// How many frames the left one comes after the right one.
+    package static func - (later: FrameIndex, earlier: FrameIndex) -> Int64 { later.number - earlier.number }
+
+    package static func < (left: FrameIndex, right: FrameIndex) -> Bool { left.number < right.number }
+}
+
+extension FrameRate {
+    /// The frame that begins nearest to `moment` of the program, or with `rounding` the first at or after it (`up`) or the
+    /// last at or before it (`down`).
+    package func frame(at moment: Timestamp, rounding: TimeBase.Rounding = .nearest) -> FrameIndex {
+        FrameIndex(TimeBase.nanoseconds.rescale(moment.nanoseconds, to: timeBase, rounding: rounding))
+    }
+
+    /// When frame `index` of the program begins, to the nanosecond.
+    package func start(of index: FrameIndex, rounding: TimeBase.Rounding = .nearest) -> Timestamp {
+        Timestamp(nanoseconds: timeBase.rescale(index.number, to: .nanoseconds, rounding: rounding))
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The length of one tick of a media clock, in seconds, as an exact fraction.
+///
+/// All media time is an integer count of ticks; conversion happens once, at the edge of an output, by
+/// ``rescale(_:to:rounding:)``, which is exact for every 64-bit tick count.
+package struct TimeBase: Sendable, Hashable, Codable, CustomStringConvertible {
+    /// Seconds per tick, numerator; at least 1.
+    package let numerator: Int32
+    /// Seconds per tick, denominator; at least 1.
+    package let denominator: Int32
+
+    /// A time base of `numerator / denominator` seconds. Both must be positive.
+    package init(_ numerator: Int32, _ denominator: Int32) {
+        precondition(numerator > 0 && denominator > 0, "a time base is a positive fraction")
+        self.numerator = numerator
+        self.denominator = denominator
+    }
+
+    /// Milliseconds, the clock of RTMP and FLV.
+    package static let milliseconds = TimeBase(1, 1000)
+    /// Nanoseconds, the clock of ``MonotonicClock``.
+    package static let nanoseconds = TimeBase(1, 1_000_000_000)
+    /// The 90 kHz clock of MPEG-TS (ISO/IEC 13818-1, 2.4.3.7).
+    package static let mpegTS = TimeBase(1, 90_000)
+
+    /// How ``rescale(_:to:rounding:)`` treats what does not divide.
+    package enum Rounding: Sendable {
+        /// Toward negative infinity.
+        case down
+        /// Toward positive infinity.
+        case up
+        /// To the nearest tick, halves upward.
+        case nearest
+    }
+
+    /// `ticks` of this time base as ticks of `other`.
+    ///
+    /// The product is formed in 128 bits, so nothing overflows before the division; a result outside 64 bits
+    /// is clamped.
+    package func rescale(_ ticks: Int64, to other: TimeBase, rounding: Rounding = .nearest) -> Int64 {
+        if self == other { return ticks }
+        let product = Int128(ticks) * Int128(numerator) * Int128(other.denominator)
+        let divisor = Int128(denominator) * Int128(other.numerator)
+        return Int64(clamping: Self.divide(product, by: divisor, rounding: rounding))
+    }
+
+    private static func divide(_ dividend: Int128, by divisor: Int128, rounding: Rounding) -> Int128 {
+        let shifted =
+            switch rounding {
+            case .down: dividend
+            case .up: dividend + divisor - 1
+            case .nearest: dividend + divisor / 2
+            }
+        let (quotient, remainder) = shifted.quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? quotient - 1 : quotient
+    }
+
+    /// `ticks`, unless they are further than 100 years from 0. Files may say any 64-bit number, and sums and
+    /// differences of those overflow. A century, because alsa and pulse count from 1970 (libavdevice/alsa_dec.c);
+    /// 2^61, so that what is between two times that passed, and a little more, still fits.
+    package func believed(_ ticks: Int64?) -> Int64? {
+        guard let ticks, ticks.magnitude <= 1 << 61 else { return nil }
+        return rescale(ticks, to: TimeBase(1, 1)).magnitude <= 100 * 366 * 86_400 ? ticks : nil
+    }
+
+    /// `duration` in ticks of this time base, rounded to the nearest.
+    package func ticks(_ duration: Duration) -> Int64 {
+        TimeBase.nanoseconds.rescale(duration.inNanoseconds, to: self)
+    }
+
+    /// The length of `ticks`, to the nanosecond. For display, deadlines and logs; never to compute media time.
+    package func duration(_ ticks: Int64) -> Duration {
+        .nanoseconds(rescale(ticks, to: .nanoseconds))
+    }
+
+    package var description: String { "\(numerator)/\(denominator)" }
+}
+
+extension Duration {
+    /// The whole duration in nanoseconds, clamped to 64 bits (292 years).
+    package var inNanoseconds: Int64 {
+        let parts = components
+        let (scaled, overflow) = parts.seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        if overflow { return parts.seconds < 0 ? .min : .max }
+        return scaled &+ parts.attoseconds / 1_000_000_000
+    }
+
+    /// In whole milliseconds, rounded down.
+    package var inMilliseconds: Int64 { inNanoseconds / 1_000_000 }
+
+    /// The duration in seconds, for display and configuration of libraries that take a floating-point number.
+    package var inSeconds: Double { Double(inNanoseconds) / 1e9 }
+}

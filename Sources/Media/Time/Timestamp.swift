@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A moment, in nanoseconds since the zero of the clock or timeline that the declaration names.
+///
+/// Two moments of one clock differ by a `Duration`, and a `Duration` leads from one moment to another; moments cannot be
+/// added, nor taken for numbers of frames or samples.
+package struct Timestamp: Sendable, Hashable, Comparable {
+    /// Nanoseconds since zero; may be negative.
+    package var nanoseconds: Int64
+
+    /// The moment `nanoseconds` after zero.
+    package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
+
+    /// `ticks` of `base`, to the nearest nanosecond.
+    package init(_ ticks: Int64, in base: TimeBase) { nanoseconds = base.rescale(ticks, to: .nanoseconds) }
+
+    /// Where the clock or timeline begins.
+    package static let zero = Timestamp(nanoseconds: 0)
+
+    /// The moment `duration` later. Durations are taken to the nanosecond.
+    package static func + (moment: Timestamp, duration: Duration) -> Timestamp {
+        Timestamp(nanoseconds: moment.nanoseconds + duration.inNanoseconds)
+    }
+
+    /// The moment `duration` earlier.
+    package static func - (moment: Timestamp, duration: Duration) -> Timestamp {
+        Timestamp(nanoseconds: moment.nanoseconds - duration.inNanoseconds)
+    }
+
+    /// How much later the left moment is than the right one, on the same clock.
+    package static func - (later: Timestamp, earlier: Timestamp) -> Duration {
+        .nanoseconds(later.nanoseconds - earlier.nanoseconds)
+    }
+
+    package static func < (left: Timestamp, right: Timestamp) -> Bool { left.nanoseconds < right.nanoseconds }
+}

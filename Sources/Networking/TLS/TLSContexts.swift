@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+internal import NIOCore
+internal import NIOSSL
+internal import Synchronization
+
+/// The TLS settings of all RTMPS outputs: TLS 1.2 or 1.3, and whose certificates are accepted.
+///
+/// Reading the system's hundred-odd authorities takes milliseconds, so what was read is used for a minute: a hundred
+/// outputs that connect together read it once, and a renewed file is noticed.
+final class TLSContexts: Sendable {
+    private struct Key: Hashable {
+        let trust: TLSVerification
+        let isAddress: Bool
+    }
+
+    static let shared = TLSContexts()
+    private static let keepNanoseconds: Int64 = 60_000_000_000
+
+    private let made = Mutex<[Key: (context: NIOSSLContext, at: Int64)]>([:])
+
+    /// The context for a host verified by `trust`; `isAddress` if the host is a literal, which ``TLSGuard`` compares with
+    /// the certificate. Blocks while it reads.
+    func context(
+        for trust: TLSVerification, isAddress: Bool
+    ) throws(OutputFailure) -> NIOSSLContext {
+        let key = Key(trust: trust, isAddress: isAddress)
+        let now = SystemClock().now
+        let kept = made.withLock { made in
+            made = made.filter { now - $0.value.at < Self.keepNanoseconds }
+            return made[key]?.context
+        }
+        if let kept { return kept }
+        let context = try Self.make(key)
+        made.withLock { $0[key] = (context, now) }
+        return context
+    }
+
+    private static func make(_ key: Key) throws(OutputFailure) -> NIOSSLContext {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.minimumTLSVersion = .tlsv12
+        configuration.certificateVerification = key.isAddress ? .noHostnameVerification : .fullVerification
+        configuration.shutdownTimeout = .seconds(2)
+        switch key.trust {
+        case .system: configuration.trustRoots = .default
+        case .authority(let file):
+            configuration.trustRoots = .certificates(try authorities(in: file))
+        case .insecure: configuration.certificateVerification = .none
+        }
+        do {
+            return try NIOSSLContext(configuration: configuration)
+        } catch {
+            throw OutputFailure(
+                .refused, step: "tls", reason: "the system's authorities cannot be read: \(TLSGuard.words(error))")
+        }
+    }
+
+    private static func authorities(in file: String) throws(OutputFailure) -> [NIOSSLCertificate] {
+        // What the library says of it names places of its own source.
+        guard let certificates = try? NIOSSLCertificate.fromPEMFile(file), !certificates.isEmpty else {
+            throw OutputFailure(
+                .refused, step: "tls", reason: "\(file) cannot be read, or holds no certificate in PEM")
+        }
+        return certificates
+    }
+}

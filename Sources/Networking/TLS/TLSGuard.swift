@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Media
+internal import NIOCore
+internal import NIOSSL
+internal import NIOTLS
+
+/// Stands behind the TLS handler: says how the handshake ended, and keeps what ends the connection later.
+final class TLSGuard: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    private let host: String
+    /// The address that the certificate must name, if the host is one.
+    private let address: [UInt8]?
+    private let handshake: EventLoopPromise<Void>
+    private let ended: @Sendable (String) -> Void
+    private var isDone = false
+
+    /// A guard of the connection to `host`. `address` is the host's, if it is a literal that must be verified; names are
+    /// verified by the TLS handler. `ended` is told in words what ends the connection after the handshake.
+    init(
+        host: String, address: [UInt8]?, handshake: EventLoopPromise<Void>, ended: @escaping @Sendable (String) -> Void
+    ) {
+        self.host = host
+        self.address = address
+        self.handshake = handshake
+        self.ended = ended
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .handshakeCompleted? = event as? TLSUserEvent { completed(context) }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    private func completed(_ context: ChannelHandlerContext) {
+        if let address, !names(certificate(context), address) {
+            complete(.failure(Self.refusal("the certificate is not valid for the address \(host)")))
+            context.close(promise: nil)
+        } else {
+            complete(.success(()))
+        }
+    }
+
+    /// Whether the certificate has `address` among its alternative names (RFC 9525, 6.4). NIOSSL compares it with the
+    /// connection's other end, which is not the server where there is a proxy.
+    private func names(_ certificate: NIOSSLCertificate?, _ address: [UInt8]) -> Bool {
+        certificate?._subjectAlternativeNames().contains {
+            $0.nameType == .ipAddress && Array($0.contents) == address
+        } ?? false
+    }
+
+    private func certificate(_ context: ChannelHandlerContext) -> NIOSSLCertificate? {
+        try? context.pipeline.syncOperations.handler(type: NIOSSLClientHandler.self).peerCertificate
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if isDone {
+            if error as? NIOSSLError != .uncleanShutdown { ended(Self.words(error)) }
+        } else {
+            complete(.failure(failure(error, certificate(context))))
+        }
+        context.close(promise: nil)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        complete(.failure(Self.rejection("the server closed the connection")))
+        context.fireChannelInactive()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        complete(.failure(Self.rejection("the connection was closed")))
+    }
+
+    private func complete(_ result: Result<Void, any Error>) {
+        guard !isDone else { return }
+        isDone = true
+        handshake.completeWith(result)
+    }
+}
+
+extension TLSGuard {
+    /// What is wrong, in an operator's words. A certificate that does not hold will not get better by itself.
+    private func failure(_ error: any Error, _ certificate: NIOSSLCertificate?) -> OutputFailure {
+        if let error = error as? NIOSSLExtraError, error == .failedToValidateHostname {
+            return Self.refusal("the certificate is not valid for the host \(host)")
+        }
+        let text = Self.words(error)
+        guard text.contains("CERTIFICATE_VERIFY_FAILED") else { return Self.rejection(text) }
+        let now = time(nil)
+        if let certificate, certificate.notValidAfter < now { return Self.refusal("the certificate has expired") }
+        if let certificate, certificate.notValidBefore > now {
+            return Self.refusal("the certificate is not valid yet")
+        }
+        return Self.refusal("the certificate is of an unknown authority")
+    }
+
+    static func words(_ error: any Error) -> String {
+        switch error {
+        case NIOSSLError.handshakeFailed(.sslError(let stack)), BoringSSLError.sslError(let stack):
+            // "Error: 268435703 error:100000f7:SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER at …"
+            let names = stack.map { error in
+                let text = "\(error)"
+                return text.prefix(upTo: text.firstRange(of: " at ")?.lowerBound ?? text.endIndex)
+                    .split(separator: ":").last.map(String.init) ?? text
+            }
+            return names.joined(separator: ", ").trimmingSpaces()
+        case let error as IOError: return TCPSocket.message(error.errnoCode)
+        default: return "\(error)"
+        }
+    }
+
+    private static func refusal(_ reason: String) -> OutputFailure {
+        OutputFailure(.refused, step: "tls", reason: reason)
+    }
+
+    private static func rejection(_ reason: String) -> OutputFailure {
+        OutputFailure(.rejected, step: "tls", reason: reason)
+    }
+}
+
+extension String {
+    fileprivate func trimmingSpaces() -> String {
+        String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+    }
+}

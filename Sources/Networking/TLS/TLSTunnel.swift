@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+package import Media
+internal import NIOCore
+internal import NIOPosix
+internal import NIOSSL
+internal import Synchronization
+
+/// What stands behind a socket that is not itself the connection.
+protocol SocketTunnel: AnyObject, Sendable {
+    /// Makes the real connection's end a reset, now.
+    func reset()
+    /// Bytes that were taken from the near socket and that the peer has not acknowledged.
+    var unacknowledgedBytes: Int { get }
+    /// What ended the real connection, if it was no orderly end.
+    var ending: String? { get }
+}
+
+/// A TLS session over a connected socket. What is written to the near end of a socket pair goes out encrypted, and the
+/// other way round; so librtmp and ``RTMPConnection`` need not know of it.
+///
+/// One thread serves all tunnels. Its buffers are small: what a peer does not take stays in the near socket, then in the
+/// output's queue. Letting go of the near end ends the session by `close_notify`; ``reset()`` ends it without.
+package final class TLSTunnel: SocketTunnel {
+    final class Tally: Sendable {
+        let buffered = Atomic<Int>(0)
+        let ending = Mutex<String?>(nil)
+    }
+
+    private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    /// How long a session that nobody needs may take for its teardown.
+    private static let teardownTimeout = TimeAmount.seconds(2)
+
+    private let network: TCPSocket
+    private let channel: any Channel
+    private let tally: Tally
+
+    init(network: TCPSocket, channel: any Channel, tally: Tally) {
+        self.network = network
+        self.channel = channel
+        self.tally = tally
+    }
+
+    deinit { Self.close(channel, in: Self.teardownTimeout) }
+
+    var unacknowledgedBytes: Int { tally.buffered.load(ordering: .relaxed) + network.unacknowledgedBytes }
+    var ending: String? { tally.ending.withLock { $0 } }
+
+    func reset() {
+        network.resetOnClose()
+        Self.close(channel, in: .zero)
+    }
+
+    /// Closes the channel past the TLS handler, which would wait for the peer's `close_notify`.
+    private static func close(_ channel: any Channel, in delay: TimeAmount) {
+        channel.eventLoop.scheduleTask(in: delay) {
+            let pipeline = channel.pipeline.syncOperations
+            let context =
+                (try? pipeline.context(handlerType: NIOSSLClientHandler.self))
+                ?? (try? pipeline.context(handlerType: NIOSSLServerHandler.self))
+            context?.close(promise: nil)
+        }
+    }
+
+    /// The near end of a session with `host` over `socket`, whose certificate `trust` verifies; the handshake is done.
+    /// Blocks, at most `timeout`, and no longer than `socket` is open.
+    package static func open(
+        over socket: TCPSocket, host: String, trust: TLSVerification, within timeout: Duration
+    ) throws(OutputFailure) -> TCPSocket {
+        let tally = Tally()
+        let loop = group.next()
+        let session = TLSChannels(host: host, trust: trust, handshake: loop.makePromise(of: Void.self)) { text in
+            tally.ending.withLock { $0 = $0 ?? text }
+        } buffered: { bytes in
+            tally.buffered.add(bytes, ordering: .relaxed)
+        }
+        let deadline = loop.scheduleTask(in: .nanoseconds(timeout.inNanoseconds)) {
+            session.handshake.fail(
+                failure(.unreachable, "the handshake was not over within \(timeout.inMilliseconds) ms"))
+        }
+        defer { deadline.cancel() }
+        do {
+            let (near, channel) = try session.connect(over: socket, on: loop)
+            let tunnel = TLSTunnel(network: socket, channel: channel, tally: tally)
+            let end = TCPSocket(owning: near, tunnel: tunnel)
+            do {
+                try session.handshake.futureResult.wait()
+            } catch {
+                tunnel.reset()
+                throw error
+            }
+            return end
+        } catch let error as OutputFailure {
+            throw failure(error.kind, "\(host): \(error.reason)")
+        } catch {
+            throw failure(.unreachable, "\(host): \(error)")
+        }
+    }
+
+    private static func failure(_ kind: OutputFailure.Kind, _ reason: String) -> OutputFailure {
+        OutputFailure(kind, step: "tls", reason: reason)
+    }
+}

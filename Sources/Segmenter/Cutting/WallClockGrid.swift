@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Archive
+internal import Media
+
+/// The moments at which the local time of day is a multiple of a period, such as every full and half hour.
+package struct WallClockGrid: Sendable {
+    /// How many seconds local time is ahead of UTC at a moment.
+    package typealias Offset = @Sendable (UTCTime) -> Int
+
+    /// In milliseconds; divides a day.
+    private let period: Int64
+    private let offset: Offset
+
+    private static let day: Int64 = 86_400_000
+
+    /// A grid of `period`, which must divide a day into equal parts; nil if it does not.
+    package init?(period: Duration, offset: @escaping Offset = { _ in 0 }) {
+        let (milliseconds, rest) = period.inNanoseconds.quotientAndRemainder(dividingBy: 1_000_000)
+        guard milliseconds > 0, rest == 0, Self.day % milliseconds == 0 else { return nil }
+        self.period = milliseconds
+        self.offset = offset
+    }
+
+    private func local(_ time: Int64) -> Int64 { time + Int64(offset(UTCTime(milliseconds: time))) * 1000 }
+
+    /// The first moment after `time` at which local time passes a multiple. Where clocks are put forward over one, that
+    /// is the moment at which they are; an hour that comes twice has its multiples twice.
+    package func next(after time: UTCTime) -> UTCTime {
+        var now = time.milliseconds
+        // A time zone changes its clocks a few times a year, not several times within a day: twice is one to spare.
+        for _ in 0..<3 {
+            let local = local(now)
+            let candidate = now + period - (local - local.flooredDivision(by: period) * period)
+            let change = change(from: now, to: candidate)
+            guard let change else { return UTCTime(milliseconds: candidate) }
+            if self.local(change).flooredDivision(by: period) != local.flooredDivision(by: period) {
+                return UTCTime(milliseconds: change)
+            }
+            now = change
+        }
+        return UTCTime(milliseconds: now + period)
+    }
+
+    /// The moment, after `begin` and not after `end`, at which the offset becomes that of `end`; nil if it is the same.
+    private func change(from begin: Int64, to end: Int64) -> Int64? {
+        let after = local(end) - end
+        guard local(begin) - begin != after else { return nil }
+        var (low, high) = (begin, end)
+        while high - low > 1 {
+            let middle = low + (high - low) / 2
+            if local(middle) - middle == after { high = middle } else { low = middle }
+        }
+        return high
+    }
+}

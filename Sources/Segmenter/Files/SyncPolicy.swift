@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// When what was written is made durable: on the disk itself, not only in the system's memory.
+package enum SyncPolicy: Sendable, Hashable {
+    /// Left to the system.
+    case never
+    /// At the end of each file.
+    case segment
+    /// At the end of each file and behind each fragment.
+    case fragment
+    /// At the end of each file and whenever this much time has passed.
+    case every(Duration)
+
+    /// At the end of each file and every 10 seconds.
+    package static let standard = SyncPolicy.every(.seconds(10))
+
+    /// Reads `fragment`, `segment`, `never` or a length of time.
+    package init(parsing text: String) throws(TextFailure) {
+        switch text {
+        case "never": self = .never
+        case "segment": self = .segment
+        case "fragment": self = .fragment
+        default:
+            guard let duration = try? DurationText(parsing: text).duration, duration >= .seconds(1) else {
+                throw TextFailure(
+                    "\"\(text)\" is no time to synchronise; "
+                        + "write fragment, segment, never, or a length of time such as 10s.")
+            }
+            self = .every(duration)
+        }
+    }
+
+    /// Nanoseconds between two times that an open file is made durable; nil if only its end is.
+    var interval: Int64? {
+        switch self {
+        case .never, .segment: nil
+        case .fragment: 0
+        case .every(let duration): duration.inNanoseconds
+        }
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How long writes take.
+package struct WriteLatencyStatus: Sendable, Codable, Equatable {
+    /// Writes counted.
+    package var count = 0
+    /// The bound under which half of them stay, in milliseconds; a power of two of microseconds.
+    package var p50Milliseconds = 0.0
+    /// The longest, in milliseconds.
+    package var maximumMilliseconds = 0.0
+    /// The bound under which 99 of 100 stay, in milliseconds; a power of two of microseconds.
+    package var p99Milliseconds = 0.0
+    /// Writes that took no longer than each of ``bounds``.
+    package var counts: [Int] = []
+    /// How long all took together, in seconds.
+    package var totalSeconds = 0.0
+
+    /// The bounds of ``counts``, in seconds: from what the system's memory takes to a disk that hangs.
+    package static let bounds = [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+}
+
+/// A histogram of durations by powers of two of microseconds, and by ``WriteLatencyStatus/bounds``: fixed in size, exact in
+/// its maximum.
+struct LatencyHistogram {
+    private static let bounds = WriteLatencyStatus.bounds.map { Int64(($0 * 1e9).rounded()) }
+
+    private var buckets = [Int](repeating: 0, count: 40)
+    /// Durations up to each of the bounds and above the one before.
+    private var parts = [Int](repeating: 0, count: bounds.count)
+    private var sum: Int64 = 0
+    private var count = 0
+    private var maximum: Int64 = 0
+
+    /// Counts one duration in nanoseconds.
+    mutating func record(_ nanoseconds: Int64) {
+        let microseconds = UInt64(clamping: nanoseconds / 1000)
+        let index = min(buckets.count - 1, UInt64.bitWidth - microseconds.leadingZeroBitCount)
+        buckets[index] += 1
+        if let part = Self.bounds.firstIndex(where: { nanoseconds <= $0 }) { parts[part] += 1 }
+        count += 1
+        sum &+= nanoseconds
+        maximum = max(maximum, nanoseconds)
+    }
+
+    /// The bound in milliseconds under which `percent` of 100 stay.
+    private func bound(_ percent: Int) -> Double {
+        var seen = 0
+        let index = buckets.firstIndex { bucket in
+            seen += bucket
+            return seen * 100 >= count * percent
+        }
+        let bound = count == 0 ? 0 : Double(UInt64(1) << UInt64(index ?? 0)) / 1000
+        return min(bound, Double(maximum) / 1e6)
+    }
+
+    var status: WriteLatencyStatus {
+        var seen = 0
+        let counts = parts.map { part in
+            seen += part
+            return seen
+        }
+        return WriteLatencyStatus(
+            count: count, p50Milliseconds: bound(50), maximumMilliseconds: Double(maximum) / 1e6,
+            p99Milliseconds: bound(99), counts: counts, totalSeconds: Double(sum) / 1e9)
+    }
+}

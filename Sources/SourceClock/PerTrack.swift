@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// A value for each track that there is.
+struct PerTrack<Value: Sendable>: Sendable {
+    private var video: Value?
+    private var audio: Value?
+
+    /// The value of `track`; nil if it has none.
+    subscript(track: TrackKind) -> Value? {
+        get { track == .video ? video : audio }
+        _modify {
+            if track == .video { yield &video } else { yield &audio }
+        }
+    }
+
+    /// The tracks that have a value.
+    var tracks: [TrackKind] { TrackKind.timed.filter { self[$0] != nil } }
+    /// The values, video's first.
+    var values: [Value] { [video, audio].compactMap(\.self) }
+    /// How many tracks have a value.
+    var count: Int { (video == nil ? 0 : 1) + (audio == nil ? 0 : 1) }
+}
+
+extension TrackKind {
+    /// The tracks that a source's clock knows.
+    package static let timed: [TrackKind] = [.video, .audio]
+}

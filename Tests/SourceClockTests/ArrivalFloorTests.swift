@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TestSupport
+import Testing
+
+@testable import SourceClock
+
+@Suite("The floor of arrivals")
+struct ArrivalFloorTests {
+    /// A floor that saw `seconds` of 50 packets a second, whose delay is `delay` of the time in seconds.
+    private func floor(seconds: Int64, delay: (Int64) -> Int64) -> (floor: ArrivalFloor, changes: Int) {
+        var floor = ArrivalFloor(bucketLength: 1_000_000_000, bucketsForRate: 30, pathStep: 15_000_000)
+        var changes = 0
+        for index in 0..<seconds * 50 {
+            let arrival = index * 20_000_000
+            if floor.note(delay: delay(arrival), arrival: arrival) { changes += 1 }
+        }
+        return (floor, changes)
+    }
+
+    @Test("The sender's rate is found within 0.1 ppm under exponential jitter", arguments: [-500, 0, 37, 500])
+    func rate(ppm: Int64) {
+        var random = SeededRandom()
+        let (found, changes) = floor(seconds: 700) { arrival in
+            arrival / 1_000_000 * ppm + Int64.random(in: 0...20_000_000, using: &random)
+        }
+        #expect(abs(found.rate * 1e6 - Double(ppm)) < 3)
+        #expect(changes == 0)
+    }
+
+    @Test("Before the rate is known the floor lags a rate of 500 ppm by less than 3.5 ms")
+    func short() {
+        let (found, _) = floor(seconds: 29) { $0 / 2000 }
+        let lag = found.delay(at: 29_000_000_000).map { 29_000_000_000 / 2000 - $0 }
+        #expect(lag.map { abs($0) < 3_500_000 } == true)
+    }
+
+    @Test("A rate is guessed from few packets as far as they bear it out", arguments: [-200, 0, 200])
+    func guess(ppm: Int64) {
+        var random = SeededRandom()
+        let (clear, _) = floor(seconds: 15) { $0 / 1_000_000 * ppm }
+        #expect(abs(clear.rate * 1e6 - Double(ppm)) < 5)
+        let (noisy, _) = floor(seconds: 15) { arrival in
+            // Whole seconds that are late, by up to 100 ms.
+            arrival / 1_000_000 * ppm + (arrival / 1_000_000_000 * 7919 % 11) * 10_000_000
+                + Int64.random(in: 0...5_000_000, using: &random)
+        }
+        #expect(abs(noisy.rate) < 100e-6)
+        #expect(!clear.isRateKnown && !noisy.isRateKnown)
+    }
+
+    // As ffmpeg sends with -re: from second to second the earliest packet is anything from 0 to 5 ms late, and the mean steady.
+    @Test("The rate of a sender that is uneven all the time is found by its means", arguments: [-200, 0, 200], 1...5)
+    func uneven(ppm: Int64, seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        var floor = ArrivalFloor(bucketLength: 1_000_000_000, bucketsForRate: 30, pathStep: 15_000_000)
+        for index in 0..<Int64(61 * 30) {
+            let arrival = index * 33_333_333
+            let phase = Double(index) * 0.618
+            let uneven = 5_000_000 + Int64((phase - phase.rounded(.down)) * 24e6)
+            let early = index % 23 == 7 ? Int64.random(in: 0...5_000_000, using: &random) : 0
+            let delay = arrival / 1_000_000 * ppm + max(0, (index % 23 == 7 ? 5_000_000 : uneven) - early)
+            _ = floor.note(delay: delay, arrival: arrival)
+            let off = abs(floor.rate * 1e6 - Double(ppm))
+            if index == 15 * 30 { #expect(off < 60) }
+            if index == 31 * 30 { #expect(off < 25) }
+            guard index == 60 * 30 else { continue }
+            #expect(off < 8)
+            let low = arrival / 1_000_000 * ppm
+            #expect(floor.delay(at: arrival).map { abs($0 - low) < 900_000 } == true)
+        }
+    }
+
+    @Test("A longer or shorter path is no rate", arguments: [80, -80])
+    func path(milliseconds: Int64) {
+        var random = SeededRandom()
+        var worst = 0.0
+        var floor = ArrivalFloor(bucketLength: 1_000_000_000, bucketsForRate: 30, pathStep: 15_000_000)
+        var changes = 0
+        for index in 0..<Int64(900 * 50) {
+            let arrival = index * 20_000_000
+            var delay = 200_000_000 + Int64.random(in: 0...5_000_000, using: &random)
+            if arrival > 300_000_000_000 { delay += milliseconds * 1_000_000 }
+            if floor.note(delay: delay, arrival: arrival) { changes += 1 }
+            if arrival > 330_000_000_000 { worst = max(worst, abs(floor.rate)) }
+        }
+        #expect(changes == 1)
+        #expect(worst < 20e-6)
+        #expect(floor.delay(at: 900_000_000_000).map { abs($0 - (200 + milliseconds) * 1_000_000) < 2_000_000 } == true)
+    }
+
+    @Test("After a restart the rate is kept, and delays are not")
+    func restart() {
+        var (found, _) = floor(seconds: 100) { $0 / 10_000 }
+        let rate = found.rate
+        found.restart()
+        #expect(found.rate == rate)
+        #expect(found.isRateKnown)
+        #expect(found.delay(at: 0) == nil)
+    }
+}

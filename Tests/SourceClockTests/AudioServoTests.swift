@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Testing
+
+@testable import SourceClock
+
+@Suite("The audio servo")
+struct AudioServoTests {
+    private static let rate = TimeBase(1, 48_000)
+    private static let packet: Int64 = 1024
+
+    /// Runs `count` packets through a servo; `change` may alter the stamp (in samples) and the samples of each.
+    private func run(
+        _ servo: inout AudioServo, count: Int64, from first: Int64 = 0, sampleError: Double = 0,
+        stamp: (Int64) -> Int64? = { $0 }, target: (Int64) -> Int64 = { $0 },
+        step: (Int64) -> Duration = { _ in .zero },
+        seen: (Int64, AudioServo.Correction, Double) -> Void
+    ) {
+        var left = 0.0
+        for index in first..<first + count {
+            guard let samples = stamp(index * Self.packet) else { continue }
+            let correction = servo.correct(
+                time: Timestamp(samples, in: Self.rate),
+                duration: .nanoseconds(Self.rate.rescale(Self.packet, to: .nanoseconds)),
+                target: Timestamp(target(samples), in: Self.rate), stretch: 0, step: step(index))
+            servo.note(made: correction.fill)
+            left += Double(Self.packet) * (1 + sampleError) * (1 + correction.stretch)
+            seen(index, correction, servo.error / 1e6)
+            servo.note(made: Int64(left))
+            left -= left.rounded(.down)
+        }
+    }
+
+    @Test(
+        "Samples that are 300 ppm too many or too few stay within 2.5 ms, and within 1 ms after a minute",
+        arguments: [300e-6, -300e-6])
+    func sampleError(error: Double) {
+        var servo = AudioServo(sampleRate: 48_000)
+        var (worst, later, correction, fills) = (0.0, 0.0, 0.0, 0)
+        run(&servo, count: 47 * 600, sampleError: error) { index, made, off in
+            worst = max(worst, abs(off))
+            if index > 47 * 60 { later = max(later, abs(off)) }
+            correction = max(correction, abs(made.stretch))
+            if made.fill != 0 { fills += 1 }
+        }
+        #expect(worst < 2.5)
+        #expect(later < 1)
+        #expect(correction < 500e-6)
+        #expect(fills == 0)
+        #expect(abs(servo.sampleRateError + error) < 5e-6)
+    }
+
+    @Test("Stamps rounded to the millisecond make neither holes nor noise")
+    func rounded() {
+        var servo = AudioServo(sampleRate: 48_000)
+        var (worst, correction, change) = (0.0, 0.0, 0.0)
+        var last = 0.0
+        run(
+            &servo, count: 47 * 300,
+            stamp: { TimeBase.milliseconds.rescale(Self.rate.rescale($0, to: .milliseconds), to: Self.rate) }
+        ) { index, made, off in
+            if made.fill != 0 { worst = .infinity }
+            if index > 100 { worst = max(worst, abs(off)) }
+            correction = max(correction, abs(made.stretch))
+            change = max(change, abs(made.stretch - last))
+            last = made.stretch
+        }
+        #expect(worst < 1)
+        #expect(correction < 100e-6)
+        #expect(change < 5e-6)
+    }
+
+    @Test("One lost packet is one hole of its length, at once")
+    func hole() {
+        var servo = AudioServo(sampleRate: 48_000)
+        var fills: [Int64] = []
+        run(&servo, count: 1000, stamp: { $0 == 500 * Self.packet ? nil : $0 }) { _, made, _ in
+            if made.fill != 0 { fills.append(made.fill) }
+        }
+        #expect(fills == [Self.packet])
+        #expect(abs(servo.error) < 100_000)
+    }
+
+    @Test("Packets lost one soon after the other, right at the start, are a hole each")
+    func holes() {
+        var servo = AudioServo(sampleRate: 48_000)
+        var fills: [Int64] = []
+        run(&servo, count: 40, stamp: { [3, 5, 6, 9].contains($0 / Self.packet) ? nil : $0 }) { _, made, _ in
+            if made.fill != 0 { fills.append(made.fill) }
+        }
+        #expect(fills == [Self.packet, 2 * Self.packet, Self.packet])
+    }
+
+    @Test("A packet that comes twice gives up its length once")
+    func doubled() {
+        var servo = AudioServo(sampleRate: 48_000)
+        run(&servo, count: 500, seen: { _, _, _ in })
+        var fills: [Int64] = []
+        run(&servo, count: 500, from: 499) { _, made, _ in if made.fill != 0 { fills.append(made.fill) } }
+        #expect(fills == [-Self.packet])
+    }
+
+    @Test("A step of the map is taken at once and is no hole")
+    func step() {
+        var servo = AudioServo(sampleRate: 48_000)
+        var fills: [AudioServo.Correction] = []
+        run(
+            &servo, count: 1000, target: { $0 >= 500 * Self.packet ? $0 + 4800 : $0 },
+            step: { $0 == 500 ? .milliseconds(100) : .zero }
+        ) { _, made, _ in if made.fill != 0 { fills.append(made) } }
+        #expect(fills.map(\.fill) == [4800])
+        #expect(fills.map(\.isHole) == [false])
+        #expect(abs(servo.error) < 100_000)
+    }
+
+    @Test("Audio that lies 99 ms off is pulled in by at most 1000 ppm; 101 ms off it is put right at once")
+    func offset() {
+        var servo = AudioServo(sampleRate: 48_000)
+        var (fills, correction, change, last) = (0, 0.0, 0.0, 0.0)
+        run(&servo, count: 47 * 400, target: { $0 > 0 ? $0 + 4752 : $0 }) { _, made, _ in
+            if made.fill != 0 { fills += 1 }
+            correction = max(correction, abs(made.stretch))
+            change = max(change, abs(made.stretch - last))
+            last = made.stretch
+        }
+        #expect(fills == 0)
+        #expect(correction <= 1000e-6)
+        #expect(change <= 200e-6 / 46)
+        #expect(abs(servo.error) < 1_000_000)
+        var hard = AudioServo(sampleRate: 48_000)
+        run(&hard, count: 100, target: { $0 > 0 ? $0 + 4848 : $0 }) { _, made, _ in if made.fill != 0 { fills += 1 } }
+        #expect(fills == 1)
+    }
+
+    @Test("A source that is placed anew begins where its stamp says, with the sample rate that was found")
+    func restart() {
+        var servo = AudioServo(sampleRate: 48_000)
+        run(&servo, count: 47 * 300, sampleError: 200e-6, seen: { _, _, _ in })
+        let found = servo.sampleRateError
+        servo.restart()
+        #expect(servo.position == nil)
+        run(&servo, count: 1, target: { $0 + 480_000 }, seen: { _, _, _ in })
+        let off = servo.position.map { $0 - Timestamp(480_000 + 1024, in: Self.rate) }
+        #expect(off.map { abs($0.inNanoseconds) < 50_000 } == true)
+        #expect(abs(servo.sampleRateError - found) < 1e-9)
+    }
+}

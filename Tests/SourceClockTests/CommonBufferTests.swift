@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import TestSupport
+import Testing
+
+@testable import SourceClock
+
+@Suite("The buffer that sources of one program have in common")
+struct CommonBufferTests {
+    private let common = CommonBuffer()
+
+    private func clock() -> SourceClock {
+        SourceClock(.rtmp, tracks: [.video: (.milliseconds, 32), .audio: (.milliseconds, 32)], common: common)
+    }
+
+    /// Notes packets of both tracks, 40 ms each, whose audio comes so much later, in milliseconds. What lies in the last ones
+    /// of each half a second, as many as are `held`, comes at its end.
+    private func feed(_ clock: inout SourceClock, _ times: Range<Int64>, audio: Int64 = 0, held: Int64 = 0) {
+        for time in stride(from: times.lowerBound, to: times.upperBound, by: 40) {
+            let arrival = time % 500 >= 500 - held ? (time / 500 + 1) * 500 : time
+            for (track, delay) in [(TrackKind.video, 0), (.audio, audio)] where time >= delay {
+                let stamp = SourceClock.Stamp(track, dts: time - delay + 5000, duration: 40)
+                _ = clock.note(stamp, arrival: Timestamp(nanoseconds: arrival * 1_000_000))
+            }
+        }
+    }
+
+    /// By how many milliseconds a moment of the source is due after it came at the earliest.
+    private func buffer(_ clock: SourceClock, at time: Int64) -> Double {
+        clock.due(Timestamp(nanoseconds: (time + 5000) * 1_000_000), of: .video).map {
+            Double($0.nanoseconds) / 1e6 - Double(time)
+        } ?? -1
+    }
+
+    @Test("One that is placed later has the buffer of who needs more, and the other way round while both are new")
+    func placed() {
+        var (one, other) = (clock(), clock())
+        feed(&one, 0..<2000, audio: 300)
+        feed(&other, 0..<2000)
+        #expect(abs(buffer(one, at: 2000) - 500) < 1 && abs(buffer(other, at: 2000) - 500) < 1)
+        #expect(other.status.steps == 0)
+        let third = CommonBufferTests()
+        var (early, late) = (third.clock(), third.clock())
+        feed(&early, 0..<1400)
+        #expect(abs(buffer(early, at: 1400) - 200) < 1)
+        feed(&late, 0..<1400, audio: 300)
+        feed(&early, 1400..<1480)
+        #expect(abs(buffer(early, at: 1480) - 500) < 1)
+    }
+
+    @Test("They stay together while what one of them needs becomes less")
+    func together() {
+        var (one, other) = (clock(), clock())
+        var apart = 0.0
+        for second in Int64(0)..<900 {
+            let times = second * 1000..<second * 1000 + 1000
+            feed(&one, times, held: second < 10 ? 180 : 0)
+            feed(&other, times)
+            if second == 10 { #expect(abs(buffer(other, at: 10_000) - 220) < 2) }
+            if second >= 4 {
+                apart = max(apart, abs(buffer(one, at: second * 1000) - buffer(other, at: second * 1000)))
+            }
+        }
+        #expect(apart < 1 && one.status.steps == 0 && other.status.steps == 0)
+        #expect(buffer(other, at: 900_000) < 205)
+    }
+
+    @Test("One that needs seconds has them alone")
+    func alone() {
+        var (one, other) = (clock(), clock())
+        feed(&one, 0..<4000, audio: 1500)
+        feed(&other, 0..<4000)
+        #expect(buffer(one, at: 4000) > 1500 && abs(buffer(other, at: 4000) - 200) < 1)
+    }
+
+    @Test("What is opened again and again, and put into phase, does not make all of them wait for longer and longer")
+    func reopened() {
+        var clocks = [clock(), clock()]
+        for round in Int64(0)..<40 {
+            let (index, start) = (Int(round % 2), round * 4000)
+            if round > 1 { clocks[index].restart() }
+            for second in Int64(0)..<4 {
+                for number in clocks.indices {
+                    feed(&clocks[number], start + second * 1000..<start + second * 1000 + 1000)
+                }
+                if second == 1 { clocks[index].align(by: .milliseconds(30)) }
+            }
+        }
+        let seat = common.takeSeat()
+        #expect(abs(seat.buffer(for: 0) - 200_000_000) < 10_000_000)
+        #expect(clocks.allSatisfy { (190..<240).contains(buffer($0, at: 160_000)) })
+    }
+
+    @Test("Who is gone, or is opened again, is not waited for")
+    func gone() {
+        let seat = common.takeSeat()
+        var leaving: CommonBuffer.Seat? = common.takeSeat()
+        leaving?.need(500)
+        #expect(seat.buffer(for: 200) == 500)
+        leaving = nil
+        #expect(seat.buffer(for: 200) == 200)
+        var one = clock()
+        feed(&one, 0..<2000, audio: 300)
+        #expect(seat.buffer(for: 200) > 400_000_000)
+        one.restart()
+        #expect(seat.buffer(for: 200) == 200)
+    }
+}

@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Media
+import TestSupport
+import Testing
+
+@testable import SourceClock
+
+@Suite("The source clock")
+struct SourceClockTests {
+    private static let both: [TrackKind: (timeBase: TimeBase, bits: Int?)] = [
+        .video: (.milliseconds, 32), .audio: (.milliseconds, 32),
+    ]
+
+    /// Notes a packet; times are milliseconds.
+    private func note(
+        _ clock: inout SourceClock, _ track: TrackKind, _ dts: Int64, at arrival: Int64, duration: Int64 = 40
+    ) -> SourceClock.Noted? {
+        clock.note(
+            SourceClock.Stamp(track, dts: dts, duration: duration),
+            arrival: Timestamp(nanoseconds: arrival * 1_000_000))
+    }
+
+    /// Video and audio each 40 ms, whose delays are these, in milliseconds; returns all events.
+    @discardableResult
+    private func feed(
+        _ clock: inout SourceClock, from start: Int64, until end: Int64, offset: Int64 = 5000, video: Int64? = 0,
+        audio: Int64? = 0
+    ) -> [SourceClockEvent] {
+        var packets: [(arrival: Int64, track: TrackKind, dts: Int64)] = []
+        for time in stride(from: start, to: end, by: 40) {
+            if let video { packets.append((time + video, .video, time + offset)) }
+            if let audio { packets.append((time + audio, .audio, time + offset)) }
+        }
+        var events: [SourceClockEvent] = []
+        for packet in packets.sorted(by: { $0.arrival < $1.arrival }) {
+            events += note(&clock, packet.track, packet.dts, at: packet.arrival)?.events ?? []
+        }
+        return events
+    }
+
+    private func due(_ clock: SourceClock, _ time: Int64, _ track: TrackKind) -> Double? {
+        clock.due(Timestamp(nanoseconds: time * 1_000_000), of: track).map { Double($0.nanoseconds) / 1e6 }
+    }
+
+    @Test("The buffer is the latency over the track that comes later, and both tracks share one map")
+    func laterTrack() throws {
+        var clock = SourceClock(.rtmp, tracks: Self.both)
+        let events = feed(&clock, from: 0, until: 3000, audio: 800)
+        #expect(events.count { if case .placed = $0 { true } else { false } } == 1)
+        #expect(clock.status.steps == 0)
+        #expect(clock.status.latePackets == 0)
+        let video = try #require(due(clock, 8000, .video))
+        let audio = try #require(due(clock, 8000, .audio))
+        #expect(video == audio)
+        #expect(abs(video - (3000 + 800 + 200)) < 1)
+        #expect(abs(clock.status.audioBehindVideoMilliseconds - 800) < 1)
+    }
+
+    @Test("Nothing is due before both tracks were seen for long enough")
+    func collecting() {
+        var clock = SourceClock(.rtmp, tracks: Self.both)
+        feed(&clock, from: 0, until: 1500, audio: nil)
+        #expect(!clock.isPlaced)
+        #expect(due(clock, 5000, .video) == nil)
+        #expect(clock.line(of: .video) == nil)
+        feed(&clock, from: 1500, until: 1800)
+        #expect(clock.isPlaced)
+    }
+
+    @Test("A track that does not come is not waited for, and said to be silent")
+    func missingTrack() {
+        var clock = SourceClock(.rtmp, tracks: Self.both)
+        let events = feed(&clock, from: 0, until: 4000, audio: nil)
+        #expect(clock.isPlaced)
+        #expect(events.contains(.silent(.audio)))
+    }
+
+    @Test("A source with one track is placed with it", arguments: [TrackKind.video, .audio])
+    func oneTrack(track: TrackKind) {
+        var clock = SourceClock(.rtmp, tracks: [track: (.milliseconds, nil)])
+        let events = feed(
+            &clock, from: 0, until: 1000, video: track == .video ? 0 : nil, audio: track == .audio ? 0 : nil)
+        #expect(clock.isPlaced)
+        #expect(!events.contains { if case .silent = $0 { true } else { false } })
+    }
+
+    @Test("A track that appears later is on the same map, and moves it once if it needs more buffer")
+    func lateTrack() throws {
+        var clock = SourceClock(.rtmp, tracks: Self.both)
+        feed(&clock, from: 0, until: 10_000, audio: nil)
+        let before = try #require(due(clock, 15_000, .video))
+        let events = feed(&clock, from: 10_000, until: 20_000, audio: 600)
+        let after = try #require(due(clock, 15_000, .video))
+        #expect(events.contains(.joined(.audio)))
+        #expect(events.count { if case .stepped = $0 { true } else { false } } == 1)
+        #expect(!events.contains { if case .late = $0 { true } else { false } })
+        #expect(abs(after - before - 600) < 2)
+        #expect(due(clock, 15_000, .audio) == after)
+    }
+
+    @Test("Audio that the first sender lacked was not waited for of any later one either, and moved what was shown")
+    func declaredLater() {
+        var clock = SourceClock(.rtmp, tracks: [.video: (.milliseconds, 32)])
+        feed(&clock, from: 0, until: 2000, audio: nil)
+        #expect(clock.isPlaced)
+        clock.declare(.audio, .milliseconds, bits: 32)
+        feed(&clock, from: 2000, until: 4000)
+        clock.restart()
+        feed(&clock, from: 4000, until: 5200, audio: nil)
+        #expect(!clock.isPlaced)
+        feed(&clock, from: 5200, until: 6600, audio: 600)
+        #expect(clock.isPlaced && clock.status.steps == 0)
+    }
+
+    @Test("The burst of a start does not become delay")
+    func startBurst() throws {
+        var clock = SourceClock(.rtmp, tracks: Self.both)
+        for time in stride(from: Int64(0), to: 2000, by: 40) {
+            _ = note(&clock, .video, time, at: 2000)
+            _ = note(&clock, .audio, time, at: 2000)
+        }
+        feed(&clock, from: 2000, until: 4000, offset: 0)
+        #expect(clock.status.jumps == 0)
+        #expect(clock.status.steps == 0)
+        let video = try #require(due(clock, 4000, .video))
+        #expect(abs(video - 4200) < 1)
+    }
+
+    @Test("A hole in the start burst is no jump")
+    func holeInBurst() {
+        var clock = SourceClock(.rtmp, tracks: Self.both)
+        for time in stride(from: Int64(0), to: 3000, by: 40) where !(1000..<2000).contains(time) {
+            _ = note(&clock, .video, time, at: 3000)
+        }
+        for time in stride(from: Int64(0), to: 3000, by: 40) { _ = note(&clock, .audio, time, at: 3000) }
+        feed(&clock, from: 3000, until: 5000, offset: 0)
+        #expect(clock.status.jumps == 0)
+    }
+
+    @Test("A playlist's first packet is placed at once, and what the burst holds is its buffer")
+    func playlist() throws {
+        var clock = SourceClock(.playlist(target: .seconds(6)), tracks: Self.both)
+        _ = note(&clock, .video, 0, at: 100)
+        let noted = note(&clock, .audio, 0, at: 100)
+        let first = try #require(noted)
+        #expect(clock.isPlaced)
+        #expect(first.events.contains { if case .placed = $0 { true } else { false } })
+        let due = try #require(clock.due(first.time, of: .audio))
+        #expect(abs(Double(due.nanoseconds) / 1e6 - 140) < 1)
+        let later = try #require(clock.due(Timestamp(nanoseconds: 5_000_000_000), of: .video))
+        #expect(clock.decoding(of: later) == later - .seconds(1))
+        for time in stride(from: Int64(40), to: 6000, by: 40) {
+            let noted = note(&clock, .video, time, at: 100)
+            #expect(noted?.events == [])
+        }
+    }
+
+    @Test("A playlist of short segments begins as much later as three of them hold too little")
+    func shortSegments() throws {
+        for (target, latency) in [(1, 2000.0), (2, 500), (3, 0)] {
+            var clock = SourceClock(.playlist(target: .seconds(target)), tracks: Self.both)
+            let noted = [note(&clock, .video, 0, at: 100), note(&clock, .audio, 0, at: 100)]
+            let first = try #require(noted[1])
+            let due = try #require(clock.due(first.time, of: .audio))
+            #expect(abs(Double(due.nanoseconds) / 1e6 - max(140, 100 + latency)) < 1)
+        }
+    }
+
+    @Test("A playlist that was opened again with longer segments is not silent between them")
+    func longerSegments() {
+        var clock = SourceClock(.playlist(target: .seconds(2)), tracks: Self.both)
+        for time in stride(from: Int64(0), to: 6000, by: 40) { _ = note(&clock, .video, time, at: 6000) }
+        clock.restart(as: .playlist(target: .seconds(10)))
+        #expect(clock.settings.patience == .seconds(21))
+        var events: [SourceClockEvent] = []
+        for time in stride(from: Int64(100_000), to: 110_000, by: 40) {
+            events += note(&clock, .video, time, at: 120_000)?.events ?? []
+            events += note(&clock, .audio, time, at: 120_000)?.events ?? []
+        }
+        events += clock.advance(to: Timestamp(nanoseconds: 138_000_000_000))
+        #expect(!events.contains { if case .silent = $0 { true } else { $0 == .lost } }, "\(events)")
+    }
+
+    @Test("Capture times are due a latency later, whatever their arrivals are")
+    func captureTime() throws {
+        var clock = SourceClock(.device(stampsAreMonotonic: true), tracks: Self.both)
+        feed(&clock, from: 1000, until: 4000, offset: 0, video: 35, audio: 12)
+        let video = try #require(due(clock, 4000, .video))
+        #expect(abs(video - 4080) < 0.01)
+        #expect(due(clock, 4000, .audio) == video)
+        #expect(clock.stretch(of: .audio) == 0)
+    }
+
+    @Test("Devices whose stamps have nothing in common are related by their arrivals")
+    func unrelatedDevices() throws {
+        var clock = SourceClock(.device(stampsAreMonotonic: false), tracks: Self.both)
+        var events: [SourceClockEvent] = []
+        for time in stride(from: Int64(0), to: 3000, by: 40) {
+            events += note(&clock, .video, time + 7_000_000, at: time + 20)?.events ?? []
+            events += note(&clock, .audio, time + 90, at: time + 20)?.events ?? []
+        }
+        #expect(events.contains(.unrelated))
+        let video = try #require(due(clock, 7_003_000, .video))
+        let audio = try #require(due(clock, 3090, .audio))
+        #expect(abs(video - audio) < 0.1)
+        #expect(clock.status.latePackets == 0)
+    }
+
+    @Test("A file is not placed, and its seams are closed for both tracks")
+    func file() throws {
+        var clock = SourceClock(.file, tracks: Self.both)
+        var last: (video: Int64, audio: Int64) = (-40, -40)
+        for (part, origin) in [Int64(100_000), 100, 5_000_000].enumerated() {
+            for time in stride(from: Int64(0), to: 2000, by: 40) {
+                let first = note(&clock, .video, origin + time, at: 0)
+                let video = try #require(first).time.nanoseconds / 1_000_000
+                if part > 0 { #expect(video - last.video == 40) }
+                last.video = video
+                let second = note(&clock, .audio, origin + time + 7, at: 0)
+                let audio = try #require(second).time.nanoseconds / 1_000_000
+                if part > 0 { #expect(audio - last.audio == 40) }
+                last.audio = audio
+                #expect(audio - video == 7)
+            }
+        }
+        #expect(clock.status.jumps == 2)
+        #expect(!clock.isPlaced)
+    }
+
+    @Test("At a file's seam audio from before it stays where it is, and a hole of 9 s is no seam")
+    func interleavedSeam() throws {
+        var clock = SourceClock(.file, tracks: Self.both)
+        func place(_ track: TrackKind, _ dts: Int64) throws -> Int64 {
+            let noted = note(&clock, track, dts, at: 0)
+            return try #require(noted).time.nanoseconds / 1_000_000
+        }
+        for time in stride(from: Int64(0), to: 1000, by: 40) {
+            #expect(try place(.video, time) == time)
+            if time < 800 { #expect(try place(.audio, time) == time) }
+        }
+        #expect(try place(.video, 500_000) == 1000)
+        for time in stride(from: Int64(800), to: 1000, by: 40) { #expect(try place(.audio, time) == time) }
+        #expect(try place(.audio, 500_000) == 1000)
+        #expect(try place(.video, 500_040) == 1040)
+        #expect(try place(.video, 509_000) == 10_000)
+        #expect(try place(.audio, 509_000) == 10_000)
+        #expect(clock.status.jumps == 1)
+    }
+
+    @Test(
+        "Both tracks jump by distances of their own at a playlist's seam: both go on, and neither is said to be alone")
+    func playlistSeam() throws {
+        var clock = SourceClock(.playlist(target: .seconds(2)), tracks: Self.both)
+        var events: [SourceClockEvent] = []
+        var last: (video: Int64, audio: Int64) = (0, 0)
+        for segment in Int64(0)..<20 {
+            let (video, audio): (Int64, Int64) = segment < 10 ? (50_000, 50_000) : (10_000, 7000)
+            for time in stride(from: segment * 2000, to: segment * 2000 + 2000, by: 40) {
+                let arrival = max(6000, segment * 2000 + 2000)
+                let noted = note(&clock, .video, video + time, at: arrival)
+                let heard = note(&clock, .audio, audio + time, at: arrival)
+                events += (noted?.events ?? []) + (heard?.events ?? [])
+                let place = try #require(noted).time.nanoseconds / 1_000_000
+                let sound = try #require(heard).time.nanoseconds / 1_000_000
+                if time > 0 { #expect((place - last.video, sound - last.audio) == (40, 40)) }
+                last = (place, sound)
+            }
+        }
+        #expect(clock.status.jumps == 2)
+        #expect(clock.status.loneJumps == 0)
+        #expect(clock.status.latePackets == 0)
+    }
+
+    @Test("Audio that is lost for 0.7 s where the sender jumps takes the video's jump")
+    func lossAtJump() {
+        var clock = SourceClock(.rtmp, tracks: Self.both)
+        feed(&clock, from: 0, until: 5000)
+        feed(&clock, from: 5000, until: 5700, offset: 90_000, audio: nil)
+        feed(&clock, from: 5700, until: 15_000, offset: 90_000)
+        #expect(clock.status.jumps == 1)
+        #expect(clock.status.loneJumps == 0)
+        #expect(clock.status.latePackets == 0)
+        #expect(abs(clock.status.audioBehindVideoMilliseconds) < 1)
+    }
+
+    @Test("A video track that dies while audio goes on is noticed, and so is its return")
+    func watchdog() {
+        var clock = SourceClock(.rtmp, tracks: Self.both)
+        func advance(to milliseconds: Int64) -> [SourceClockEvent] {
+            clock.advance(to: Timestamp(nanoseconds: milliseconds * 1_000_000))
+        }
+        feed(&clock, from: 0, until: 5000)
+        feed(&clock, from: 5000, until: 5800, video: nil)
+        var told = advance(to: 5900)
+        #expect(told == [])
+        feed(&clock, from: 5800, until: 6400, video: nil)
+        told = advance(to: 6400)
+        #expect(told == [.silent(.video)])
+        told = advance(to: 6500)
+        #expect(told == [])
+        told = feed(&clock, from: 6520, until: 6600)
+        #expect(told.contains(.resumed(.video)))
+        told = advance(to: 8600)
+        #expect(told == [.silent(.video), .silent(.audio)])
+        told = advance(to: 17_000)
+        #expect(told == [.lost])
+    }
+
+    @Test("A source that was opened again is collected anew, behind what was there, and its rate is a hint")
+    func restart() throws {
+        var clock = SourceClock(.rtmp, tracks: Self.both)
+        for time in stride(from: Int64(0), to: 60_000, by: 40) {
+            _ = note(&clock, .video, time + time / 5000, at: time)
+            _ = note(&clock, .audio, time + time / 5000, at: time)
+        }
+        let rate = clock.status.ratePPM
+        #expect(abs(rate - 200) < 20)
+        clock.restart()
+        #expect(!clock.isPlaced)
+        let noted = note(&clock, .audio, 123, at: 64_000)
+        let first = try #require(noted)
+        #expect(abs(Double(first.time.nanoseconds) / 1e6 - 64_012) < 50)
+        let events = feed(&clock, from: 64_000, until: 66_000, offset: 123 - 64_000)
+        #expect(clock.isPlaced)
+        #expect(events.contains { if case .placed = $0 { true } else { false } })
+        #expect(abs(clock.status.ratePPM - rate) < 1)
+    }
+
+    @Test("Frames that a demuxer held back until its input was closed were put ten seconds behind the ones before them")
+    func heldBack() throws {
+        var clock = SourceClock(.transportStream, tracks: Self.both)
+        feed(&clock, from: 0, until: 6000)
+        for dts in [11_000, 11_040] as [Int64] {
+            let held = note(&clock, .video, dts, at: 18_000)
+            #expect(try #require(held).time == Timestamp(nanoseconds: dts * 1_000_000))
+        }
+        #expect(clock.isPlaced && clock.status.jumps == 0)
+    }
+
+    @Test("A sender that pauses and goes on with the times it left off at is placed anew, whatever was held back")
+    func paused() {
+        var clock = SourceClock(.transportStream, tracks: Self.both)
+        feed(&clock, from: 0, until: 6000)
+        let events = feed(&clock, from: 26_000, until: 30_000, offset: 5000 - 20_000)
+        #expect(events.contains { if case .placed = $0 { true } else { false } })
+        #expect(clock.isPlaced)
+    }
+
+    @Test("What comes 100 ms late moves the map once, for both tracks; what is beyond the limit is only late")
+    func late() throws {
+        var clock = SourceClock(.rtmp, tracks: Self.both)
+        feed(&clock, from: 0, until: 2000)
+        var stepped = feed(&clock, from: 2000, until: 2040, video: 350)
+        #expect(stepped.contains(.stepped(.milliseconds(190))))
+        #expect(clock.status.steps == 1)
+        let video = try #require(due(clock, 9000, .video))
+        #expect(video == due(clock, 9000, .audio))
+        stepped = feed(&clock, from: 2040, until: 2080, video: 4000, audio: nil)
+        #expect(clock.status.steps == 1)
+        #expect(clock.status.latePackets == 2)
+        stepped = feed(&clock, from: 2080, until: 2080 + 3200, video: 4000, audio: nil)
+        #expect(clock.status.steps == 2)
+    }
+
+    @Test("Audio that becomes too late while video is in time moves the map, and is not silent for ever")
+    func audioFallsBehind() throws {
+        var clock = SourceClock(.rtmp, tracks: Self.both)
+        feed(&clock, from: 0, until: 2000)
+        feed(&clock, from: 2000, until: 10_000, audio: 3000)
+        #expect(clock.status.steps == 1)
+        let audio = try #require(due(clock, 14_000, .audio))
+        #expect(audio - 9000 > 3000)
+        #expect(due(clock, 14_000, .video) == audio)
+    }
+
+    @Test("Audio that comes to lie a minute behind its video is related by its arrivals, and does not hold video back")
+    func audioFarBehind() throws {
+        var clock = SourceClock(.rtmp, tracks: Self.both)
+        feed(&clock, from: 0, until: 2000)
+        var events: [SourceClockEvent] = []
+        for time in stride(from: Int64(62_000), to: 72_000, by: 40) {
+            events += note(&clock, .video, 5000 + time, at: time)?.events ?? []
+            events += note(&clock, .audio, 5000 + time - 60_000, at: time)?.events ?? []
+        }
+        #expect(events.count { $0 == .unrelated } == 1)
+        let video = try #require(due(clock, 77_000, .video))
+        #expect(video - 72_000 < 1000)
+    }
+
+    @Test("Buffer beyond the limit is given back at once when it is not needed any more")
+    func excess() {
+        var clock = SourceClock(.rtmp, tracks: Self.both)
+        feed(&clock, from: 0, until: 2000)
+        feed(&clock, from: 2000, until: 20_000, video: 5000, audio: 5000)
+        #expect(clock.status.bufferMilliseconds > 4900)
+        // The path is free again, and what it held comes at once.
+        for time in stride(from: Int64(20_000), to: 25_000, by: 40) {
+            for track in [TrackKind.video, .audio] { _ = note(&clock, track, time + 5000, at: 25_000) }
+        }
+        var given: [SourceClockEvent] = []
+        for second in Int64(25)..<70 {
+            feed(&clock, from: second * 1000, until: second * 1000 + 1000)
+            given += clock.advance(to: Timestamp(nanoseconds: (second + 1) * 1_000_000_000))
+        }
+        #expect(given.count { if case .stepped = $0 { true } else { false } } == 1)
+        #expect(clock.status.bufferMilliseconds < 500)
+    }
+
+    @Test("A latency longer than the limit is kept")
+    func longLatency() {
+        var settings = SourceClockSettings.rtmp
+        settings.latency = .seconds(5)
+        var clock = SourceClock(settings, tracks: Self.both)
+        var events: [SourceClockEvent] = []
+        for second in Int64(0)..<400 {
+            events += feed(&clock, from: second * 1000, until: second * 1000 + 1000)
+            events += clock.advance(to: Timestamp(nanoseconds: (second + 1) * 1_000_000_000))
+        }
+        #expect(events.count == 1)
+        #expect(abs(clock.status.bufferMilliseconds - 5000) < 1)
+    }
+
+    @Test("Stamps that no sender can mean have no place, and no sequence of stamps traps")
+    func hostile() {
+        var random = SeededRandom()
+        for settings in [
+            SourceClockSettings.rtmp, .file, .playlist(target: .seconds(6)), .device(stampsAreMonotonic: false),
+            .device(stampsAreMonotonic: true),
+        ] {
+            var clock = SourceClock(settings, tracks: Self.both)
+            let impossible = note(&clock, .video, .max, at: 0)
+            #expect(impossible == nil)
+            var arrival: Int64 = 0
+            for _ in 0..<5000 {
+                let dts = Int64.random(in: .min ... .max, using: &random) >> Int64.random(in: 0...50, using: &random)
+                let track = [TrackKind.video, .audio][Int.random(in: 0...1, using: &random)]
+                arrival += Int64.random(in: -100...30_000, using: &random)
+                let stamp = SourceClock.Stamp(
+                    track, dts: dts, pts: dts ^ Int64.random(in: 0 ... .max, using: &random),
+                    duration: .random(in: .min ... .max, using: &random))
+                let noted = clock.note(stamp, arrival: Timestamp(nanoseconds: arrival * 1_000_000))
+                if let noted { _ = clock.due(noted.time, of: track) }
+                if Int.random(in: 0..<500, using: &random) == 0 { clock.restart() }
+                _ = clock.advance(to: Timestamp(nanoseconds: (arrival + 5) * 1_000_000))
+            }
+        }
+    }
+
+    @Test(
+        "Recorded arrivals of five transports: nothing late, no step, no jump",
+        arguments: ["udp", "srt", "rtmp", "rtsp", "hls", "pes300"])
+    func recorded(name: String) throws {
+        let settings: [String: SourceClockSettings] = [
+            "udp": .transportStream, "srt": .transportStream, "rtmp": .rtmp, "rtsp": .rtp,
+            "hls": .playlist(target: .seconds(2)), "pes300": .transportStream,
+        ]
+        var clock = SourceClock(try #require(settings[name]), tracks: Self.recordedTracks)
+        var placed = 0
+        for (stamp, arrival) in try recording(name) {
+            let seen = clock.note(stamp, arrival: arrival)
+            let noted = try #require(seen)
+            guard let due = clock.due(noted.decodeTime, of: stamp.track) else { continue }
+            placed += 1
+            #expect(due >= arrival)
+        }
+        #expect(placed > 1000)
+        #expect(clock.status.latePackets == 0)
+        #expect(clock.status.steps == 0)
+        #expect(clock.status.jumps == 0)
+    }
+
+    private static let recordedTracks: [TrackKind: (timeBase: TimeBase, bits: Int?)] = [
+        .video: (TimeBase(1, 1_000_000), nil), .audio: (TimeBase(1, 1_000_000), nil),
+    ]
+
+    private func recording(_ name: String) throws -> [(stamp: SourceClock.Stamp, arrival: Timestamp)] {
+        let path = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Traces/\(name).csv")
+        return try String(contentsOf: path, encoding: .utf8).split(separator: "\n").filter { !$0.hasPrefix("#") }.map {
+            let fields = $0.split(separator: ",")
+            let numbers = fields.dropFirst().compactMap { Int64($0) }
+            let stamp = SourceClock.Stamp(
+                fields[0] == "v" ? .video : .audio, dts: numbers[0], pts: numbers[1], duration: numbers[2])
+            return (stamp, Timestamp(numbers[3], in: TimeBase(1, 1_000_000)))
+        }
+    }
+
+    @Test("350 ms of audio in one PES at 300 kbit/s had less than 100 ms to spare, which a busy machine used up")
+    func spareOfBundles() throws {
+        let packets = try recording("pes300")
+        for start in stride(from: 0, to: packets.count / 2, by: 7) {
+            var clock = SourceClock(.transportStream, tracks: Self.recordedTracks)
+            var spare = Duration.seconds(10)
+            for (stamp, arrival) in packets[start...] {
+                let seen = clock.note(stamp, arrival: arrival)
+                let noted = try #require(seen)
+                if let due = clock.due(noted.decodeTime, of: stamp.track) { spare = min(spare, due - arrival) }
+            }
+            #expect(spare > .milliseconds(130), "from packet \(start) on")
+        }
+    }
+}

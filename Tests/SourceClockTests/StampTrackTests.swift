@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import TestSupport
+import Testing
+
+@testable import SourceClock
+
+@Suite("Stamps that wrap")
+struct StampTrackTests {
+    /// The unwrapped steps of stamps that count from `start` on in steps of `step`, masked to `bits`.
+    private func steps(
+        from start: Int64, by step: Int64, bits: Int, base: TimeBase, signed: Bool = false
+    ) -> Set<Int64> {
+        var track = StampTrack(timeBase: base, bits: bits)
+        let modulus: Int64 = 1 << Int64(bits)
+        var last: Int64?
+        var steps: Set<Int64> = []
+        for index in 0..<Int64(200) {
+            var ticks = (start + index * step) % modulus
+            if signed, ticks >= modulus / 2 { ticks -= modulus }
+            guard let time = track.unwrap(ticks) else { return [] }
+            if let last { steps.insert(time - last) }
+            last = time
+        }
+        return steps
+    }
+
+    @Test(
+        "Stamps that begin just before they wrap, or before a sign bit, go on without a step",
+        arguments: [4_294_965_296, 2_147_481_648, 16_775_215, 0, 4_294_967_295] as [Int64])
+    func milliseconds(start: Int64) {
+        #expect(steps(from: start, by: 40, bits: 32, base: .milliseconds) == [40_000_000])
+        #expect(steps(from: start, by: 40, bits: 32, base: .milliseconds, signed: true) == [40_000_000])
+    }
+
+    @Test("A transport stream's 33 bits wrap without a step", arguments: [8_589_844_592, 4_294_877_296] as [Int64])
+    func transportStream(start: Int64) {
+        #expect(steps(from: start, by: 3600, bits: 33, base: .mpegTS) == [40_000_000])
+    }
+
+    @Test("A demuxer that counts on beyond the wrap is followed as well")
+    func unwrappedAlready() {
+        var track = StampTrack(timeBase: .mpegTS, bits: 33)
+        let first = track.unwrap((1 << 33) - 1800)
+        let second = track.unwrap((1 << 33) + 1800)
+        #expect(second == first.map { $0 + 40_000_000 })
+    }
+
+    @Test("A stamp just behind the wrap does not undo it")
+    func reordered() {
+        var track = StampTrack(timeBase: .milliseconds, bits: 32)
+        let last = (Int64(1) << 32) - 10
+        let first = track.unwrap(last)
+        let wrapped = track.unwrap(30)
+        let back = track.unwrap(last + 5)
+        let on = track.unwrap(70)
+        #expect(first == last * 1_000_000)
+        #expect(wrapped == first.map { $0 + 40_000_000 })
+        #expect(back == first.map { $0 + 5_000_000 })
+        #expect(on == first.map { $0 + 80_000_000 })
+    }
+
+    @Test("A presentation time behind the wrap lies beside its decoding time before it")
+    func presentation() {
+        var track = StampTrack(timeBase: .mpegTS, bits: 33)
+        let decode = track.unwrap((1 << 33) - 900)
+        #expect(track.beside(1800) == decode.map { $0 + 30_000_000 })
+    }
+
+    @Test("A track that begins behind the wrap joins the one that began before it")
+    func joining() {
+        var track = StampTrack(timeBase: .milliseconds, bits: 32)
+        track.join(at: ((Int64(1) << 32) - 5) * 1_000_000)
+        let time = track.unwrap(3)
+        #expect(time == ((Int64(1) << 32) + 3) * 1_000_000)
+    }
+
+    @Test("Numbers no sender can mean have no time, and nothing traps")
+    func hostile() {
+        var random = SeededRandom()
+        for bits in [nil, 8, 24, 32, 33, 62, 63, 64, 1000] as [Int?] {
+            var track = StampTrack(timeBase: TimeBase(1, 90_000), bits: bits)
+            for value in [Int64.max, .min, 1 << 61, -(1 << 61), (1 << 61) + 1] {
+                _ = track.unwrap(value)
+                _ = track.beside(value)
+                _ = track.length(value)
+            }
+            for _ in 0..<1000 {
+                _ = track.unwrap(.random(in: .min ... .max, using: &random) >> Int64.random(in: 0...40, using: &random))
+            }
+        }
+        var track = StampTrack(timeBase: TimeBase(.max, 1), bits: nil)
+        let time = track.unwrap(.max / 4)
+        #expect(time == nil)
+    }
+}
