@@ -45,6 +45,8 @@ struct CopiedCutter: SegmentCutting {
     private var withheld: [EncodedPacket] = []
     /// When the newest frame is decoded, in nanoseconds.
     private var newestFrame = Int64.min
+    /// Where the frames of the open file end, in nanoseconds.
+    private var framesEnd = Int64.min
     private var trimAt = trimStep
     /// How much audio came since a frame came last.
     private var audioAlone = TrackProgress()
@@ -80,7 +82,7 @@ struct CopiedCutter: SegmentCutting {
 
     private mutating func forget() {
         (isWriting, recent, bytes, hasGroup, withheld) = (false, [], 0, false, [])
-        newestFrame = .min
+        (newestFrame, framesEnd) = (.min, .min)
         audioAlone = TrackProgress()
     }
 
@@ -126,6 +128,7 @@ struct CopiedCutter: SegmentCutting {
             return actions.append(.skip(frame))
         }
         newestFrame = max(newestFrame, frame.dtsNanoseconds)
+        framesEnd = max(framesEnd, frame.ptsNanoseconds + frameLength)
         hasGroup = hasGroup || frame.isKeyframe
         keep(frame)
         let reached = frame.dtsNanoseconds - frameLength / 2
@@ -152,7 +155,9 @@ struct CopiedCutter: SegmentCutting {
         keep(packet)
         audioAlone.note(packet)
         guard isWriting, end(of: packet) > begun else { return }
-        if let cut = cuts.first, packet.ptsNanoseconds >= cut, audioAlone.passed > Self.longestAbsence {
+        // Audio of another coding has no file meanwhile.
+        let longest = packet.description === fileAudio ? Self.longestAbsence : Self.absence
+        if let cut = cuts.first, packet.ptsNanoseconds >= cut, audioAlone.passed > longest {
             return openAudio(at: packet, behind: before, &actions)
         }
         guard packet.description === fileAudio else {
@@ -191,11 +196,7 @@ struct CopiedCutter: SegmentCutting {
     /// Forgets audio that no file to come begins with, `now` being the newest.
     private mutating func trimAudio(at now: Int64) {
         let oldest = max(newestFrame, now - Self.keptAudio) - Self.absence
-        recent.removeAll { packet in
-            // Audio of another coding is in no file yet.
-            let isWritten = !isWriting || packet.description === fileAudio
-            return packet.track == .audio && isWritten && packet.ptsNanoseconds < oldest
-        }
+        recent.removeAll { $0.track == .audio && $0.ptsNanoseconds < oldest }
         bytes = recent.reduce(0) { $0 + $1.payload.count }
         trimAt = recent.count + Self.trimStep
     }
@@ -259,9 +260,11 @@ struct CopiedCutter: SegmentCutting {
         at packet: EncodedPacket, behind before: EncodedPacket?, _ actions: inout [SegmentAction]
     ) {
         // Audio of another coding, which the open file cannot hold, has waited for a keyframe.
-        let waiting = packet.description === fileAudio ? [] : recent.filter { $0.description === packet.description }
+        let waiting =
+            packet.description === fileAudio
+            ? [] : recent.filter { $0.description === packet.description && end(of: $0) > max(begun, framesEnd) }
         let first = waiting.first ?? packet
-        let time = first.ptsNanoseconds
+        let time = max(first.ptsNanoseconds, min(framesEnd, packet.ptsNanoseconds))
         let preRoll = waiting.isEmpty && before?.description === packet.description ? before : nil
         writeWithheld(before: .max, &actions)
         actions.append(
@@ -272,8 +275,8 @@ struct CopiedCutter: SegmentCutting {
         begun = time
         (fileVideo, fileAudio, cutFor) = (nil, packet.description, nil)
         cuts.removeAll { $0 <= time }
-        // What follows refers to none of the frames that came before.
-        recent.removeAll { $0.track == .video }
+        // What follows refers to none of the frames that came before, and other audio has its file.
+        recent.removeAll { $0.track == .video || $0.description !== packet.description }
         bytes = recent.reduce(0) { $0 + $1.payload.count }
         hasGroup = false
         let packets = waiting.isEmpty ? [preRoll, packet].compactMap(\.self) : waiting
