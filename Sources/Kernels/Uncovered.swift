@@ -6,7 +6,7 @@ package struct Uncovered {
     package private(set) var parts: [PixelRectangle] = []
     private var former: [PixelRectangle] = []
 
-    /// Of nothing, nothing is left.
+    /// An empty one, until ``begin(_:)``.
     package init() {}
 
     /// All of `whole` is left.
