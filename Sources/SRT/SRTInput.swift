@@ -2,7 +2,7 @@
 
 internal import Dispatch
 package import Media
-package import Networking
+internal import Networking
 internal import Synchronization
 
 /// Where an input's transport stream comes from by SRT: opens one connection after another, by the address' mode. A port
