@@ -135,11 +135,18 @@ let package = Package(
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: settings),
+        .target(
+            name: "Studio",
+            dependencies: [
+                "Media", "LibAV", "Networking", "Archive", "Kernels", "Program", "SourceClock", "Ingest", "Catalogue", "Status",
+                .product(name: "Yams", package: "Yams"), logging,
+            ],
+            swiftSettings: settings),
         .target(name: "CPage", path: "Sources/System/CPage"),
         .target(
             name: "Control",
             dependencies: [
-                "Status", "Media", "LibAV", "Networking", "MP4", "Archive", "FanOut", "SourceClock", "Ingest",
+                "Studio", "Status", "Media", "LibAV", "Networking", "MP4", "Archive", "FanOut", "SourceClock", "Ingest",
                 "Kernels", "Program",
                 "Monitor",
                 "Encoder", "Segmenter", "Upload", "SRT", "CPage",
@@ -155,7 +162,7 @@ let package = Package(
         .executableTarget(
             name: "Relay",
             dependencies: [
-                "Control", "Status", "Media", "LibAV", "SourceClock", "Ingest", "Kernels", "Program", "Monitor",
+                "Control", "Studio", "Status", "Media", "LibAV", "SourceClock", "Ingest", "Kernels", "Program", "Monitor",
                 "Encoder", "FanOut",
                 "Networking", "RTMP", "SRT", "HLS", "Publisher", "MP4", "Archive", "Segmenter", "Catalogue", "Stitcher",
                 "Upload", "CLinux",
@@ -307,7 +314,7 @@ let package = Package(
         .testTarget(
             name: "EndToEnd",
             dependencies: [
-                "Relay", "Control", "Status", "FanOut", "Ingest", "Program", "Segmenter", "TestSupport",
+                "Relay", "Control", "Status", "FanOut", "Ingest", "Media", "Program", "Segmenter", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: testSettings),
     ]

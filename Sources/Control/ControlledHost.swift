@@ -3,6 +3,7 @@
 package import FanOut
 package import Media
 package import Status
+package import Studio
 
 /// What the HTTP server sees of the process: values, and what may be asked of it. All calls may come from any thread.
 package protocol ControlledHost: Sendable {
@@ -39,7 +40,7 @@ package protocol ControlledChannel: Sendable {
     var clips: (any ControlledClips)? { get }
 
     /// The program of several sources. Throws where there is none. Returns at once.
-    func program() throws(Refusal) -> any ControlledProgram
+    func program() throws(Refusal) -> Director
 
     /// Adds a live output, written as the flag takes it, and returns its name. Blocks until a port that it listens at is
     /// open.

@@ -3,7 +3,7 @@
 internal import Glibc
 internal import LibAV
 package import Media
-package import Networking
+internal import Networking
 
 /// Writes one run of an HLS output, or several one behind the other where the coding changes: a header, segments and,
 /// after each segment, the playlist.

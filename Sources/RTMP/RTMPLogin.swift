@@ -2,7 +2,7 @@
 
 internal import LibAV
 package import Media
-package import Networking
+internal import Networking
 
 /// The login of Adobe's and Limelight's servers: the server closes the connection with a question, and the next
 /// connection brings the answer behind the application's name.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Media
-package import Networking
+internal import Networking
 
 /// What a server says of the stream in an `onStatus` or `_error` command (Adobe RTMP 1.0, 7.2.2 and 7.2.1).
 package struct RTMPStatusMessage: Equatable, CustomStringConvertible {

@@ -2,6 +2,7 @@
 
 import Foundation
 import Media
+import Studio
 import Testing
 
 @testable import Control

@@ -3,6 +3,7 @@
 import FanOut
 import Media
 import Status
+import Studio
 
 @testable import Control
 
@@ -31,7 +32,7 @@ struct FakeChannel: ControlledChannel {
 
     private var off: Refusal { Refusal(.unavailable, "The channel is not on air.") }
 
-    func program() throws(Refusal) -> any ControlledProgram { throw off }
+    func program() throws(Refusal) -> Director { throw off }
     func addOutput(_ address: String) throws(Refusal) -> String { throw off }
     func replaceOutput(_ name: String, by address: String) throws(Refusal) { throw off }
     func removeOutput(_ name: String) throws(Refusal) { throw off }

@@ -6,6 +6,7 @@ import Kernels
 import Logging
 import Program
 import Status
+import Studio
 import Testing
 
 @testable import Control

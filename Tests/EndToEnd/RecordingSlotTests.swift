@@ -3,6 +3,7 @@
 import ArgumentParser
 import Control
 import Foundation
+import Media
 import Segmenter
 import Status
 import TestSupport
@@ -29,7 +30,7 @@ extension SerialRecordings {
         /// Runs `changes` beside a channel of `arguments` with a long GOP, and returns how the channel ended.
         private func run(
             _ arguments: [String], _ changes: @escaping @Sendable (Channel) async throws -> Void
-        ) async throws -> Relay.ExitStatus {
+        ) async throws -> ChannelEnd {
             let configuration = try RunCommand.parse(Shape.small + ["--gop", "10s"] + arguments)
                 .channelConfiguration()
             return try await runChannel(configuration) { channel in
@@ -107,8 +108,8 @@ extension SerialRecordings {
             wrong.directory = "/proc/relay"
             let (refused, set) = (wrong, RecordingSet(directory: recording.directory))
             let status = try await run(["--output", "hls:\(directory.file("hls"))"]) { channel in
-                let failure = #expect(throws: RelayFailure.self) { try channel.startRecording(refused) }
-                #expect(failure?.status == .cannotRecord)
+                let failure = #expect(throws: ChannelFailure.self) { try channel.startRecording(refused) }
+                #expect(failure?.cause == .cannotRecord)
                 try channel.startRecording(recording)
                 try await records(channel, frames: 30)
             }

@@ -9,6 +9,7 @@ import Media
 import Program
 import RecordingSamples
 import Stitcher
+import Studio
 import TestSupport
 import Testing
 

@@ -8,6 +8,7 @@ import Ingest
 import Media
 import Program
 import Status
+import Studio
 import TestSupport
 import Testing
 
@@ -86,7 +87,7 @@ struct HostConfigurationTests {
                 .subtracting(marked) == [])
         let options = (ConfigurationOption.ofInput + ConfigurationOption.ofOutput).map(\.key)
         let ofScenes =
-            ConfigurationReader.sceneKeys + ConfigurationReader.insetKeys + ConfigurationReader.overlayKeys
+            SceneLayout.keys + SceneLayout.Inset.keys + ConfigurationReader.overlayKeys
             + ConfigurationReader.stingerKeys + ConfigurationReader.renditionOptions.map(\.key)
             + ConfigurationKey.mappings
         for key in options + ofScenes + ["address", "input", "inputs", "outputs", "format", "verbose", "status"] {

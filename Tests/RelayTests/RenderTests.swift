@@ -10,6 +10,7 @@ import Logging
 import Media
 import Program
 import Segmenter
+import Studio
 import TestSupport
 import Testing
 
@@ -104,12 +105,12 @@ struct RenderTests {
                 "--overlay", "logo=image:\(directory.path("logo.png"))",
             ], in: directory)
         let objection = { (name: String, replaces: Bool) -> String in
-            do throws(RelayFailure) {
+            do throws(ChannelFailure) {
                 try RenderOutput.check(
                     directory.path(name), of: configuration, in: directory.path("show.yaml"), replaces: replaces)
                 return ""
             } catch {
-                return error.status == .cannotRecord ? error.description : "\(error.status)"
+                return error.cause == .cannotRecord ? error.description : "\(error.cause)"
             }
         }
         for replaces in [false, true] {

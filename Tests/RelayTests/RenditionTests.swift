@@ -3,6 +3,7 @@
 import ArgumentParser
 import Encoder
 import Media
+import Studio
 import Testing
 
 @testable import Relay

@@ -6,6 +6,7 @@ import Foundation
 import Kernels
 import Media
 import Program
+import Studio
 import Testing
 
 @testable import Relay

@@ -5,6 +5,7 @@ import Kernels
 import Media
 import Program
 import Stitcher
+import Studio
 import TestSupport
 import Testing
 

@@ -2,7 +2,7 @@
 
 package import Archive
 internal import Glibc
-package import Segmenter
+internal import Segmenter
 internal import Synchronization
 
 /// Keeps the files in which clips lie that were neither exported nor deleted. While the catalogue cannot be read it goes

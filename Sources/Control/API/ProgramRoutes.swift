@@ -5,6 +5,7 @@ internal import Hummingbird
 internal import HummingbirdCore
 internal import Media
 internal import NIOCore
+internal import Studio
 
 /// Scenes on air and in the preview, and the sources that they are made of.
 struct ProgramRoutes {
@@ -95,7 +96,7 @@ struct ProgramRoutes {
         ]
     }
 
-    private func program(_ request: ControlRequest) throws(Refusal) -> any ControlledProgram {
+    private func program(_ request: ControlRequest) throws(Refusal) -> Director {
         guard let channel = host.channel(try request.parameter("channel")) else {
             throw Refusal(.notFound, "There is no channel of this name.")
         }

@@ -5,6 +5,7 @@ internal import Hummingbird
 internal import HummingbirdCore
 internal import Media
 internal import Program
+internal import Studio
 
 /// The run-down of a program of several sources.
 struct RunDownRoutes {
@@ -45,7 +46,7 @@ struct RunDownRoutes {
         JSON.response(Effect(frame: try program(request).perform(command)))
     }
 
-    private func program(_ request: ControlRequest) throws(Refusal) -> any ControlledProgram {
+    private func program(_ request: ControlRequest) throws(Refusal) -> Director {
         guard let channel = host.channel(try request.parameter("channel")) else {
             throw Refusal(.notFound, "There is no channel of this name.")
         }

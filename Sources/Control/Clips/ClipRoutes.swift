@@ -5,6 +5,7 @@ internal import Hummingbird
 internal import HummingbirdCore
 internal import Media
 internal import NIOCore
+internal import Studio
 
 /// Clips of what is recorded, pressed while a channel is on air.
 struct ClipRoutes {

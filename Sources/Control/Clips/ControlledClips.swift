@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Media
+package import Studio
 
 /// Clips of what a channel records, pressed while it is on air. All calls may come from any thread and block on the disk,
 /// unless they say otherwise. A name that is none throws `notFound`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FanOut
+internal import Status
 
 /// The live outputs.
 enum OutputMetrics {

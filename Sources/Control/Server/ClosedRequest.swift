@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Media
+internal import Studio
 
 /// A body that may have these keys and no others: what changes the air must not do something else because a key was
 /// misspelt.
@@ -19,11 +20,6 @@ extension ClosedRequest {
             .filter { !$0.contains(".") && told.insert($0).inserted }
         throw Refusal(.unusable, "There is no key \(unknown). There are \(known.joined(separator: ", ")).")
     }
-}
-
-extension [String] {
-    /// These keys as those of the object `key`, which is one, too.
-    func inside(_ key: String) -> [String] { [key] + map { "\(key).\($0)" } }
 }
 
 /// The keys of a JSON text, each behind those of the objects that it is in. A place in a list is not told.

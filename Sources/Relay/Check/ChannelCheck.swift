@@ -236,9 +236,9 @@ struct ChannelCheck: Sendable {
 
     private func encoder() -> (row: Row, cores: Double?)? {
         guard configuration.copying != .all else { return nil }
-        do throws(RelayFailure) {
+        do throws(ChannelFailure) {
             let trial = try EncoderTrial(configuration, resources: resources, logger: logger)
-            let renditions = try configuration.renditions.map { (rendition) throws(RelayFailure) in
+            let renditions = try configuration.renditions.map { (rendition) throws(ChannelFailure) in
                 try EncoderTrial(configuration, as: rendition, resources: resources, logger: logger)
             }
             let sources = configuration.recordedVideos

@@ -21,11 +21,11 @@ struct EncoderTrial {
 
     /// Runs the trial; blocks for as long as the machine needs for 3 s of program. The size and rate are the
     /// configuration's, or those of the test pattern where the input decides; of a `rendition` they are its own. Throws
-    /// ``RelayFailure``.
+    /// ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration, as rendition: RenditionSpecification? = nil, resources: HostResources,
         logger: Logger
-    ) throws(RelayFailure) {
+    ) throws(ChannelFailure) {
         var trial = configuration
         if let rendition {
             trial.encoder = rendition.settings(beside: configuration.encoder)
@@ -46,8 +46,7 @@ struct EncoderTrial {
         let format = program.description.video?.frameFormat
         let rate = program.description.video?.nominalRate ?? FrameRate(25)
         let before = Self.processorSeconds
-        let status = program.run()
-        guard status == .done else { throw RelayFailure(status, "The encoder ended with status \(status.rawValue).") }
+        if case .failed(let cause) = program.run() { throw ChannelFailure(cause, "The encoder ended early: \(cause).") }
         cores = (Self.processorSeconds - before) / Self.length.inSeconds
         let size = format.map { "\($0.width)x\($0.height), " } ?? ""
         let tenths = Double((rate.value * 100).rounded()) / 100

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import Media
 
 /// How the process ends, in the numbers of `sysexits.h`, so that a service manager and a script can tell why.
 enum ExitStatus: Int32 {
@@ -27,13 +28,26 @@ enum ExitStatus: Int32 {
     var code: ExitCode { ExitCode(rawValue) }
 }
 
-/// Why a channel could not be built or went wrong: one sentence for the operator, and the exit status that goes with it.
-struct RelayFailure: Error, CustomStringConvertible {
-    let status: ExitStatus
-    let description: String
+extension ExitStatus {
+    /// The status for a channel that failed for this cause.
+    init(_ cause: ChannelFailure.Cause) {
+        self =
+            switch cause {
+            case .configuration: .usage
+            case .inputUnreadable: .inputUnreadable
+            case .nothingDelivered: .nothingDelivered
+            case .internalError: .internalError
+            case .cannotRecord: .cannotRecord
+            case .storageRefused: .storageRefused
+            }
+    }
 
-    init(_ status: ExitStatus, _ description: String) {
-        self.status = status
-        self.description = description
+    /// The status for a channel that ended so.
+    init(_ end: ChannelEnd) {
+        self =
+            switch end {
+            case .done: .done
+            case .failed(let cause): ExitStatus(cause)
+            }
     }
 }

@@ -4,6 +4,7 @@ internal import ArgumentParser
 internal import Ingest
 internal import Networking
 internal import Program
+internal import Studio
 
 /// Several inputs: a program that switches between them and shows some of them at once.
 extension InputOptions {

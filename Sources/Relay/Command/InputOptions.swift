@@ -6,6 +6,7 @@ internal import Glibc
 internal import Ingest
 internal import Media
 internal import RTMP
+internal import Studio
 
 /// The flags that say where video and audio come from.
 struct InputOptions: ParsableArguments {
@@ -193,7 +194,7 @@ struct InputOptions: ParsableArguments {
         }
     }
 
-    func slateChoice(hasBackups: Bool) throws -> ChannelConfiguration.Slate? {
+    func slateChoice(hasBackups: Bool) throws -> SlateSpecification? {
         switch slate {
         case nil: return hasBackups && !copy ? .bars : nil
         case "bars": return .bars

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Archive
-package import ArgumentParser
+internal import ArgumentParser
 internal import Foundation
 internal import Ingest
 internal import Media

@@ -2,6 +2,7 @@
 
 internal import ArgumentParser
 internal import Glibc
+internal import Media
 
 /// The command `relay`, which has no flags of its own: without the name of a subcommand, ``RunCommand`` is meant.
 @main
@@ -65,9 +66,4 @@ struct RelayCommand: AsyncParsableCommand {
         let usage = run.firstRange(of: "USAGE:")?.lowerBound ?? run.startIndex
         return helpMessage(columns: columns) + "\n\n" + run[usage...]
     }
-}
-
-/// The version that `--version` prints and recordings carry.
-enum RelayVersion {
-    static let text = "0.1.0"
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Archive
-package import ArgumentParser
+internal import ArgumentParser
 internal import Control
 package import Encoder
 internal import Glibc

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Program
+internal import Studio
+
 /// A key of a channel in a configuration file, and the flag that it stands for. The flags are the one model of what a
 /// channel can do: a file is read as those that it stands for, so that both are checked by the same rules.
 struct ConfigurationKey {
@@ -98,7 +101,7 @@ struct ConfigurationKey {
     static let words = Set(
         all.flatMap { $0.path.split(separator: ".").map(String.init) }
             + (ConfigurationOption.ofInput + ConfigurationOption.ofOutput).map(\.key)
-            + ConfigurationReader.sceneKeys + ConfigurationReader.insetKeys
+            + SceneLayout.keys + SceneLayout.Inset.keys
             + ConfigurationReader.overlayKeys + ConfigurationReader.stingerKeys
             + ConfigurationReader.renditionOptions.map(\.key) + mappings
             + RunDownReader.keys + RunDownReader.segmentKeys + RunDownReader.transitionKeys

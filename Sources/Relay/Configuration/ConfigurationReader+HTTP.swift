@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Studio
+
 extension ConfigurationReader {
     /// Reads what is said of the HTTP server.
     mutating func readHTTP(_ node: ConfigurationNode) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Studio
+
 // Overlays and stingers by name, and the flags that they stand for.
 extension ConfigurationReader {
     static let overlayKeys = ["image", "text", "x", "y", "width", "height", "opacity", "visible", "color", "font"]

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Studio
+
 // Renditions by name, and the flags that they stand for.
 extension ConfigurationReader {
     /// The keys of a rendition. Each may be written as the option is, too.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Program
+internal import Studio
+
 // Scenes by name, and the flags that they stand for.
 extension ConfigurationReader {
-    static let sceneKeys = ["layout", "sources", "inset", "fit", "overlays"]
-    static let insetKeys = ["corner", "x", "y", "width"]
-
     /// `scenes`: a mapping of names to layouts.
     mutating func readScenes(_ node: ConfigurationNode, _ key: String) -> [String]? {
         let entries = mapping(node, key, "It is a mapping, a scene behind each name.") ?? []
@@ -26,13 +26,13 @@ extension ConfigurationReader {
             case "inset":
                 for inner in mapping(entry.node, place, "It is a mapping with corner: or x: and y:, and width:.") ?? []
                 {
-                    guard Self.insetKeys.contains(inner.key) else {
-                        unknown(inner, in: place, known: Self.insetKeys)
+                    guard SceneLayout.Inset.keys.contains(inner.key) else {
+                        unknown(inner, in: place, known: SceneLayout.Inset.keys)
                         continue
                     }
                     options += scalar(inner.node, "\(place).\(inner.key)").map { ["\(inner.key)=\($0)"] } ?? []
                 }
-            default: unknown(entry, in: key, known: Self.sceneKeys)
+            default: unknown(entry, in: key, known: SceneLayout.keys)
             }
         }
         guard let layout else {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Studio
+
 /// Reads a configuration file's tree as the flags that it stands for. Each fault is noted with its place, and the reading
 /// goes on, so that all of them are told at once.
 struct ConfigurationReader: NodeReader {

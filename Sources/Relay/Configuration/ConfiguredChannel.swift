@@ -2,6 +2,7 @@
 
 internal import ArgumentParser
 internal import FanOut
+internal import Studio
 
 /// One channel as a configuration file describes it, with what is needed to tell what another version of the file changes.
 struct ConfiguredChannel {

@@ -2,6 +2,7 @@
 
 internal import Control
 internal import Foundation
+internal import Studio
 
 /// What a configuration file asks of the process: read, checked, and free of contradictions.
 struct HostConfiguration {
@@ -14,29 +15,10 @@ struct HostConfiguration {
     /// At least one; each has a name of its own.
     let channels: [ConfiguredChannel]
 
-    private static let mostBytes = 1 << 20
-
     /// Reads the file at `path`. Blocks on the disk, and reads the files of secrets that it refers to. Throws all that is
     /// wrong with it.
     init(reading path: String) throws(ConfigurationFailure) {
-        try self.init(parsing: try Self.text(at: path), path: path)
-    }
-
-    /// The text of the file at `path`, 1 MiB at most. Blocks on the disk.
-    static func text(at path: String) throws(ConfigurationFailure) -> String {
-        let data: Data
-        do {
-            let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
-            defer { try? handle.close() }
-            data = try handle.read(upToCount: mostBytes + 1) ?? Data()
-        } catch {
-            throw failure(path, "The file cannot be read: \(reason(error)).")
-        }
-        guard data.count <= mostBytes else { throw failure(path, "The file is larger than 1 MiB.") }
-        guard let text = String(validating: data, as: UTF8.self) else {
-            throw failure(path, "The file is no text in UTF-8.")
-        }
-        return text
+        try self.init(parsing: try ConfigurationNode.text(at: path), path: path)
     }
 
     /// Reads the file at `path`, which a command was given: what is wrong with it is printed, and thrown is the exit code.
@@ -51,7 +33,8 @@ struct HostConfiguration {
 
     /// Reads `text`, what is in the file at `path`.
     init(parsing text: String, path: String) throws(ConfigurationFailure) {
-        let reader = ConfigurationReader(try ConfigurationNode(parsing: text, path: path))
+        let reader = ConfigurationReader(
+            try ConfigurationNode(parsing: text, path: path, words: ConfigurationKey.words))
         var faults = reader.faults
         var channels: [ConfiguredChannel] = []
         var http = ControlSettings()
@@ -104,15 +87,5 @@ struct HostConfiguration {
     }
 
     /// Descriptors that all channels' outputs hold at most.
-    var descriptors: Int { channels.reduce(0) { $0 + $1.configuration.descriptors } }
-
-    private static func failure(_ path: String, _ text: String) -> ConfigurationFailure {
-        ConfigurationFailure(path: path, faults: [.init(mark: nil, key: "", text: text)])
-    }
-
-    private static func reason(_ error: any Error) -> String {
-        let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
-        guard let underlying, underlying.domain == NSPOSIXErrorDomain else { return "\(error.localizedDescription)" }
-        return String(cString: strerror(CInt(underlying.code)))
-    }
+    package var descriptors: Int { channels.reduce(0) { $0 + $1.configuration.descriptors } }
 }

@@ -4,6 +4,7 @@ internal import Control
 internal import Ingest
 internal import RTMP
 internal import SRT
+internal import Studio
 
 /// Where the channels of a file and the HTTP server listen, and who cannot do so beside another.
 struct ListeningPlan {

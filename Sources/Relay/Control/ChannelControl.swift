@@ -7,6 +7,7 @@ internal import Media
 internal import Program
 internal import Segmenter
 internal import Status
+internal import Studio
 internal import Synchronization
 internal import Upload
 
@@ -203,7 +204,7 @@ final class ChannelControl: ControlledChannel {
     /// What was recorded of a source; nil if it is not recorded, and was not in the same place since the process began.
     func recordings(ofSource source: String) -> ChannelArchive? { state.withLock { $0.sources[source] } }
 
-    func program() throws(Refusal) -> any ControlledProgram {
+    func program() throws(Refusal) -> Director {
         guard let director = try open().director else {
             throw Refusal(.conflict, "The channel has one source: nothing can be switched.")
         }

@@ -4,6 +4,7 @@ internal import Control
 internal import Glibc
 internal import Networking
 internal import Status
+internal import Studio
 
 extension ControlKeys.Webhook {
     /// The hook that the flag gives as `address#secret=…,events=output+alarm,level=warning,tls-ca=file`. Throws a sentence

@@ -4,6 +4,7 @@ internal import ArgumentParser
 internal import FanOut
 internal import Media
 internal import Program
+internal import Status
 
 /// `relay ctl status`.
 struct CtlStatusCommand: CtlSubcommand {

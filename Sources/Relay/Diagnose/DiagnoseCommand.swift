@@ -4,6 +4,7 @@ internal import Archive
 internal import ArgumentParser
 internal import Foundation
 internal import Glibc
+internal import Media
 internal import Upload
 
 /// `relay diagnose`: what a report of a fault needs, in one file.
@@ -76,7 +77,7 @@ struct DiagnoseCommand: AsyncParsableCommand {
             program: "tar", arguments: ["-czf", ChildCommand.absolute(output), "-C", parent, name], limit: .seconds(60))
         let outcome = try await tar.run()
         guard outcome.isSuccess else {
-            throw RelayFailure(.cannotRecord, "tar \(outcome.ending): \(outcome.errors)")
+            throw ChannelFailure(.cannotRecord, "tar \(outcome.ending): \(outcome.errors)")
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Foundation
+internal import Studio
 internal import Upload
 
 /// The files of a report of a fault, as they are gathered; secrets are taken out at the end once more.
@@ -36,7 +37,8 @@ struct DiagnosticReport {
             return
         }
         do throws(ConfigurationFailure) {
-            let masked = MaskedConfiguration(try ConfigurationNode(parsing: text, path: path))
+            let masked = MaskedConfiguration(
+                try ConfigurationNode(parsing: text, path: path, words: ConfigurationKey.words))
             add("configuration.yaml", masked.text)
             directories = masked.directories
             secrets = SecretScrubber(masked.secrets)

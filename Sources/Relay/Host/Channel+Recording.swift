@@ -9,7 +9,7 @@ internal import Program
 extension Channel {
     /// Starts a recording while the channel is on air: its first file begins with the next keyframe, and no output feels
     /// it. Blocks until the directory and the remote have answered, at most 22 s where the file system does. Throws
-    /// ``RelayFailure`` if it is not possible, and ``RecordingSlotError`` if there is one already.
+    /// ``ChannelFailure`` if it is not possible, and ``RecordingSlotError`` if there is one already.
     func startRecording(_ configuration: ChannelConfiguration.Recording) throws {
         try recordings.start {
             let place = try RecordingPlace(configuration, channel: name, logger: logger)
@@ -29,7 +29,7 @@ extension Channel {
                 return try Recording(configuration, in: place, of: program)
             }
             return true
-        } catch let failure as RelayFailure {
+        } catch let failure as ChannelFailure {
             guard lack(configuration, because: failure) else { throw failure }
             return false
         }
@@ -38,9 +38,9 @@ extension Channel {
     /// Sets up the recording that begins with the program; where that is not possible and it `canLack`, the program begins
     /// without it.
     func prepare(
-        _ configuration: ChannelConfiguration.Recording, in place: Result<RecordingPlace, RelayFailure>, canLack: Bool
-    ) throws(RelayFailure) {
-        do throws(RelayFailure) {
+        _ configuration: ChannelConfiguration.Recording, in place: Result<RecordingPlace, ChannelFailure>, canLack: Bool
+    ) throws(ChannelFailure) {
+        do throws(ChannelFailure) {
             recordings.prepare(try Recording(configuration, in: place.get(), of: recorded(configuration)))
         } catch {
             guard canLack, lack(configuration, because: error) else { throw error }
@@ -48,7 +48,7 @@ extension Channel {
     }
 
     /// Tries a recording that was not possible again and again. False if there is another one.
-    private func lack(_ configuration: ChannelConfiguration.Recording, because failure: RelayFailure) -> Bool {
+    private func lack(_ configuration: ChannelConfiguration.Recording, because failure: ChannelFailure) -> Bool {
         let isLacking = recordings.lack("\(failure)") { [weak self] in
             guard let self else { throw RecordingSlotError.over }
             // On a queue of its own, which waits for a file system however long that does not answer.
@@ -86,11 +86,11 @@ extension Channel {
         logger.notice("\(text)", metadata: output.map { ["output": "\($0)"] } ?? [:])
     }
 
-    /// What a recording that is made as `configuration` says is told of this channel. Throws ``RelayFailure`` if that names a
+    /// What a recording that is made as `configuration` says is told of this channel. Throws ``ChannelFailure`` if that names a
     /// rendition that there is not.
     func recorded(
         _ configuration: ChannelConfiguration.Recording
-    ) throws(RelayFailure) -> Recording.Program {
+    ) throws(ChannelFailure) -> Recording.Program {
         let rendition = try configuration.rendition.map(self.rendition)
         var recorded = Recording.Program(
             channel: name, hasOutputs: !self.configuration.outputs.isEmpty || !outputs.statuses.isEmpty,
@@ -114,9 +114,9 @@ extension Channel {
         }
     }
 
-    func rendition(_ name: String) throws(RelayFailure) -> Rendition {
+    func rendition(_ name: String) throws(ChannelFailure) -> Rendition {
         guard let rendition = program.renditions.first(where: { $0.name == name }) else {
-            throw RelayFailure(.usage, "Recording: \(configuration.renditions.unknown(name))")
+            throw ChannelFailure(.configuration, "Recording: \(configuration.renditions.unknown(name))")
         }
         return rendition
     }

@@ -6,6 +6,7 @@ internal import Logging
 internal import Media
 internal import Networking
 internal import Status
+internal import Studio
 internal import Synchronization
 
 /// One path of media: inputs, program, encoder, fan-out and outputs, built from a configuration and run to its end, and
@@ -41,12 +42,12 @@ final class Channel: Sendable {
     var clock: any MonotonicClock { resources.clock }
 
     /// Prepares the record directory, opens inputs and encoder, and asks the storage guard; nothing is live yet.
-    /// Blocks until the inputs answer, or `opening` is given up. Throws ``RelayFailure``. With `canLackRecording` a
+    /// Blocks until the inputs answer, or `opening` is given up. Throws ``ChannelFailure``. With `canLackRecording` a
     /// recording that is not possible keeps nothing off air, and is tried again beside the program.
     init(
         _ configuration: ChannelConfiguration, resources: HostResources = HostResources(),
         opening: ChannelOpening? = nil, canLackRecording: Bool = false, logger: Logger
-    ) throws(RelayFailure) {
+    ) throws(ChannelFailure) {
         let own = ChannelOpening()
         defer { own.finish() }
         self.configuration = configuration
@@ -54,7 +55,7 @@ final class Channel: Sendable {
         self.logger = logger
         let clock = resources.clock
         let place = configuration.recording.map { recording in
-            Result { () throws(RelayFailure) in
+            Result { () throws(ChannelFailure) in
                 try RecordingPlace(recording, channel: configuration.name, logger: logger)
             }
         }
@@ -79,7 +80,7 @@ final class Channel: Sendable {
             rendition.stream.begin(rendition.encoder.description, keyframes: rendition.encoder)
         }
         outputs = OutputSet(stream: hub, renditions: streams, clock: clock, logger: logger)
-        do throws(RelayFailure) {
+        do throws(ChannelFailure) {
             if let recording = configuration.recording, let place, !recording.isForClips {
                 try prepare(recording, in: place, canLack: canLackRecording)
             }
@@ -98,7 +99,7 @@ final class Channel: Sendable {
     private static func program(
         of configuration: ChannelConfiguration, in context: OutputContext, recordings: RecordingSlot,
         clock: any MonotonicClock, logger: Logger
-    ) throws(RelayFailure) -> any ChannelProgram {
+    ) throws(ChannelFailure) -> any ChannelProgram {
         let (hub, listening) = (context.stream, context.listening)
         switch (configuration.copies, configuration.hasChoice) {
         case (true, true):
@@ -123,12 +124,12 @@ final class Channel: Sendable {
     }
 
     /// Puts the program on air and returns how it ended, when outputs and recordings have ended, too.
-    func run() -> ExitStatus {
+    func run() -> ChannelEnd {
         outputs.start()
         recordings.begin()
-        let status = program.run()
-        endConsumers(isProgramOver: status == .done)
-        return status == .done ? delivered : status
+        let end = program.run()
+        endConsumers(isProgramOver: end == .done)
+        return end == .done ? delivered : end
     }
 
     /// Asks for a clean end. Returns at once.
@@ -182,10 +183,10 @@ final class Channel: Sendable {
     }
 
     /// Whether anything was delivered at all.
-    private var delivered: ExitStatus {
+    private var delivered: ChannelEnd {
         if outputs.statuses.contains(where: \.wasLive) || recordings.hasRecorded || clips.hasRecorded { return .done }
         logger.error("no output ever came on air, and nothing was recorded")
-        return .nothingDelivered
+        return .failed(.nothingDelivered)
     }
 }
 
@@ -241,7 +242,7 @@ extension Channel {
     /// The outputs of `configuration`, whose ports are open already.
     private static func definitions(
         of configuration: ChannelConfiguration, in context: OutputContext
-    ) throws(RelayFailure) -> [OutputDefinition] {
+    ) throws(ChannelFailure) -> [OutputDefinition] {
         var definitions: [OutputDefinition] = []
         for (output, name) in zip(configuration.outputs, configuration.outputNames) {
             do throws(OutputFailure) {
@@ -249,21 +250,21 @@ extension Channel {
                     try output.definition(name: name, in: context, origin: configuration.origin))
             } catch {
                 // A port that is taken is free when it is tried again; a service manager does not do that for wrong flags.
-                throw RelayFailure(
-                    error.kind == .unreachable ? .nothingDelivered : .usage,
+                throw ChannelFailure(
+                    error.kind == .unreachable ? .nothingDelivered : .configuration,
                     "The output \(name) cannot be opened: \(error.reason).")
             }
         }
         return definitions
     }
 
-    private func add(_ definitions: [OutputDefinition]) throws(RelayFailure) {
+    private func add(_ definitions: [OutputDefinition]) throws(ChannelFailure) {
         for (output, definition) in zip(configuration.outputs, definitions) {
             warn(of: output, name: definition.name)
             do throws(OutputSetError) {
                 try outputs.add(definition)
             } catch {
-                throw RelayFailure(.usage, "\(error)")
+                throw ChannelFailure(.configuration, "\(error)")
             }
         }
     }

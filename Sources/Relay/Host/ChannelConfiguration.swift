@@ -10,6 +10,7 @@ internal import Networking
 internal import Program
 internal import Publisher
 internal import Segmenter
+internal import Studio
 internal import Upload
 
 /// What one channel is to do: read, checked, and free of contradictions.
@@ -96,7 +97,7 @@ struct ChannelConfiguration {
     /// Whose audio such a program has.
     var audioChoice = Director.AudioChoice.follow
     /// What is shown when no input has anything; nil for the last frame.
-    var slate: Slate?
+    var slate: SlateSpecification?
     /// What it says instead of the channel's name.
     var slateTitle: String?
     /// What the input does while it is neither seen nor heard.
@@ -159,14 +160,6 @@ extension ChannelConfiguration {
 
     /// What a slate calls what is not there.
     var slateName: String { slateTitle ?? name }
-
-    /// What is shown when no input has anything.
-    enum Slate: Sendable, Hashable {
-        /// Color bars with “no signal” and the channel's name.
-        case bars
-        /// An image, or a video file that is played again and again.
-        case file(path: String)
-    }
 
     /// The same with one of ``sources`` alone, as a program of that one would have it.
     func alone(_ index: Int) -> ChannelConfiguration {

@@ -22,11 +22,11 @@ struct ChannelInputs: ProgramInputs {
     let canReadAhead: Bool
     private let sources: [any MediaSource]
 
-    /// Opens the inputs that `configuration` names. Blocks until they answer. Throws ``RelayFailure``.
+    /// Opens the inputs that `configuration` names. Blocks until they answer. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration, listening: ChannelListening, clock: any MonotonicClock, logger: Logger
-    ) throws(RelayFailure) {
-        let open = { (location: InputLocation, options: IngestOptions) throws(RelayFailure) in
+    ) throws(ChannelFailure) {
+        let open = { (location: InputLocation, options: IngestOptions) throws(ChannelFailure) in
             try listening.open(location, options, clock: clock, logger: logger)
         }
         let video = try Self.openVideo(configuration, open)
@@ -75,11 +75,11 @@ struct ChannelInputs: ProgramInputs {
     var lastVideoError: String? { sources[0].status.lastError }
 
     /// Opens an input. Blocks until it answers.
-    typealias Opener = (InputLocation, IngestOptions) throws(RelayFailure) -> any MediaSource
+    typealias Opener = (InputLocation, IngestOptions) throws(ChannelFailure) -> any MediaSource
 
     private static func openVideo(
         _ configuration: ChannelConfiguration, _ open: Opener
-    ) throws(RelayFailure) -> (source: any MediaSource, format: VideoFormat) {
+    ) throws(ChannelFailure) -> (source: any MediaSource, format: VideoFormat) {
         var options = IngestOptions(
             loop: configuration.loops, size: configuration.size, frameRate: configuration.frameRate)
         // What is live cannot be played before it comes: where audio is to be earlier, video is later.
@@ -88,13 +88,13 @@ struct ChannelInputs: ProgramInputs {
         }
         let source = try open(configuration.input, options)
         guard let format = source.description.video else {
-            throw RelayFailure(
+            throw ChannelFailure(
                 .inputUnreadable,
                 "The input \(configuration.input) has no video: give --input something with video.")
         }
         if !configuration.isPaced, source.description.isLive {
-            throw RelayFailure(
-                .usage, "--unpaced is for files: \(configuration.input) comes at its own pace. Leave it out.")
+            throw ChannelFailure(
+                .configuration, "--unpaced is for files: \(configuration.input) comes at its own pace. Leave it out.")
         }
         return (source, format)
     }
@@ -102,11 +102,11 @@ struct ChannelInputs: ProgramInputs {
     /// Opens the audio input, if there is one. Blocks until it answers.
     static func openAudio(
         _ configuration: ChannelConfiguration, _ open: Opener
-    ) throws(RelayFailure) -> (any MediaSource)? {
+    ) throws(ChannelFailure) -> (any MediaSource)? {
         guard let location = configuration.audioInput else { return nil }
         let source = try open(location, IngestOptions(loop: configuration.loops))
         guard source.description.hasAudio else {
-            throw RelayFailure(.inputUnreadable, "The audio input \(location) has no audio.")
+            throw ChannelFailure(.inputUnreadable, "The audio input \(location) has no audio.")
         }
         return source
     }

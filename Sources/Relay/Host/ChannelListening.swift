@@ -17,11 +17,11 @@ struct ChannelListening: Sendable {
     private let onPlay: RTMPAuthorization?
     private let channelOpening: ChannelOpening
 
-    /// Reads the certificate that `configuration` names, if it names one. Blocks while it reads. Throws ``RelayFailure``.
+    /// Reads the certificate that `configuration` names, if it names one. Blocks while it reads. Throws ``ChannelFailure``.
     /// What waits for an input ends when `opening` is given up.
     init(
         _ configuration: ChannelConfiguration, resources: HostResources, opening: ChannelOpening, logger: Logger
-    ) throws(RelayFailure) {
+    ) throws(ChannelFailure) {
         channelOpening = opening
         server = resources.server
         let authorization = { (decision: ClientDecision) -> RTMPAuthorization in
@@ -34,15 +34,15 @@ struct ChannelListening: Sendable {
                 try TLSServerIdentity(certificate: pair.certificate, key: pair.key) { logger.notice("\($0)") }
             }
         } catch {
-            throw RelayFailure(.usage, "The certificate cannot be used: \(error.reason).")
+            throw ChannelFailure(.configuration, "The certificate cannot be used: \(error.reason).")
         }
     }
 
     /// The source of what is published to us at `location`; nil if it is no address that we listen at. Throws
-    /// ``RelayFailure`` for one that is wrong.
+    /// ``ChannelFailure`` for one that is wrong.
     func source(
         at location: InputLocation, clock: any MonotonicClock, logger: Logger
-    ) throws(RelayFailure) -> RTMPServerSource? {
+    ) throws(ChannelFailure) -> RTMPServerSource? {
         guard let address = location.rtmpListenAddress else { return nil }
         do throws(AddressError) {
             let url = try RTMPListenURL(address, for: .input)
@@ -50,7 +50,7 @@ struct ChannelListening: Sendable {
                 url, server: server, identity: identity(for: url), authorization: onPublish, clock: clock,
                 logger: logger)
         } catch {
-            throw RelayFailure(.usage, "The input \(location) cannot be opened: \(error)")
+            throw ChannelFailure(.configuration, "The input \(location) cannot be opened: \(error)")
         }
     }
 
@@ -61,11 +61,11 @@ struct ChannelListening: Sendable {
     func whenGivenUp(_ work: @escaping @Sendable () -> Void) { channelOpening.whenCancelled(work) }
 
     /// Opens `location` to be decoded; of what is published to us it waits for a publisher. Blocks until it answers. Throws
-    /// ``RelayFailure``, also when `opening` is cancelled.
+    /// ``ChannelFailure``, also when `opening` is cancelled.
     func open(
         _ location: InputLocation, _ options: IngestOptions, opening: SourceOpening? = nil,
         clock: any MonotonicClock, logger: Logger
-    ) throws(RelayFailure) -> any MediaSource {
+    ) throws(ChannelFailure) -> any MediaSource {
         let published = try source(at: location, clock: clock, logger: logger)
         let own = SourceOpening(logger: logger)
         // Whoever brings an opening cancels it, too.
@@ -79,7 +79,7 @@ struct ChannelListening: Sendable {
             return try DecodedPacketSource(
                 published, at: location, common: options.commonBuffer, logger: logger, opening: opening)
         } catch {
-            throw RelayFailure(.inputUnreadable, "\(error)")
+            throw ChannelFailure(.inputUnreadable, "\(error)")
         }
     }
 

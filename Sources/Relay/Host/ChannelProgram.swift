@@ -2,6 +2,7 @@
 
 internal import Media
 internal import Status
+internal import Studio
 
 /// What makes a channel's packets: a program that is encoded here, or an input that is passed through. They go into the
 /// channel's `PacketStream`.
@@ -17,7 +18,7 @@ protocol ChannelProgram: AnyObject, Sendable {
     /// The longest time between two keyframes that is expected.
     var gop: Duration { get }
     /// Puts the program on air, and returns how it ended.
-    func run() -> ExitStatus
+    func run() -> ChannelEnd
     /// Ends the program.
     func stop()
     /// The signs of life of the threads that carry its media now.

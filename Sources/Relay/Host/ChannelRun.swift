@@ -26,7 +26,7 @@ final class ChannelRun: Sendable {
         var recording: [String] = []
         /// Whether something of the plan could not be done, so that it is tried when the file is read again.
         var isIncomplete = false
-        var status: ExitStatus?
+        var result: ChannelEnd?
         var wasTried = false
         var isEnding = false
     }
@@ -73,9 +73,9 @@ final class ChannelRun: Sendable {
     func start(report: @escaping @Sendable (ChannelStatus) -> Void, completion: @escaping @Sendable () -> Void) {
         over.enter()
         MediaThread.start("relay.\(name)") { [self] in
-            let status = run(report)
+            let result = run(report)
             control.closed(.over, by: number)
-            state.withLock { $0.status = status }
+            state.withLock { $0.result = result }
             over.leave()
             completion()
         }
@@ -100,23 +100,23 @@ final class ChannelRun: Sendable {
     /// The channel, while it is open.
     var channel: Channel? { state.withLock { $0.channel } }
     /// How it ended; nil before.
-    var status: ExitStatus? { state.withLock { $0.status } }
+    var result: ChannelEnd? { state.withLock { $0.result } }
 
     /// What a service manager sees of it.
     var served: ServedChannel {
-        let (channel, wasTried, isOver) = state.withLock { ($0.channel, $0.wasTried, $0.status != nil) }
+        let (channel, wasTried, isOver) = state.withLock { ($0.channel, $0.wasTried, $0.result != nil) }
         return ServedChannel(
             name: name, status: channel?.status, wasTried: wasTried, isOver: isOver,
             heartbeats: channel?.heartbeats ?? [])
     }
 
-    private func run(_ report: (ChannelStatus) -> Void) -> ExitStatus {
+    private func run(_ report: (ChannelStatus) -> Void) -> ChannelEnd {
         var failures = 0
         var wasOnAir = false
-        var status = ExitStatus.done
+        var result = ChannelEnd.done
         while let (plan, opening) = begin() {
             let began = resources.clock.now
-            do throws(RelayFailure) {
+            do throws(ChannelFailure) {
                 // Only what is wrong at the start of the process is told by not being on air; later the stream comes first.
                 let channel = try Channel(
                     control.wanted(plan.configuration), resources: resources, opening: opening,
@@ -127,28 +127,29 @@ final class ChannelRun: Sendable {
                 }
                 opening.finish()
                 control.opened(channel, by: number)
-                status = channel.run()
+                result = channel.run()
                 wasOnAir = true
                 report(channel.status)
             } catch {
                 opening.cancel()
-                status = error.status
+                result = .failed(error.cause)
                 if !state.withLock({ $0.isEnding }) { logger.error("\(error)") } else { break }
             }
             let isEnding = state.withLock { state in
                 (state.channel, state.opening, state.wasTried) = (nil, nil, true)
                 return state.isEnding
             }
-            control.closed(.waiting, by: number, hasFailed: status == .internalError && !isEnding)
-            if isEnding || status == .done || (status == .usage && isFirst && failures == 0) { return status }
+            control.closed(.waiting, by: number, hasFailed: result == .failed(.internalError) && !isEnding)
+            let isMisconfigured = result == .failed(.configuration)
+            if isEnding || result == .done || (isMisconfigured && isFirst && failures == 0) { return result }
             if resources.clock.now - began > Self.stableTime.inNanoseconds { failures = 0 }
             failures += 1
-            let wait = status == .usage ? Self.longestWait : min(Self.longestWait, .seconds(1 << min(failures - 1, 5)))
+            let wait = isMisconfigured ? Self.longestWait : min(Self.longestWait, .seconds(1 << min(failures - 1, 5)))
             logger.warning("the channel is opened again", metadata: ["delay_s": "\(wait.components.seconds)"])
             _ = ending.wait(timeout: .now() + .nanoseconds(Int(wait.inNanoseconds)))
         }
         // Ended while it was opened, or waited to be opened again.
-        return wasOnAir ? .done : .nothingDelivered
+        return wasOnAir ? .done : .failed(.nothingDelivered)
     }
 
     /// What is to be opened next; nil if nothing is.

@@ -7,6 +7,7 @@ internal import Media
 internal import Monitor
 internal import Program
 internal import Status
+internal import Studio
 
 /// A program that is decoded, put together and encoded here, with the inputs that it is made of.
 final class EncodedProgram: ChannelProgram {
@@ -25,11 +26,11 @@ final class EncodedProgram: ChannelProgram {
     let gop: Duration
 
     /// Opens inputs and encoders; nothing is on air yet. Blocks until the inputs answer. Packets go to `hub`, those of
-    /// renditions to `streams`, by name; without a clock `recordings` holds the program back. Throws ``RelayFailure``.
+    /// renditions to `streams`, by name; without a clock `recordings` holds the program back. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration, into hub: PacketStream, renditions streams: [String: PacketStream] = [:],
         recordings: RecordingSlot, listening: ChannelListening, clock: any MonotonicClock, logger: Logger
-    ) throws(RelayFailure) {
+    ) throws(ChannelFailure) {
         self.logger = logger
         (settings, gop) = (configuration.encoder, configuration.encoder.gop)
         copied = Set(configuration.sources.indices.map(configuration.alone).filter(\.keepsPackets).map(\.slateName))
@@ -87,7 +88,7 @@ final class EncodedProgram: ChannelProgram {
         rendition.delay(ahead: isAhead ? encoder.delayInFrames : 0)
     }
 
-    func run() -> ExitStatus {
+    func run() -> ChannelEnd {
         encodings.start()
         inputs.start()
         defer {
@@ -99,15 +100,15 @@ final class EncodedProgram: ChannelProgram {
             case .finished, .stopped:
                 guard let failure = inputs.failure else { return .done }
                 logger.error("the program ended because its source failed: \(failure)")
-                return .inputUnreadable
+                return .failed(.inputUnreadable)
             case .empty:
                 logger.error("\(inputs.lastVideoError ?? "The input ended without a single frame.")")
-                return .inputUnreadable
+                return .failed(.inputUnreadable)
             }
         } catch {
             logger.critical("the encoder failed: \(error)")
             interleaver.finish()
-            return .internalError
+            return .failed(.internalError)
         }
     }
 
@@ -145,22 +146,22 @@ final class EncodedProgram: ChannelProgram {
 
     private static func openMonitor(
         _ configuration: ChannelConfiguration, _ inputs: any ProgramInputs, sink: any ProgramSink, _ logger: Logger
-    ) throws(RelayFailure) -> MonitoredSink {
+    ) throws(ChannelFailure) -> MonitoredSink {
         do {
             return try MonitoredSink(
                 sink, settings: configuration.monitor, video: inputs.format,
                 audio: inputs.feedStatuses.audio == nil ? nil : .program, logger: logger)
         } catch {
-            throw RelayFailure(.internalError, "Loudness cannot be measured: \(error).")
+            throw ChannelFailure(.internalError, "Loudness cannot be measured: \(error).")
         }
     }
 
     private static func openRenditions(
         _ configuration: ChannelConfiguration, _ inputs: any ProgramInputs, into streams: [String: PacketStream],
         before next: any ProgramSink, _ clock: any MonotonicClock, _ logger: Logger
-    ) throws(RelayFailure) -> Renditions {
-        do throws(RelayFailure) {
-            let all = try configuration.renditions.map { (specification) throws(RelayFailure) in
+    ) throws(ChannelFailure) -> Renditions {
+        do throws(ChannelFailure) {
+            let all = try configuration.renditions.map { (specification) throws(ChannelFailure) in
                 try Rendition(
                     specification, of: inputs.format, beside: configuration.encoder,
                     into: streams[specification.name] ?? PacketStream(), clock: clock, logger: logger)
@@ -176,9 +177,9 @@ final class EncodedProgram: ChannelProgram {
     private static func openHashes(
         _ configuration: ChannelConfiguration, before next: any ProgramSink, _ inputs: any ProgramInputs,
         _ logger: Logger
-    ) throws(RelayFailure) -> HashedSink? {
+    ) throws(ChannelFailure) -> HashedSink? {
         guard let path = configuration.frameHashes else { return nil }
-        do throws(RelayFailure) {
+        do throws(ChannelFailure) {
             return try HashedSink(next, to: path, logger: logger)
         } catch {
             inputs.stop()
@@ -188,12 +189,12 @@ final class EncodedProgram: ChannelProgram {
 
     private static func openEncoder(
         _ configuration: ChannelConfiguration, format: VideoFormat, sink: any PacketSink, _ logger: Logger
-    ) throws(RelayFailure) -> EncoderSession {
+    ) throws(ChannelFailure) -> EncoderSession {
         do {
             return try EncoderSession(
                 settings: configuration.encoder, video: format, audio: .program, sink: sink, logger: logger)
         } catch {
-            throw RelayFailure(.internalError, "The encoder cannot be opened: \(error).")
+            throw ChannelFailure(.internalError, "The encoder cannot be opened: \(error).")
         }
     }
 }

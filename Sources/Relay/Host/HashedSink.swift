@@ -31,15 +31,15 @@ final class HashedSink: ProgramSink {
     private let queue = DispatchQueue(label: "relay.hashes", qos: .utility)
     private let state: Mutex<State>
 
-    /// A sink in front of `next` that writes to `path`, or where that exists to `path.1` and so on. Throws ``RelayFailure``.
-    init(_ next: any ProgramSink, to path: String, logger: Logger) throws(RelayFailure) {
+    /// A sink in front of `next` that writes to `path`, or where that exists to `path.1` and so on. Throws ``ChannelFailure``.
+    init(_ next: any ProgramSink, to path: String, logger: Logger) throws(ChannelFailure) {
         guard let hash = MurmurHash() else {
-            throw RelayFailure(.internalError, "There is no memory to compute the hashes of frames.")
+            throw ChannelFailure(.internalError, "There is no memory to compute the hashes of frames.")
         }
         do throws(FileFailure) {
             file = try Self.create(path)
         } catch {
-            throw RelayFailure(.cannotRecord, "Hashes of frames cannot be written: \(error).")
+            throw ChannelFailure(.cannotRecord, "Hashes of frames cannot be written: \(error).")
         }
         (self.next, self.logger) = (next, logger)
         state = Mutex(

@@ -8,6 +8,7 @@ internal import Media
 internal import Networking
 internal import Publisher
 internal import Status
+internal import Studio
 internal import Synchronization
 
 /// The process: runs channels, owns what they share, shows their status and answers signals.
@@ -68,7 +69,7 @@ final class Host: Sendable {
         defer { endService() }
         var logger = logger
         logger[metadataKey: "channel"] = "\(configuration.name)"
-        do throws(RelayFailure) {
+        do throws(ChannelFailure) {
             let channel = try Channel(configuration, resources: resources, logger: logger)
             state.withLock { $0.channels.append(channel) }
             control.opened(channel, by: run)
@@ -81,12 +82,12 @@ final class Host: Sendable {
             }
             let timer = showStatus()
             defer { timer.cancel() }
-            let status = channel.run()
+            let end = channel.run()
             report(channel.status, of: configuration.name)
-            return status
+            return ExitStatus(end)
         } catch {
             logger.error("\(error)")
-            return error.status
+            return ExitStatus(error.cause)
         }
     }
 
@@ -121,9 +122,9 @@ extension Host {
         signals.cancel()
         queue.sync {}
         let (runs, isEnding) = state.withLock { ($0.runs, $0.isEnding) }
-        let statuses = runs.compactMap(\.status)
-        if isEnding { return statuses.contains(.done) ? .done : .nothingDelivered }
-        return statuses.first { $0 != .done } ?? .done
+        let results = runs.compactMap(\.result)
+        if isEnding { return results.contains(.done) ? .done : .nothingDelivered }
+        return ExitStatus(results.first { $0 != .done } ?? .done)
     }
 
     /// Whether nothing is left to be done. While the file is read again a channel may be between its end and its new
@@ -131,7 +132,7 @@ extension Host {
     private var isOver: Bool {
         let (runs, isEnding, isReloading) = state.withLock { ($0.runs, $0.isEnding, $0.reloads > 0) }
         if isReloading, !isEnding { return false }
-        return runs.allSatisfy { $0.status != nil || (isEnding && $0.channel == nil) }
+        return runs.allSatisfy { $0.result != nil || (isEnding && $0.channel == nil) }
     }
 
     private func start(_ channel: ConfiguredChannel, isFirst: Bool = false, control: ChannelControl? = nil) {
@@ -200,7 +201,7 @@ extension Host {
         }
         // One that is over stays over, unless the file says something else of it now.
         if run.isAsAsked(channel) { return false }
-        if run.status == nil, run.change(to: channel) { return true }
+        if run.result == nil, run.change(to: channel) { return true }
         logger.notice("the channel begins anew by the configuration file", metadata: ["channel": "\(channel.name)"])
         stop(run)
         start(channel, control: run.control(for: channel))

@@ -47,11 +47,11 @@ final class Passthrough: ChannelProgram {
     private let heartbeat: Heartbeat
 
     /// Opens the input; nothing is on air yet. Blocks until its tracks are known, without limit for one that listens.
-    /// Packets go to `hub`; without a clock `recordings` holds a file back. Throws ``RelayFailure``.
+    /// Packets go to `hub`; without a clock `recordings` holds a file back. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: RecordingSlot,
         listening: ChannelListening, clock: any MonotonicClock, logger: Logger
-    ) throws(RelayFailure) {
+    ) throws(ChannelFailure) {
         source =
             try listening.source(at: configuration.input, clock: clock, logger: logger)
             ?? LibAVPacketSource(configuration.input, loops: configuration.loops, logger: logger)
@@ -60,11 +60,11 @@ final class Passthrough: ChannelProgram {
         do throws(IngestError) {
             input = try source.open()
         } catch {
-            throw RelayFailure(.inputUnreadable, "\(error)")
+            throw ChannelFailure(.inputUnreadable, "\(error)")
         }
         if !configuration.isPaced, !input.canWait {
-            throw RelayFailure(
-                .usage, "--unpaced is for files: \(configuration.input) comes at its own pace. Leave it out.")
+            throw ChannelFailure(
+                .configuration, "--unpaced is for files: \(configuration.input) comes at its own pace. Leave it out.")
         }
         (self.hub, self.recordings, self.logger) = (hub, recordings, logger)
         monitor = try Self.makeMonitor(configuration, logger)
@@ -84,13 +84,13 @@ final class Passthrough: ChannelProgram {
     /// What watches the audio of a program that is passed through; nil if nothing of it is to be watched.
     static func makeMonitor(
         _ configuration: ChannelConfiguration, _ logger: Logger
-    ) throws(RelayFailure) -> PacketMonitor? {
+    ) throws(ChannelFailure) -> PacketMonitor? {
         let settings = configuration.monitor
         guard settings.measuresLoudness || settings.silence != nil else { return nil }
         do {
             return try PacketMonitor(settings, channel: configuration.name, logger: logger)
         } catch {
-            throw RelayFailure(.internalError, "Loudness cannot be measured: \(error).")
+            throw ChannelFailure(.internalError, "Loudness cannot be measured: \(error).")
         }
     }
 
@@ -103,7 +103,7 @@ final class Passthrough: ChannelProgram {
     /// What broadcasters and cameras send; the sender decides.
     var gop: Duration { mix?.keyframes == nil ? .seconds(10) : encodedGOP }
 
-    func run() -> ExitStatus {
+    func run() -> ChannelEnd {
         source.start(into: self)
         ended.wait()
         source.stop()
@@ -111,15 +111,15 @@ final class Passthrough: ChannelProgram {
         let (failure, frames) = state.withLock { ($0.failure, $0.status.packets) }
         if let failure = mix?.sink.status.failure {
             logger.critical("the encoder failed: \(failure)")
-            return .internalError
+            return .failed(.internalError)
         }
         if let failure {
             logger.error("the program ended because its source failed: \(failure)")
-            return .inputUnreadable
+            return .failed(.inputUnreadable)
         }
         guard frames == 0, !isStopped.load(ordering: .acquiring) else { return .done }
         logger.error("The input ended without a single keyframe.")
-        return .inputUnreadable
+        return .failed(.inputUnreadable)
     }
 
     var heartbeats: [Heartbeat] { [heartbeat] + (mix.map { [$0.sink.heartbeat] } ?? []) }

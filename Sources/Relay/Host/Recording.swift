@@ -9,6 +9,7 @@ internal import Logging
 internal import Media
 internal import Segmenter
 internal import Status
+internal import Studio
 internal import Synchronization
 internal import Upload
 
@@ -16,7 +17,7 @@ internal import Upload
 /// one directory. A recording that was stopped is not started again; the next one is another object.
 ///
 /// All calls may come from any thread and return at once.
-final class Recording: Sendable {
+final class Recording: SceneRecording {
     /// How long the recorder may take to finish its files. Who is in a hurry stops waiting, which is the channel's
     /// business.
     private static let finishLimit = Duration.seconds(24 * 3600)
@@ -109,14 +110,14 @@ final class Recording: Sendable {
     private let expected = Mutex<RecordedStretch?>(nil)
 
     /// Sets the recording up and asks the storage guard, which looks at the file system and may block as long as that
-    /// does. Nothing is recorded yet. Throws ``RelayFailure`` for rules that contradict themselves, and for a disk
+    /// does. Nothing is recorded yet. Throws ``ChannelFailure`` for rules that contradict themselves, and for a disk
     /// without room where nothing but the recording was asked for.
     init(
         _ configuration: ChannelConfiguration.Recording, in place: RecordingPlace, of program: Program
-    ) throws(RelayFailure) {
+    ) throws(ChannelFailure) {
         let carriage = configuration.format == .ts ? Carriage.transportStream : .movie
         if let reason = carriage.refusal(of: program.description) {
-            throw RelayFailure(.usage, "Recording: \(reason)")
+            throw ChannelFailure(.configuration, "Recording: \(reason)")
         }
         let own = Self.budget(configuration, place, program.description)
         let (companion, budget) = (program.companion ?? Companion(), program.companion?.budget ?? own)
@@ -162,7 +163,7 @@ final class Recording: Sendable {
                 return
             }
             let refusal = "recording refused: \(admission.sentence)"
-            guard program.hasOutputs else { throw RelayFailure(.storageRefused, refusal) }
+            guard program.hasOutputs else { throw ChannelFailure(.storageRefused, refusal) }
             program.logger.error("\(refusal)")
         }
     }
@@ -199,6 +200,8 @@ final class Recording: Sendable {
 
     /// Notes an event of the channel in the catalogue.
     func noteEvent(_ kind: String, _ text: String) { place.noteEvent(kind, text) }
+
+    func record(_ scene: SceneEvent) { noteEvent(SceneEvent.kind, scene.text) }
 
     /// Marks `time`, in nanoseconds of program time, in the file that is being written, and the moment in the catalogue.
     func mark(_ text: String, at time: Int64) {

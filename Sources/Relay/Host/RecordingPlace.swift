@@ -4,6 +4,7 @@ internal import Archive
 internal import Catalogue
 internal import Dispatch
 internal import Logging
+internal import Media
 internal import Segmenter
 internal import Upload
 
@@ -17,11 +18,11 @@ struct RecordingPlace: Sendable {
     private let logger: Logger
 
     /// Makes the directory usable and asks the remote, if there is one; blocks for up to 12 s, and as long as the file
-    /// system takes to answer, `patience` at most. Throws ``RelayFailure``.
+    /// system takes to answer, `patience` at most. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration.Recording, channel: String, patience: Duration? = .seconds(10),
         logger: Logger
-    ) throws(RelayFailure) {
+    ) throws(ChannelFailure) {
         let directory = try Self.prepare(configuration, patience)
         let catalogue = Catalogue(directory: directory, channel: channel, logger: logger)
         (self.directory, self.catalogue) = (directory, catalogue)
@@ -32,7 +33,7 @@ struct RecordingPlace: Sendable {
                     directory: directory, channel: channel, catalogue: catalogue, target: target, logger: logger)
             }
         } catch {
-            throw RelayFailure(.usage, "\(error)")
+            throw ChannelFailure(.configuration, "\(error)")
         }
     }
 
@@ -57,7 +58,7 @@ struct RecordingPlace: Sendable {
     /// air, nor hold up a service manager.
     private static func prepare(
         _ recording: ChannelConfiguration.Recording, _ patience: Duration?
-    ) throws(RelayFailure) -> RecordDirectory {
+    ) throws(ChannelFailure) -> RecordDirectory {
         let (path, template, mount) = (recording.directory, recording.template, recording.mount)
         let ask: @Sendable () -> Result<RecordDirectory, FileFailure> = {
             Result { () throws(FileFailure) in
@@ -67,10 +68,10 @@ struct RecordingPlace: Sendable {
         switch patience.map({ Answer.of("relay.prepare", within: $0, ask) }) ?? ask() {
         case .success(let directory): return directory
         case .failure(let failure):
-            throw RelayFailure(
+            throw ChannelFailure(
                 .cannotRecord, "Recording is not possible: \(failure). Name a directory that this user may write to.")
         case nil:
-            throw RelayFailure(
+            throw ChannelFailure(
                 .cannotRecord, "Recording is not possible: the file system of \(path) does not answer. Check the disk.")
         }
     }

@@ -4,9 +4,9 @@ internal import Media
 internal import Segmenter
 
 extension RetentionRules {
-    /// Throws ``RelayFailure`` where the rules contradict themselves or the disk; see ``contradiction(length:budget:)``.
-    func check(length: SegmentLength, budget: StorageBudget) throws(RelayFailure) {
-        if let text = contradiction(length: length, budget: budget) { throw RelayFailure(.usage, text) }
+    /// Throws ``ChannelFailure`` where the rules contradict themselves or the disk; see ``contradiction(length:budget:)``.
+    func check(length: SegmentLength, budget: StorageBudget) throws(ChannelFailure) {
+        if let text = contradiction(length: length, budget: budget) { throw ChannelFailure(.configuration, text) }
     }
 
     /// What is wrong with the rules for files of `length`, recorded as `budget` says; nil if nothing is. A limit below one

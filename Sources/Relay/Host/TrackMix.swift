@@ -19,11 +19,11 @@ struct TrackMix: Sendable {
 
     /// The mix that `configuration` asks for, of an input with the tracks of `stream`; nil if it asks for none, or if there
     /// is no audio to encode. Packets go to `hub`. `publisher` is the heartbeat of the thread that they come from, which
-    /// rests while a source that `canWait` is held back. Throws ``RelayFailure``.
+    /// rests while a source that `canWait` is held back. Throws ``ChannelFailure``.
     init?(
         _ configuration: ChannelConfiguration, of stream: StreamDescription, canWait: Bool, publisher: Heartbeat,
         into hub: PacketStream
-    ) throws(RelayFailure) {
+    ) throws(ChannelFailure) {
         let name = "\(configuration.input)"
         let kind: TrackKind
         let transcoder: any TrackTranscoder
@@ -36,7 +36,7 @@ struct TrackMix: Sendable {
                 (keyframes, delay) = (nil, nil)
             case .audio:
                 guard let track = stream.video else {
-                    throw RelayFailure(.inputUnreadable, "The input \(name) has no video to encode.")
+                    throw ChannelFailure(.inputUnreadable, "The input \(name) has no video to encode.")
                 }
                 let video = try VideoTranscoder(
                     configuration.encoder, of: track, size: configuration.size, subject: name)
@@ -47,10 +47,10 @@ struct TrackMix: Sendable {
                 bound = max(bound, length * 2)
             default: return nil
             }
-        } catch let failure as RelayFailure {
+        } catch let failure as ChannelFailure {
             throw failure
         } catch {
-            throw RelayFailure(.internalError, "The encoder cannot be opened: \(error).")
+            throw ChannelFailure(.internalError, "The encoder cannot be opened: \(error).")
         }
         coded = transcoder.description
         let awaited = Set([stream.video, stream.audio].compactMap { $0?.kind })

@@ -7,6 +7,7 @@ internal import Ingest
 internal import Logging
 internal import Media
 internal import Program
+internal import Studio
 internal import Synchronization
 
 /// The slate of a program whose packets are passed through: while it is on air, a short program with an encoder of its own,
@@ -26,17 +27,17 @@ final class EncodedSlate: Sendable {
         var running: (program: Program, slate: Slate, stage: Stage)?
     }
 
-    private let choice: ChannelConfiguration.Slate
+    private let choice: SlateSpecification
     private let channel: String
     private let clock: any MonotonicClock
     private let logger: Logger
     private let queue: DispatchQueue
     private let state = Mutex(State())
 
-    /// A slate that shows `choice`, of which a file is read once. Throws ``RelayFailure`` if that cannot be.
+    /// A slate that shows `choice`, of which a file is read once. Throws ``ChannelFailure`` if that cannot be.
     init(
-        _ choice: ChannelConfiguration.Slate, channel: String, clock: any MonotonicClock, logger: Logger
-    ) throws(RelayFailure) {
+        _ choice: SlateSpecification, channel: String, clock: any MonotonicClock, logger: Logger
+    ) throws(ChannelFailure) {
         (self.choice, self.channel, self.clock, self.logger) = (choice, channel, clock, logger)
         queue = DispatchQueue(label: "relay.slate.\(channel)")
         _ = try Slate(
@@ -95,7 +96,7 @@ final class EncodedSlate: Sendable {
 
     /// The slate in this format; color bars if its file cannot be read any more.
     private func slate(_ format: VideoFormat, on stage: Stage) throws -> Slate {
-        let make = { [self] (choice: ChannelConfiguration.Slate) throws(RelayFailure) in
+        let make = { [self] (choice: SlateSpecification) throws(ChannelFailure) in
             try Slate(choice, channel: channel, format: format, stage: stage, clock: clock, logger: logger)
         }
         do {

@@ -4,6 +4,7 @@ internal import Ingest
 internal import Media
 internal import Networking
 internal import Program
+internal import Studio
 
 /// Why an input's text cannot be used: one sentence, without what may be secret.
 struct InputSpecificationError: Error, Equatable, CustomStringConvertible {

@@ -4,6 +4,7 @@ internal import Ingest
 internal import Media
 internal import Program
 internal import Status
+internal import Studio
 
 /// The inputs of a program that is encoded here. All calls may come from any thread.
 protocol ProgramInputs: Sendable {

@@ -5,6 +5,7 @@ internal import Logging
 internal import Media
 internal import Program
 internal import SourceClock
+internal import Studio
 
 /// The audio input of a channel whose video inputs are switched: open for as long as the channel is. All calls may come
 /// from any thread.
@@ -20,11 +21,11 @@ struct SeparateAudio {
     private let source: Source
 
     /// Opens the audio input that `configuration` names; nil if there is none. Blocks until a file or a device answers. A
-    /// file is paced as `ofFile` says. What is live shares the `common` buffer of several sources. Throws ``RelayFailure``.
+    /// file is paced as `ofFile` says. What is live shares the `common` buffer of several sources. Throws ``ChannelFailure``.
     init?(
         _ configuration: ChannelConfiguration, ofFile: SourceFeed.Pacing, common: CommonBuffer? = nil,
         listening: ChannelListening, clock: any MonotonicClock, logger: Logger
-    ) throws(RelayFailure) {
+    ) throws(ChannelFailure) {
         guard let location = configuration.audioInput else { return nil }
         var options = IngestOptions()
         options.commonBuffer = common
@@ -50,7 +51,7 @@ struct SeparateAudio {
             (self.feed, source) = (feed, .awaited(standby))
             return
         }
-        let opened = try ChannelInputs.openAudio(configuration) { (location, options) throws(RelayFailure) in
+        let opened = try ChannelInputs.openAudio(configuration) { (location, options) throws(ChannelFailure) in
             var options = options
             options.commonBuffer = common
             return try listening.open(location, options, clock: clock, logger: logger)

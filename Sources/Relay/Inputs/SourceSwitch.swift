@@ -151,9 +151,9 @@ final class SourceSwitch: Sendable {
     }
 
     /// Why a program cannot begin of which no input answers.
-    func noAnswer(of sources: [StandbySource]) -> RelayFailure {
+    func noAnswer(of sources: [StandbySource]) -> ChannelFailure {
         let reason = sources.lazy.compactMap(\.report.status.lastError).first
-        return RelayFailure(.inputUnreadable, reason ?? "The input \(names[0]) does not answer.")
+        return ChannelFailure(.inputUnreadable, reason ?? "The input \(names[0]) does not answer.")
     }
 
     private var now: Timestamp { Timestamp(nanoseconds: clock.now) }

@@ -4,6 +4,7 @@ internal import Control
 internal import Ingest
 internal import Media
 internal import Program
+internal import Studio
 internal import Synchronization
 
 /// Where the first input is played, if that is a file, and whether it is closed while nobody wants to see it.

@@ -6,6 +6,7 @@ internal import Media
 internal import Program
 internal import SourceClock
 internal import Status
+internal import Studio
 internal import Synchronization
 
 /// An input with backups and a slate, decoded: a ``SourceSwitch`` says which of them is open and which is on air, and a
@@ -44,12 +45,12 @@ final class SwitchedInputs: ProgramInputs {
 
     /// Opens the inputs that `configuration` names, and waits until one of them says what the program looks like, 10 s at
     /// most; not at all where there is a slate, `--size` and `--fps`. One of several sources does not wait: see
-    /// ``decide(among:_:clock:)``. Throws ``RelayFailure`` if no input answers and there is no slate. Switches are noted in
+    /// ``decide(among:_:clock:)``. Throws ``ChannelFailure`` if no input answers and there is no slate. Switches are noted in
     /// the catalogue of what is recorded. `common` is the buffer that several sources share.
     init(
         _ configuration: ChannelConfiguration, isOneOfSeveral: Bool = false, common: CommonBuffer? = nil,
         listening: ChannelListening, recordings: RecordingSlot, clock: any MonotonicClock, logger: Logger
-    ) throws(RelayFailure) {
+    ) throws(ChannelFailure) {
         (self.configuration, self.clock, self.logger) = (configuration, clock, logger)
         names = configuration.inputNames
         choice = SourceSwitch(
@@ -61,7 +62,7 @@ final class SwitchedInputs: ProgramInputs {
         state.withLock { $0.sources = sources }
         listening.whenGivenUp { [weak self] in self?.stop() }
         choice.begin(self)
-        do throws(RelayFailure) {
+        do throws(ChannelFailure) {
             if !isOneOfSeveral { try Self.decide(among: [self], configuration, clock: clock) }
         } catch {
             stop()
@@ -115,7 +116,7 @@ extension SwitchedInputs {
     /// behind the first counts when those before it have failed, or 10 s are over.
     static func decide(
         among all: [SwitchedInputs], _ configuration: ChannelConfiguration, clock: any MonotonicClock
-    ) throws(RelayFailure) {
+    ) throws(ChannelFailure) {
         let isGiven = configuration.slate != nil && configuration.size != nil && configuration.frameRate != nil
         let deadline = clock.now + (isGiven ? 0 : SourceSwitch.patience)
         var format: VideoFormat?
@@ -152,8 +153,8 @@ extension SwitchedInputs {
         ChannelInputs.shape(.usual, configuration)
     }
 
-    private func decide(on format: VideoFormat) throws(RelayFailure) {
-        let slate = try configuration.slate.map { (slate) throws(RelayFailure) in
+    private func decide(on format: VideoFormat) throws(ChannelFailure) {
+        let slate = try configuration.slate.map { (slate) throws(ChannelFailure) in
             try Slate(
                 slate, channel: configuration.slateName, format: format, stage: stage, clock: clock, logger: logger)
         }

@@ -48,11 +48,11 @@ final class SwitchedPassthrough: ChannelProgram {
     private let firstStream = Mutex(StreamDescription())
 
     /// Opens the inputs that `configuration` names, and waits until one of them says how it is coded, 10 s at most. Throws
-    /// ``RelayFailure`` if none does. Packets go to `hub`, and switches are noted in the catalogue of what is recorded.
+    /// ``ChannelFailure`` if none does. Packets go to `hub`, and switches are noted in the catalogue of what is recorded.
     init(
         _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: RecordingSlot,
         listening: ChannelListening, clock: any MonotonicClock, logger: Logger
-    ) throws(RelayFailure) {
+    ) throws(ChannelFailure) {
         (self.configuration, self.clock, self.logger) = (configuration, clock, logger)
         names = configuration.inputNames
         monitor = try Passthrough.makeMonitor(configuration, logger)
@@ -60,7 +60,7 @@ final class SwitchedPassthrough: ChannelProgram {
             names, options: configuration.choice, channel: configuration.name, recordings: recordings, clock: clock,
             logger: logger)
         sink = PassthroughSink(hub)
-        slate = try configuration.slate.map { (slate) throws(RelayFailure) in
+        slate = try configuration.slate.map { (slate) throws(ChannelFailure) in
             try EncodedSlate(slate, channel: configuration.name, clock: clock, logger: logger)
         }
         state = Mutex(State(inputs: names.map { _ in Input() }))
@@ -69,7 +69,7 @@ final class SwitchedPassthrough: ChannelProgram {
         state.withLock { $0.sources = sources }
         listening.whenGivenUp { [weak self] in self?.stop() }
         choice.begin(self)
-        do throws(RelayFailure) {
+        do throws(ChannelFailure) {
             try awaitDescription()
         } catch {
             stop()
@@ -98,7 +98,7 @@ final class SwitchedPassthrough: ChannelProgram {
     }
 
     /// Waits until an input says how it is coded; if none does, until the slate is encoded.
-    private func awaitDescription() throws(RelayFailure) {
+    private func awaitDescription() throws(ChannelFailure) {
         let sources = state.withLock { $0.sources }
         let stream = choice.answer(of: sources, within: SourceSwitch.patience) { known(names.indices) }
         guard let stream = stream ?? awaitSlate() else { throw choice.noAnswer(of: sources) }
@@ -128,7 +128,7 @@ final class SwitchedPassthrough: ChannelProgram {
     /// What broadcasters and cameras send; the sender decides.
     var gop: Duration { .seconds(10) }
 
-    func run() -> ExitStatus {
+    func run() -> ChannelEnd {
         airState.withLock { $0.hasBegun = true }
         ended.wait()
         stop()

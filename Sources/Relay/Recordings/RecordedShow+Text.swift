@@ -3,6 +3,7 @@
 internal import Catalogue
 internal import Media
 internal import Program
+internal import Studio
 
 extension RecordedShow {
     /// The run-down in YAML; `directory` has the recordings, of this size, and comments say how to render it.

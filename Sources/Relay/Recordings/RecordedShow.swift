@@ -4,6 +4,7 @@ internal import Catalogue
 internal import Media
 internal import Program
 internal import Stitcher
+internal import Studio
 
 /// What was on air in a program of several sources, as a run-down that can be edited and rendered from the recordings of
 /// the sources. Pure.

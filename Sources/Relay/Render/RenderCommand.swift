@@ -7,6 +7,7 @@ internal import Ingest
 internal import Logging
 internal import Media
 internal import Program
+internal import Studio
 
 /// `relay render`: makes a file of a run-down, as fast as it goes.
 struct RenderCommand: BlockingCommand {
@@ -86,10 +87,10 @@ struct RenderCommand: BlockingCommand {
                 throw ExitCode(128 + (signals.first ?? SIGINT))
             }
             Terminal.put("\(output): \(result)\n", to: STDOUT_FILENO)
-        } catch let failure as RelayFailure {
+        } catch let failure as ChannelFailure {
             bar.clear()
             Terminal.put("Error: \(failure)\n")
-            throw failure.status.code
+            throw ExitStatus(failure.cause).code
         }
     }
 

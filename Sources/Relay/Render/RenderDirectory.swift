@@ -3,6 +3,7 @@
 internal import Archive
 internal import Foundation
 internal import Glibc
+internal import Media
 
 /// The hidden directory beside a file that is being made. It is locked as long as it is in use, so that a later run can tell
 /// what one left that was killed, and removed with this object.
@@ -13,12 +14,12 @@ final class RenderDirectory {
     /// In seconds: one that was just made is not locked yet.
     private static let youth = 60
 
-    /// Makes one beside `output`, and removes what was left there. Blocks on the disk. Throws ``RelayFailure``.
-    init(beside output: String) throws(RelayFailure) {
+    /// Makes one beside `output`, and removes what was left there. Blocks on the disk. Throws ``ChannelFailure``.
+    init(beside output: String) throws(ChannelFailure) {
         Self.removeLeftovers(of: output)
         path = FinishedFile.hidden(beside: output)
         guard mkdir(path, 0o777) == 0 else {
-            throw RelayFailure(.cannotRecord, "\(output) cannot be made: \(String(cString: strerror(errno))).")
+            throw ChannelFailure(.cannotRecord, "\(output) cannot be made: \(String(cString: strerror(errno))).")
         }
         descriptor = Self.open(path)
         // Without locks, as some network file systems are, nothing is told from what is in use, and nothing is removed.

@@ -12,6 +12,7 @@ internal import Media
 internal import Program
 internal import Segmenter
 internal import Status
+internal import Studio
 internal import Synchronization
 
 /// Makes a file of a run-down: a channel without a clock records it into a hidden directory beside the file, which gets its
@@ -28,15 +29,15 @@ final class RenderJob {
     private let clock = SystemClock()
 
     /// Opens what `configuration` names, which is recorded as long as `length` says. ``RenderOutput`` has nothing against
-    /// `output`. Blocks. Throws ``RelayFailure``.
+    /// `output`. Blocks. Throws ``ChannelFailure``.
     init(
         _ configuration: inout ChannelConfiguration, length: RenderLength, output: String, replaces: Bool
-    ) throws(RelayFailure) {
+    ) throws(ChannelFailure) {
         (self.length, self.output, self.replaces) = (length, output, replaces)
         let url = URL(fileURLWithPath: output)
         let place = url.deletingLastPathComponent().path
         guard access(place, W_OK) == 0 else {
-            throw RelayFailure(
+            throw ChannelFailure(
                 .cannotRecord, "\(output) cannot be made in \(place): \(String(cString: strerror(errno))).")
         }
         directory = try RenderDirectory(beside: "\(place)/\(url.lastPathComponent)")
@@ -47,17 +48,17 @@ final class RenderJob {
     }
 
     /// Renders it all. Blocks; `progress` is told of frames done and in all, where that is known. Returns what was made, in
-    /// words; nil if it was cancelled. Throws ``RelayFailure``.
+    /// words; nil if it was cancelled. Throws ``ChannelFailure``.
     func run(
         progress: (_ done: Int64, _ total: Int64) -> Void, isCancelled: () -> Bool
-    ) throws(RelayFailure) -> String? {
+    ) throws(ChannelFailure) -> String? {
         let began = clock.now
         let over = DispatchGroup()
-        let status = Mutex(ExitStatus.done)
+        let end = Mutex(ChannelEnd.done)
         over.enter()
         MediaThread.start("relay.render") { [channel] in
             let result = channel.run()
-            status.withLock { $0 = result }
+            end.withLock { $0 = result }
             over.leave()
         }
         let rate = channel.status.frameRate
@@ -74,7 +75,7 @@ final class RenderJob {
             }
         }
         if wasCancelled || isCancelled() { return nil }
-        try check(status.withLock { $0 })
+        try check(end.withLock { $0 })
         try keep()
         let frames = channel.status.program.frames
         let seconds = rate.timeBase.duration(frames).inSeconds
@@ -87,34 +88,34 @@ final class RenderJob {
     private var fault: String? { channel.director?.runDownFailure }
 
     /// Throws unless all of the show is recorded, as it should be.
-    private func check(_ status: ExitStatus) throws(RelayFailure) {
+    private func check(_ end: ChannelEnd) throws(ChannelFailure) {
         if let failure = fault {
-            throw RelayFailure(.inputUnreadable, "A segment could not be shown, and nothing was made: \(failure)")
+            throw ChannelFailure(.inputUnreadable, "A segment could not be shown, and nothing was made: \(failure)")
         }
         let made = channel.status
         let recorder = made.recorder ?? RecorderStatus()
-        if let lack = recorder.lack(of: made.program.frames), status == .done || recorder.isInterrupted {
-            throw RelayFailure(.cannotRecord, "\(output) could not be written as a whole, and was not made: \(lack).")
+        if let lack = recorder.lack(of: made.program.frames), end == .done || recorder.isInterrupted {
+            throw ChannelFailure(.cannotRecord, "\(output) could not be written as a whole, and was not made: \(lack).")
         }
-        guard status == .done else {
+        if case .failed(let cause) = end {
             let reason = made.sources.compactMap(\.lastError).first
-            throw RelayFailure(status, "The show could not be rendered\(reason.map { ": \($0)" } ?? ".")")
+            throw ChannelFailure(cause, "The show could not be rendered\(reason.map { ": \($0)" } ?? ".")")
         }
     }
 
     /// Gives the file its name.
-    private func keep() throws(RelayFailure) {
+    private func keep() throws(ChannelFailure) {
         let files = (try? FileManager.default.contentsOfDirectory(atPath: directory.path))?.filter {
             $0.hasSuffix(".mp4")
         }
         guard let files, files.count == 1, let name = files.first else {
-            throw RelayFailure(
+            throw ChannelFailure(
                 .cannotRecord, "The show could not be written as a whole to \(output). Is there room on the disk?")
         }
         do throws(FileFailure) {
             try FinishedFile.publish("\(directory.path)/\(name)", as: output, replaces: replaces)
         } catch {
-            throw RelayFailure(.cannotRecord, "\(error)")
+            throw ChannelFailure(.cannotRecord, "\(error)")
         }
     }
 }

@@ -4,20 +4,22 @@ internal import Ingest
 internal import Logging
 internal import Media
 internal import Program
+internal import Studio
 
 /// How long a show will be.
 struct RenderLength {
     /// Nil where a file does not say how long it is.
     let duration: Duration?
 
-    /// Opens each file of the run-down. Blocks on the disk. Throws ``RelayFailure`` for one that cannot be shown, and for a
+    /// Opens each file of the run-down. Blocks on the disk. Throws ``ChannelFailure`` for one that cannot be shown, and for a
     /// show without an end.
-    init(_ configuration: ChannelConfiguration) throws(RelayFailure) {
+    init(_ configuration: ChannelConfiguration) throws(ChannelFailure) {
         var total: Duration? = .zero
         let runDown = configuration.runDown
         let rate = try Self.rate(configuration)
         for segment in runDown?.segments ?? [] {
-            let file = try segment.clip.map { (clip) throws(RelayFailure) in try Self.length(of: clip, in: segment.name)
+            let file = try segment.clip.map { (clip) throws(ChannelFailure) in
+                try Self.length(of: clip, in: segment.name)
             }
             let length: Duration? =
                 switch segment.length {
@@ -36,13 +38,13 @@ struct RenderLength {
 
     /// The rate that frames are counted at: what the flags say, or that of the first input or, without one, of the first file.
     /// Nil where nobody counts any.
-    private static func rate(_ configuration: ChannelConfiguration) throws(RelayFailure) -> FrameRate? {
+    private static func rate(_ configuration: ChannelConfiguration) throws(ChannelFailure) -> FrameRate? {
         let segments = configuration.runDown?.segments ?? []
         guard segments.contains(where: \.isCounted) else { return nil }
         if let rate = configuration.frameRate { return rate }
         guard let input = configuration.sources.first?.input else {
             let first = segments.first { $0.clip != nil }
-            return try first?.clip.map { clip throws(RelayFailure) in
+            return try first?.clip.map { clip throws(ChannelFailure) in
                 try opened(clip, in: first?.name ?? "") { $1.frameRate }
             }
         }
@@ -51,32 +53,32 @@ struct RenderLength {
             defer { source.stop() }
             return source.description.video?.frameRate
         } catch {
-            throw RelayFailure(.inputUnreadable, "\(error)")
+            throw ChannelFailure(.inputUnreadable, "\(error)")
         }
     }
 
     private static func endless(
         _ what: String, _ name: String, _ configuration: ChannelConfiguration
-    ) throws(RelayFailure) -> Duration? {
+    ) throws(ChannelFailure) -> Duration? {
         guard configuration.duration == nil else { return nil }
-        throw RelayFailure(.usage, "\(name) \(what): say by --duration how long it is to be.")
+        throw ChannelFailure(.configuration, "\(name) \(what): say by --duration how long it is to be.")
     }
 
     /// What is left of a file; nil if it does not say.
-    private static func length(of clip: RunDown.Clip, in segment: String) throws(RelayFailure) -> Duration? {
+    private static func length(of clip: RunDown.Clip, in segment: String) throws(ChannelFailure) -> Duration? {
         try opened(clip, in: segment) { source, _ in source.description.duration.map { max(.zero, $0 - clip.start) } }
     }
 
     private static func opened<Value>(
         _ clip: RunDown.Clip, in segment: String, _ read: (any MediaSource, VideoFormat) -> Value
-    ) throws(RelayFailure) -> Value {
+    ) throws(ChannelFailure) -> Value {
         let logger = Logger(label: "relay")
         do {
             let (source, video) = try RunDownClip.open(clip, opening: SourceOpening(logger: logger), logger: logger)
             defer { source.stop() }
             return read(source, video)
         } catch {
-            throw RelayFailure(.inputUnreadable, "\(segment): \(error)")
+            throw ChannelFailure(.inputUnreadable, "\(segment): \(error)")
         }
     }
 }

@@ -2,26 +2,28 @@
 
 internal import Archive
 internal import Ingest
+internal import Media
 internal import Program
+internal import Studio
 
 /// Where a rendered show may go: not in the place of what it is made of, and where no export may go, either.
 enum RenderOutput {
     /// Looks at `output` before anything is opened for the show of `configuration`, whose run-down is the file `show`.
-    /// Blocks on the disk. Throws ``RelayFailure`` where the show cannot be put there, or must not be.
+    /// Blocks on the disk. Throws ``ChannelFailure`` where the show cannot be put there, or must not be.
     static func check(
         _ output: String, of configuration: ChannelConfiguration, in show: String, replaces: Bool
-    ) throws(RelayFailure) {
+    ) throws(ChannelFailure) {
         if let status = FileStatus(output), status.kind != .regular {
             let kind = status.kind == .directory ? "a directory" : "no regular file"
-            throw RelayFailure(.cannotRecord, "\(output) is \(kind); name the file to make.")
+            throw ChannelFailure(.cannotRecord, "\(output) is \(kind); name the file to make.")
         }
         // Not which: the path may have what a reference refers to.
         if ExportOutput.original(of: output, in: [show] + configuration.ownFiles) != nil {
-            throw RelayFailure(.cannotRecord, "\(output) is a file of which the show is made; name another file.")
+            throw ChannelFailure(.cannotRecord, "\(output) is a file of which the show is made; name another file.")
         }
         let recordings = ExportOutput.recordings(around: output)
         if let objection = ExportOutput.objection(to: output, recordings: recordings, replaces: replaces) {
-            throw RelayFailure(.cannotRecord, objection)
+            throw ChannelFailure(.cannotRecord, objection)
         }
     }
 }

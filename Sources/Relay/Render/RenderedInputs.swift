@@ -5,6 +5,7 @@ internal import Logging
 internal import Media
 internal import Program
 internal import Status
+internal import Studio
 
 /// The inputs of a show that is made faster than the clock: files, each of which plays from the show's first frame on, seen or
 /// not, and is waited for. All calls may come from any thread.
@@ -25,18 +26,18 @@ final class RenderedInputs: ProgramInputs {
     private let stingers: [StingerReel]
 
     /// Opens the files that `configuration` names, and begins its run-down. Blocks until they answer. Throws
-    /// ``RelayFailure``.
+    /// ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration, listening: ChannelListening, recordings: RecordingSlot,
         clock: any MonotonicClock, logger: Logger
-    ) throws(RelayFailure) {
+    ) throws(ChannelFailure) {
         var opened: [(name: String, lead: Duration, input: any MediaSource, video: VideoFormat)] = []
         let overlays: OverlayDesk
         var openedAudio: SeparateAudio?
-        do throws(RelayFailure) {
+        do throws(ChannelFailure) {
             for source in configuration.sources {
                 let (input, video) = try Self.open(source.input, configuration) {
-                    (location, options) throws(RelayFailure) in
+                    (location, options) throws(ChannelFailure) in
                     try listening.open(location, options, clock: clock, logger: logger)
                 }
                 opened.append((source.name, source.lead, input, video))
@@ -75,34 +76,35 @@ final class RenderedInputs: ProgramInputs {
             stage, sources: heard, audio: configuration.audioChoice,
             slate: SlateScene(SlatePattern.frame(format, lines: ["NO SIGNAL", configuration.name])), format: format,
             scenes: configuration.scenes, overlays: overlays,
-            stingers: stingers, recordings: recordings,
+            stingers: stingers, recording: { recordings.current },
             playing: RunDownPlaying(isRendered: true, clock: clock, logger: logger))
         self.director = director
         guard let runDown = configuration.runDown else { return }
         if let fault = director.stingerFault(in: runDown) {
             stop()
-            throw RelayFailure(.usage, "--rundown: \(fault)")
+            throw ChannelFailure(.configuration, "--rundown: \(fault)")
         }
         director.load(runDown)
         do {
             try director.beginRunDown(patience: .zero)
         } catch {
             stop()
-            throw RelayFailure(.usage, "\(error)")
+            throw ChannelFailure(.configuration, "\(error)")
         }
     }
 
     private static func open(
         _ location: InputLocation, _ configuration: ChannelConfiguration, _ open: ChannelInputs.Opener
-    ) throws(RelayFailure) -> (any MediaSource, VideoFormat) {
+    ) throws(ChannelFailure) -> (any MediaSource, VideoFormat) {
         let source = try open(location, IngestOptions(loop: configuration.loops))
         guard !source.description.isLive else {
             source.stop()
-            throw RelayFailure(.usage, "A show is rendered from files, and \(location) comes at its own pace.")
+            throw ChannelFailure(
+                .configuration, "A show is rendered from files, and \(location) comes at its own pace.")
         }
         guard let video = source.description.video else {
             source.stop()
-            throw RelayFailure(.inputUnreadable, "The input \(location) has no video.")
+            throw ChannelFailure(.inputUnreadable, "The input \(location) has no video.")
         }
         return (source, video)
     }
@@ -128,5 +130,5 @@ final class RenderedInputs: ProgramInputs {
 
     var selection: SelectionStatus? { nil }
     var failure: String? { statuses.first { $0.state == .failed }.map { $0.lastError ?? "" } }
-    var lastVideoError: String? { statuses.compactMap(\.lastError).first }
+    package var lastVideoError: String? { statuses.compactMap(\.lastError).first }
 }

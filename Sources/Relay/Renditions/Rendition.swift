@@ -17,11 +17,11 @@ struct Rendition: Sendable {
     let stream: PacketStream
 
     /// Opens the encoder session of `specification` for a program of `format` that is encoded as `program` says. Its packets
-    /// go to `stream`. Blocks as long as that takes. Throws ``RelayFailure``.
+    /// go to `stream`. Blocks as long as that takes. Throws ``ChannelFailure``.
     init(
         _ specification: RenditionSpecification, of format: VideoFormat, beside program: EncoderSettings,
         into stream: PacketStream, clock: any MonotonicClock, logger: Logger
-    ) throws(RelayFailure) {
+    ) throws(ChannelFailure) {
         (name, self.stream) = (specification.name, stream)
         settings = specification.settings(beside: program)
         self.format = specification.format(of: format)

@@ -69,11 +69,11 @@ final class SideEncoder: KeyframeRequester {
     private let state = Mutex(State())
     private let news = DispatchSemaphore(value: 0)
 
-    /// Opens an encoder session whose packets go to `hub`. Blocks as long as that takes. Throws ``RelayFailure``.
+    /// Opens an encoder session whose packets go to `hub`. Blocks as long as that takes. Throws ``ChannelFailure``.
     init(
         _ name: Name, _ settings: EncoderSettings, format: VideoFormat, into hub: PacketStream,
         clock: any MonotonicClock, logger: Logger
-    ) throws(RelayFailure) {
+    ) throws(ChannelFailure) {
         (self.name, self.clock, self.logger) = (name, clock, logger)
         pixels = format.width * format.height
         frameRate = format.frameRate
@@ -178,8 +178,8 @@ extension SideEncoder {
     /// nothing else: threads that Dispatch makes on a call inherit it, too, and serve everybody.
     private static func open(
         _ name: Name, _ settings: EncoderSettings, _ format: VideoFormat, _ sink: any PacketSink, _ logger: Logger
-    ) throws(RelayFailure) -> EncoderSession {
-        let answer = Answer<Result<EncoderSession, RelayFailure>>()
+    ) throws(ChannelFailure) -> EncoderSession {
+        let answer = Answer<Result<EncoderSession, ChannelFailure>>()
         MediaThread.start(name.thread) {
             _ = nice(niceness)
             do {
@@ -189,12 +189,13 @@ extension SideEncoder {
                             settings: settings, video: format, audio: .program, sink: sink, logger: logger)))
             } catch {
                 answer.give(
-                    .failure(RelayFailure(.internalError, "The encoder of \(name.subject) cannot be opened: \(error)."))
+                    .failure(
+                        ChannelFailure(.internalError, "The encoder of \(name.subject) cannot be opened: \(error)."))
                 )
             }
         }
         guard let result = answer.wait(.seconds(30)) else {
-            throw RelayFailure(.internalError, "The encoder of \(name.subject) cannot be opened: it takes too long.")
+            throw ChannelFailure(.internalError, "The encoder of \(name.subject) cannot be opened: it takes too long.")
         }
         return try result.get()
     }

@@ -42,13 +42,13 @@ final class SourceAudioEncoder: SourceCoding {
     private let logger: Logger
     private let state = Mutex(State())
 
-    /// Opens an encoder of `bitrate` for the source of this name, whose packets go to `hub`. Throws ``RelayFailure``.
-    init(of name: String, bitrate: Int, into hub: PacketStream, logger: Logger) throws(RelayFailure) {
+    /// Opens an encoder of `bitrate` for the source of this name, whose packets go to `hub`. Throws ``ChannelFailure``.
+    init(of name: String, bitrate: Int, into hub: PacketStream, logger: Logger) throws(ChannelFailure) {
         let encoder: AACEncoder
         do throws(AVFailure) {
             encoder = try AACEncoder(format: .program, bitrate: bitrate)
         } catch {
-            throw RelayFailure(.internalError, "The encoder of the recording of a source cannot be opened: \(error).")
+            throw ChannelFailure(.internalError, "The encoder of the recording of a source cannot be opened: \(error).")
         }
         (self.hub, self.logger) = (hub, logger)
         queue = DispatchQueue(label: "relay.source.audio.\(name)", qos: .utility)

@@ -15,7 +15,7 @@ internal import Synchronization
 /// All calls may come from any thread and return at once.
 final class SourceCopier: SourceCoding {
     /// Opens the encoder that takes over. Blocks.
-    typealias EncoderMaker = @Sendable () throws(RelayFailure) -> SourceEncoder
+    typealias EncoderMaker = @Sendable () throws(ChannelFailure) -> SourceEncoder
 
     private enum Phase {
         /// Packets are taken, if there are any.
@@ -178,7 +178,7 @@ final class SourceCopier: SourceCoding {
     private func encode(because reason: String) {
         logger.notice("the source is encoded for its recording, not copied", metadata: ["reason": "\(reason)"])
         MediaThread.start("relay.source") { [self] in
-            do throws(RelayFailure) {
+            do throws(ChannelFailure) {
                 let encoder = try makeEncoder()
                 let (isOver, completion) = state.withLock { state in
                     state.phase = .encoding(encoder)
@@ -194,7 +194,7 @@ final class SourceCopier: SourceCoding {
     }
 
     /// Nothing is recorded any more, and nothing is to be waited for at the end.
-    private func fail(_ failure: RelayFailure) {
+    private func fail(_ failure: ChannelFailure) {
         let completion = state.withLock { state -> (@Sendable () -> Void)? in
             state.failure = "\(failure)"
             guard state.isOver else {

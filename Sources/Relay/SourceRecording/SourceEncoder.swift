@@ -17,11 +17,11 @@ final class SourceEncoder: SourceWatcher, KeyframeRequester {
     private let standing: Mutex<VideoFrame>
 
     /// Opens an encoder session whose packets go to `hub`; `placeholder` is shown until the source has a frame. Blocks as long as
-    /// that takes. Throws ``RelayFailure``.
+    /// that takes. Throws ``ChannelFailure``.
     init(
         _ settings: EncoderSettings, format: VideoFormat, placeholder: VideoFrame, into hub: PacketStream,
         clock: any MonotonicClock, logger: Logger
-    ) throws(RelayFailure) {
+    ) throws(ChannelFailure) {
         standing = Mutex(placeholder)
         encoder = try SideEncoder(
             .init(subject: "the recording of a source", thread: "relay.source"), settings, format: format, into: hub,

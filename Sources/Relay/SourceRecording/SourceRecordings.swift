@@ -70,7 +70,7 @@ final class SourceRecordings: KeyframeRequester {
         for (number, source) in recorded.sources.enumerated() {
             var logger = program.logger
             logger[metadataKey: "source"] = "\(source.name)"
-            do throws(RelayFailure) {
+            do throws(ChannelFailure) {
                 sources.append(
                     try Self.source(number, recorded, configuration, of: program, as: companion, budget, logger))
             } catch {
@@ -84,7 +84,7 @@ final class SourceRecordings: KeyframeRequester {
     private static func source(
         _ number: Int, _ recorded: RecordedSources, _ configuration: ChannelConfiguration.Recording,
         of program: Recording.Program, as companion: Recording.Companion, _ budget: StorageBudget, _ logger: Logger
-    ) throws(RelayFailure) -> Source {
+    ) throws(ChannelFailure) -> Source {
         let source = recorded.sources[number]
         let channel = RecordedSources.channel(program.channel, source.name)
         let isCopied = configuration.takesPackets && source.canBeCopied
@@ -111,8 +111,8 @@ final class SourceRecordings: KeyframeRequester {
     private static func coding(
         of name: String, _ recorded: RecordedSources, isCopied: Bool, into hub: PacketStream,
         clock: any MonotonicClock, logger: Logger
-    ) throws(RelayFailure) -> any SourceCoding {
-        let makeEncoder: SourceCopier.EncoderMaker = { () throws(RelayFailure) in
+    ) throws(ChannelFailure) -> any SourceCoding {
+        let makeEncoder: SourceCopier.EncoderMaker = { () throws(ChannelFailure) in
             try SourceEncoder(
                 recorded.encoder, format: recorded.format,
                 placeholder: SlatePattern.frame(recorded.format, lines: ["NO SIGNAL", name]), into: hub, clock: clock,

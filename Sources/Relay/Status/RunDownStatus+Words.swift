@@ -2,6 +2,7 @@
 
 internal import Media
 internal import Program
+internal import Status
 
 extension RunDownStatus {
     /// Where it is, for a line: the segment under way and its number, how long that lasts still, what comes then, and what went

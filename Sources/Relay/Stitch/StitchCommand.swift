@@ -8,6 +8,7 @@ internal import LibAV
 internal import Media
 internal import Networking
 internal import Stitcher
+internal import Studio
 
 /// `relay stitch`.
 struct StitchCommand: BlockingCommand {

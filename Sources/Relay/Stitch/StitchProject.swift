@@ -5,12 +5,15 @@ internal import Kernels
 internal import Media
 internal import Program
 internal import Stitcher
+internal import Studio
 
 /// Reads a project: a list of clips in YAML, with the keys that a run-down has for files. Each fault is noted with its
 /// place, and the reading goes on, so that all of them are told at once.
 struct StitchProject: NodeReader {
     static let keys = ["name", "transition", "segments"]
     static let segmentKeys = ["name", "file", "in", "out", "duration", "transition", "audioOffset"]
+    /// Every word that is a key.
+    static let words = Set(keys + segmentKeys + transitionKeys)
     static let mostSegments = 1000
 
     var faults: [ConfigurationFailure.Fault] = []
@@ -26,9 +29,9 @@ struct StitchProject: NodeReader {
     /// The clips of the project at `path`; `transition` is how they come on where it does not say. Blocks on the disk.
     /// Throws all that is wrong with it.
     static func read(_ path: String, transition: StitchTransition?) throws(ConfigurationFailure) -> [StitchClip] {
-        let text = try HostConfiguration.text(at: path)
+        let text = try ConfigurationNode.text(at: path)
         var reader = StitchProject(path: path, transition: transition)
-        let clips = reader.read(try ConfigurationNode(parsing: text, path: path))
+        let clips = reader.read(try ConfigurationNode(parsing: text, path: path, words: words))
         guard reader.faults.isEmpty else {
             let first = ConfigurationMark(line: 0, column: 0)
             throw ConfigurationFailure(

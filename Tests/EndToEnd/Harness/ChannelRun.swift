@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Media
 import TestSupport
 
 @testable import Relay
@@ -8,9 +9,9 @@ import TestSupport
 /// Runs a channel in this process while `changes` happen to it, and returns how it ended. If they throw, it is ended.
 func runChannel(
     _ configuration: ChannelConfiguration, _ changes: @escaping @Sendable (Channel) async throws -> Void
-) async throws -> Relay.ExitStatus {
+) async throws -> ChannelEnd {
     let channel = try Channel(configuration, logger: quiet)
-    async let status = withCheckedContinuation { continuation in
+    async let end = withCheckedContinuation { continuation in
         Thread { continuation.resume(returning: channel.run()) }.start()
     }
     do {
@@ -19,5 +20,5 @@ func runChannel(
         channel.end()
         throw error
     }
-    return await status
+    return await end
 }

@@ -6,6 +6,7 @@ internal import Foundation
 internal import Kernels
 internal import Media
 internal import Program
+internal import Studio
 
 /// Clips as a run-down: a list that people edit and that is read to put them one behind the other. Files are relative to
 /// the directory of the recordings; a clip that lies in two is two segments.

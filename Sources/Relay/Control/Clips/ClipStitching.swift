@@ -6,6 +6,7 @@ internal import Media
 internal import Networking
 internal import Program
 internal import Stitcher
+internal import Studio
 
 /// Puts clips of what was recorded one behind the other.
 struct ClipStitching {

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The version that `--version` prints and recordings carry.
+package enum RelayVersion {
+    package static let text = "0.1.0"
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+internal import Program
+internal import Status
+internal import Synchronization
+
+extension Director {
+    /// A snapshot.
+    package var report: ProgramReport {
+        let next = stage.nextFrame
+        let (change, before, preview, transition, waiting) = state.withLock { state in
+            let (now, before) = onAir(&state)
+            return (now, before, state.preview, state.transition, state.changes.filter { $0.frame > next })
+        }
+        let seen = ([change] + before).flatMap(\.scene.layout.sources)
+        var report = ProgramReport(
+            frame: next.number, scene: change.scene.layout, preview: preview.layout, transition: transition,
+            audioFrom: audio.text,
+            sources: sources.map { self.report(of: $0, seen: seen, preview: preview.layout.sources) },
+            scenes: scenes.map(\.name))
+        report.levels = stage.meter.levels
+        (report.sceneName, report.previewName) = (change.scene.name, preview.name)
+        (report.overlays, report.stingers) = (overlays.reports, stingers.map(\.name))
+        report.changes = waiting.map { change in
+            ProgramReport.Change(frame: change.frame.number, scene: change.scene.layout, sceneName: change.scene.name)
+        }
+        report.runDown = runDownStatus(withSegments: false)
+        if !before.isEmpty { report.progress = Double(max(0, next - change.frame)) / Double(change.frames) }
+        return report
+    }
+
+    /// The names of the sources that are seen, also in a transition.
+    package var seen: [String] {
+        state.withLock { state in
+            let (now, before) = onAir(&state)
+            return ([now] + before).flatMap(\.scene.layout.sources)
+        }
+    }
+
+    /// The peaks of the sources that are heard and never seen, in dBFS, by their names.
+    package var heardLevels: [String: [Double]] {
+        Dictionary(sources.filter { !$0.hasVideo }.map { ($0.name, $0.stage.meter.levels) }) { first, _ in first }
+    }
+
+    private func report(of source: Source, seen: [String], preview: [String]) -> ProgramReport.Source {
+        let settings = source.stage.fader.settings
+        var report = ProgramReport.Source(
+            name: source.name, hasVideo: source.hasVideo, input: source.input(),
+            isOnAir: seen.contains(source.name), isInPreview: preview.contains(source.name), gain: settings.gain,
+            isMuted: settings.isMuted, audioOffset: settings.offset, levels: source.stage.meter.levels)
+        report.whenOff = source.file?.whenOff.rawValue
+        report.problem = source.problem()
+        let delivered = source.delivered?()
+        (report.framesLate, report.framesDropped) = (delivered?.framesLate, delivered?.framesDropped)
+        return report
+    }
+
+    /// Takes back the change that waits for this frame.
+    package func withdraw(at frame: Int64) throws(Refusal) {
+        let frame = FrameIndex(frame)
+        let isDone = state.withLock { state in
+            guard stage.withdraw(at: frame) else { return false }
+            state.changes.removeAll { $0.frame == frame }
+            state.desk?.withdraw(at: frame)
+            return true
+        }
+        guard isDone else { throw Refusal(.notFound, "No change waits for frame \(frame.number).") }
+    }
+
+    /// Changes the overlay of this name. Returns the frame at which that begins. Blocks while a text is drawn.
+    package func changeOverlay(_ name: String, _ request: OverlayRequest) throws(Refusal) -> Int64 {
+        try overlays.change(name, request, on: stage)
+    }
+}
+
+// MARK: Files
+
+extension Director {
+    /// Does with a source's file what `request` says.
+    func play(_ source: Source, _ request: SourceRequest) throws(Refusal) {
+        guard request.seek != nil || request.restart == true else { return }
+        guard let file = source.file else {
+            throw Refusal(.unusable, "seek and restart are for files: \(source.name) is none.")
+        }
+        let seconds = request.seek ?? 0
+        guard seconds.isFinite, (0...Self.farthestSeek).contains(seconds) else {
+            throw Refusal(.unusable, "seek is a time in the file, from 0 on, in seconds.")
+        }
+        try file.play(from: .nanoseconds(Int64(seconds * 1e9)))
+    }
+
+    private static let farthestSeek = 86_400.0 * 7
+
+    /// Whether a source is seen, in the preview, or will be seen; or is heard or will be, if that is `orHeard`.
+    package func isWanted(_ name: String, orHeard: Bool) -> Bool {
+        if orHeard, audio == .mix || audio == .source(name) { return true }
+        return state.withLock { state in
+            let changes = wanted(&state)
+            // What a run-down put on air is heard as it said, also when it is over.
+            if orHeard, changes.contains(where: { $0.audio == "mix" || $0.audio == name }) { return true }
+            let layouts = changes.map(\.scene.layout) + [state.preview.layout]
+            return layouts.contains { $0.sources.contains(name) } || state.desk?.shows(name, orPlays: orHeard) == true
+        }
+    }
+
+    /// Whether the slate is on air: before that it does not play, so that it begins with its first frame.
+    var isSlateOnAir: Bool {
+        state.withLock { state in
+            let (now, before) = onAir(&state)
+            return now.scene.layout.sources.isEmpty || before.contains { $0.scene.layout.sources.isEmpty }
+        }
+    }
+
+    /// What is on air, what a transition under way comes from, and what waits for its frame.
+    private func wanted(_ state: inout State) -> [Change] {
+        let (now, before) = onAir(&state)
+        return [now] + before + state.changes.filter { $0.frame > now.frame }
+    }
+}
+
+extension RunDownDesk {
+    /// What was to come on air at `frame` does not.
+    mutating func withdraw(at frame: FrameIndex) {
+        player.withdraw(at: frame)
+        if formerChange == frame { (formerEnd, formerChange) = (nil, nil) }
+    }
+
+    /// Whether the run-down is under way and shows this source, or plays its audio if that is `orPlays`.
+    fileprivate func shows(_ name: String, orPlays: Bool) -> Bool {
+        guard player.state == .running || player.state == .held else { return false }
+        return player.runDown.segments.contains { segment in
+            let isHeard = segment.audio == .source(name) || segment.audio == .mix
+            return (orPlays && isHeard) || segment.views.contains { $0.layout.sources.contains(name) }
+        }
+    }
+}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Logging
+package import Media
+internal import Program
+package import Status
+internal import Synchronization
+
+/// What run-downs need of the channel.
+package struct RunDownPlaying: Sendable {
+    /// Where those lie that are loaded by the API, and their files; nil if nobody said.
+    var directory: String?
+    /// Whether it is made faster than the clock: each file is waited for, and the program ends with the run-down.
+    var isRendered = false
+    let clock: any MonotonicClock
+    let logger: Logger
+
+    /// What a run-down needs, of a channel that runs by `clock`.
+    package init(directory: String? = nil, isRendered: Bool = false, clock: any MonotonicClock, logger: Logger) {
+        (self.directory, self.isRendered, self.clock, self.logger) = (directory, isRendered, clock, logger)
+    }
+}
+
+extension Director {
+    /// Does what the run-down says of `frame`, which is made next. On the program's thread; before the program begins on any
+    /// other.
+    func play(_ frame: FrameIndex) {
+        if playing.isRendered { waitForFiles() }
+        let (skipped, over, isOver) = state.withLock { state -> ([String], [RunDownClip], Bool) in
+            guard var desk = state.desk else { return ([], [], false) }
+            // Not copied while it is changed.
+            state.desk = nil
+            defer { state.desk = desk }
+            let wasRunning = desk.player.state == .running
+            desk.look()
+            var over = desk.takeFormer(by: frame)
+            desk.next = frame + 1
+            var skipped: [String] = []
+            for action in desk.player.tick(frame) {
+                switch action {
+                case .show(let showing, let frame):
+                    show(showing, at: frame, desk, &state)
+                    desk.noteChange(at: frame, frames: showing.frames)
+                case .skip(let segment, let reason):
+                    skipped.append("\(desk.player.runDown.segments[segment].name): \(reason)")
+                case .release(let id): if let clip = desk.clips.removeValue(forKey: id) { over.append(clip) }
+                default: handle(action, &desk)
+                }
+            }
+            desk.forgetFailures()
+            return (skipped, over, wasRunning && desk.player.state == .over)
+        }
+        for clip in over { release(clip) }
+        for text in skipped {
+            playing.logger.warning("a segment of the run-down is left out", metadata: ["segment": "\(text)"])
+        }
+        // A show of files alone ends as a file does.
+        if isOver, playing.isRendered || !sources.contains(where: \.hasVideo) { stage.finish() }
+    }
+
+    /// Waits until each file that is being opened has its first frames, or cannot be opened.
+    private func waitForFiles() {
+        while !stage.isOver {
+            let isOpening = state.withLock { state in
+                guard let desk = state.desk else { return false }
+                return desk.player.openClips.contains { id, isStarted in
+                    guard !isStarted, case .opening = desk.clips[id]?.condition else { return false }
+                    return true
+                }
+            }
+            guard isOpening else { return }
+            playing.clock.sleep(until: playing.clock.now + 1_000_000)
+        }
+    }
+
+    /// Does what can be done without the director's state.
+    private func handle(_ action: RunDownPlayer.Action, _ desk: inout RunDownDesk) {
+        switch action {
+        case .prepare(let id, let clip):
+            desk.clips[id] = RunDownClip(
+                clip, format: format, pacing: playing.isRendered ? .rendered : .paced, clock: playing.clock,
+                logger: playing.logger)
+        case .start(let id, let frame):
+            guard let feed = desk.clips[id]?.feed else { return }
+            feed.begin(at: frame)
+            stage.add(feed)
+        case .release, .show, .skip: break
+        }
+    }
+
+    private func release(_ clip: RunDownClip) {
+        if let feed = clip.feed { stage.remove(feed) }
+        clip.stop()
+    }
+
+    private func show(
+        _ showing: RunDownPlayer.Showing, at frame: FrameIndex, _ desk: RunDownDesk, _ state: inout State
+    ) {
+        let clip = showing.clip.flatMap { desk.clips[$0] }
+        let start = stage.show(
+            scene(of: showing.view.layout, clip: clip?.stage, audio: showing.audio),
+            by: look(showing.change.kind, showing.change.easing, showing.change.color), frames: showing.frames,
+            stinger: stingers.first { $0.name == showing.change.stinger }, at: frame)
+        let scene = Named(layout: showing.view.layout, name: showing.view.name)
+        var change = Change(
+            frame: start, frames: showing.frames, scene: scene, kind: showing.change.word,
+            easing: showing.change.easing, color: showing.change.color, audio: showing.audio.word)
+        if let id = showing.clip, let clip {
+            change.clip = RunDown.Clip(
+                clip.clip.path, start: clip.clip.start + desk.player.played(id, by: start))
+        }
+        state.note(change)
+    }
+}
+
+// MARK: What is asked for
+
+extension Director {
+    /// Where the run-down is. Throws where none is loaded.
+    package func runDown() throws(Refusal) -> RunDownStatus {
+        guard let status = runDownStatus(withSegments: true) else { throw Self.noRunDown }
+        return status
+    }
+
+    private static let noRunDown = Refusal(
+        .notFound, "No run-down is loaded: name one by --rundown, or put one here.")
+
+    package func runDownStatus(withSegments: Bool) -> RunDownStatus? {
+        let frame = stage.nextFrame
+        return state.withLock { state in
+            state.desk.map { desk in
+                desk.player.status(
+                    at: frame, withSegments: withSegments, lengths: desk.lengths?.known ?? [:])
+            }
+        }
+    }
+
+    /// Why a segment was not as it should be, also when it has ended.
+    package var runDownFailure: String? { state.withLock { $0.desk?.player.failure ?? $0.runDownFailure } }
+
+    /// Loads a run-down, YAML or JSON, instead of the one that is there. What is on air stays. Blocks on the disk: each of
+    /// its files is looked at.
+    package func loadRunDown(_ text: String) throws(Refusal) {
+        let names = names
+        let known = RunDownReader.Known(
+            sources: names.seen, unseen: names.unseen,
+            scenes: scenes, overlays: overlays.all.map(\.name), stingers: stingers.map(\.name))
+        let files = RunDownFiles(directory: playing.directory ?? "/var/empty", isConfined: true)
+        let runDown: RunDown
+        do throws(ConfigurationFailure) {
+            runDown = try RunDownReader.read(text, name: "rundown", known: known, files: files)
+        } catch {
+            throw Refusal(.unusable, error.lines[0], errors: error.lines)
+        }
+        if let fault = stingerFault(in: runDown) { throw Refusal(.unusable, fault, errors: [fault]) }
+        load(runDown)
+    }
+
+    /// Where a stinger of `runDown` does not fit, and why; nil if each does.
+    package func stingerFault(in runDown: RunDown) -> String? {
+        for segment in timed(runDown).segments {
+            if let place = segment.stingerPlace, let fault = segment.faultOfChange { return "\(place): \(fault)" }
+        }
+        return nil
+    }
+
+    /// Puts a run-down in the place of the one that is there, whose files are let go when something else is on air.
+    package func load(_ runDown: RunDown, isConfigured: Bool = false) {
+        state.withLock { state in
+            if isConfigured { state.configured = runDown }
+            let runDown = timed(runDown)
+            let old = state.desk
+            old?.lengths?.stop()
+            var desk = RunDownDesk(player: RunDownPlayer(runDown, rate: format.frameRate))
+            if !playing.isRendered { desk.lengths = RunDownLengths(of: runDown, logger: playing.logger) }
+            desk.former = (old?.former ?? []) + (old?.clips.values.map(\.self) ?? [])
+            // What an operator will put on air then is no less a cut.
+            let next = stage.nextFrame
+            for change in state.changes where change.frame > next {
+                desk.player.cut(at: change.frame, fade: change.frames)
+                desk.noteChange(at: change.frame, frames: change.frames)
+            }
+            state.desk = desk
+        }
+    }
+
+    /// The same, in which each stinger lasts as long as its file.
+    private func timed(_ runDown: RunDown) -> RunDown {
+        var runDown = runDown
+        for index in runDown.segments.indices {
+            guard let name = runDown.segments[index].change.stinger else { continue }
+            let frames = stingers.first { $0.name == name }?.frames ?? 0
+            runDown.segments[index].change.duration = format.frameRate.timeBase.duration(frames)
+        }
+        return runDown
+    }
+
+    /// Does something with the run-down. Returns the first frame at which that can be seen.
+    package func perform(_ command: RunDownCommand) throws(Refusal) -> Int64 {
+        let result = state.withLock { state -> Result<FrameIndex, RunDownPlayer.Refusal>? in
+            guard let next = state.desk?.next else { return nil }
+            let frame = max(next, stage.nextFrame)
+            do throws(RunDownPlayer.Refusal) {
+                try state.desk?.player.perform(command, at: frame)
+                return .success(frame)
+            } catch {
+                return .failure(error)
+            }
+        }
+        switch result {
+        case nil: throw Self.noRunDown
+        case .failure(let refusal):
+            if case .noSegment = refusal { throw Refusal(.unusable, "\(refusal)") }
+            throw Refusal(.conflict, "\(refusal)")
+        case .success(let frame): return frame.number
+        }
+    }
+
+    /// How long the program's beginning waits for the file of a run-down's segment.
+    package static let patience = Duration.seconds(10)
+
+    /// Starts the run-down before the program begins, so that its first segment is the program's first frame; waits for its
+    /// file, `patience` at most. Blocks.
+    package func beginRunDown(patience: Duration) throws(Refusal) {
+        _ = try perform(.start(segment: 0))
+        waitForStart(patience)
+    }
+
+    /// Waits until the segment that was started is the program's first frame, `patience` at most.
+    private func waitForStart(_ patience: Duration) {
+        let deadline = playing.clock.now + patience.inNanoseconds
+        repeat {
+            play(0)
+            guard !stage.isOver, state.withLock({ $0.desk?.player.isStarting == true }) else { return }
+            playing.clock.sleep(until: playing.clock.now + 5_000_000)
+        } while playing.clock.now < deadline
+    }
+
+    /// What there is to know of the run-down for the next time that the channel is opened.
+    var runDownMemory: RunDownMemory? { state.withLock { $0.runDownMemory } }
+
+    /// Loads the run-down again that was there, and goes on with its segment, or holds it; another that the configuration
+    /// names by now comes before it. A segment during which the channel has failed twice is left out. Returns whether a
+    /// run-down says what is on air.
+    func restoreRunDown(_ memory: RunDownMemory?) -> Bool {
+        let (configured, loaded) = state.withLock { ($0.configured, $0.desk?.player.runDown) }
+        guard let memory, memory.configured == configured else { return loaded != nil }
+        if loaded != memory.runDown {
+            // It was checked against what there was then.
+            guard canShow(memory.runDown) else { return loaded != nil }
+            load(memory.runDown)
+        }
+        guard let segment = memory.segment else {
+            _ = try? perform(.stop)
+            return false
+        }
+        if memory.isHeld {
+            state.withLock { state in
+                let frame = max(state.desk?.next ?? 0, stage.nextFrame)
+                try? state.desk?.player.start(held: segment, isCutAway: memory.isCutAway, at: frame)
+            }
+        } else if (try? perform(.start(segment: segment))) == nil {
+            return false
+        }
+        state.withLock { $0.desk?.restore(failures: memory.failures) }
+        // What the configuration names has begun with its first segment, which is not to be seen.
+        if !memory.isCutAway { waitForStart(Self.patience) }
+        return !memory.isCutAway
+    }
+
+    /// Whether all that a run-down names is there.
+    private func canShow(_ runDown: RunDown) -> Bool {
+        let (seen, unseen) = names
+        let overlays = overlays.all.map(\.name)
+        return runDown.segments.allSatisfy { segment in
+            let shown = segment.views.flatMap { $0.layout.overlays ?? [] }
+            let stinger = segment.change.stinger
+            return segment.fault(sources: seen, unseen: unseen) == nil && shown.allSatisfy(overlays.contains)
+                && (stinger == nil || stingers.contains { $0.name == stinger })
+        }
+    }
+
+    /// Lets go of all files. What the run-down was at is remembered.
+    package func endRunDown() {
+        let clips = state.withLock { state in
+            defer { state.desk = nil }
+            state.endedRunDown = state.runDownMemory
+            state.desk?.lengths?.stop()
+            state.runDownFailure = state.desk?.player.failure ?? state.runDownFailure
+            return state.desk.map { $0.former + $0.clips.values } ?? []
+        }
+        for clip in clips { clip.stop() }
+    }
+}
+
+extension Director.State {
+    /// What there is to know of the run-down that is loaded, or was when its files were let go.
+    fileprivate var runDownMemory: RunDownMemory? {
+        guard let player = desk?.player else { return endedRunDown }
+        return RunDownMemory(
+            runDown: player.runDown, configured: configured, segment: player.currentSegment,
+            isHeld: player.hold.isHeld, isCutAway: player.hold.isCutAway, failures: desk?.failures ?? [:])
+    }
+}
+
+extension RunDownPlayer {
+    /// Whether its first segment is still to begin, and may at once.
+    fileprivate var isStarting: Bool {
+        state == .running && !isResting && status(at: 0, withSegments: false).current == nil
+    }
+
+    fileprivate mutating func perform(_ command: RunDownCommand, at frame: FrameIndex) throws(Refusal) {
+        switch command {
+        case .start(let segment): try start(at: segment)
+        case .stop: stop()
+        case .next: try next()
+        case .hold: try hold(at: frame)
+        case .resume: try resume(at: frame)
+        case .follow: try follow(at: frame)
+        }
+    }
+}
+
+extension RunDown.Audio {
+    /// The word that a run-down has for it; nil where the program's choice holds.
+    fileprivate var word: String? {
+        switch self {
+        case .standard: nil
+        case .follow: "follow"
+        case .mix: "mix"
+        case .source(let name): name
+        }
+    }
+}

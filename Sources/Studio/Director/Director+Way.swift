@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Kernels
+internal import Media
+internal import Program
+
+extension Director {
+    /// How a scene comes on air.
+    struct Way {
+        /// In a word.
+        var kind: String
+        var look: Transition
+        /// What is seen in it besides scenes, as it was asked for.
+        var color: RGBColor?
+        var stinger: StingerReel?
+        /// How long it takes.
+        var frames: Int64
+
+        static let cut = Way(kind: "cut", look: Transition(.cut), frames: 0)
+
+        init(kind: String, look: Transition, color: RGBColor? = nil, frames: Int64) {
+            (self.kind, self.look, self.color, self.frames) = (kind, look, color, frames)
+        }
+
+        init(kind: String, look: Transition, stinger: StingerReel) {
+            (self.kind, self.look, self.stinger, frames) = (kind, look, stinger, stinger.frames)
+        }
+    }
+
+    func transition(
+        _ request: TransitionRequest?
+    ) throws(Refusal) -> Way {
+        guard let request else { return .cut }
+        if let name = request.stinger {
+            return Way(kind: request.word, look: Transition(.cut), stinger: try stinger(name))
+        }
+        let seconds = request.seconds ?? 1
+        guard (0...TransitionRequest.longest).contains(seconds) else {
+            throw Refusal(.unusable, "A transition lasts 0 to \(Int(TransitionRequest.longest)) s.")
+        }
+        let frames = Int64((seconds * format.frameRate.value).rounded())
+        return Way(
+            kind: request.word, look: look(request.type, request.easing ?? .linear, request.color),
+            color: request.color,
+            frames: request.type == .cut ? 0 : frames)
+    }
+
+    /// A transition in this program's colors.
+    func look(_ kind: Transition.Kind, _ easing: Easing, _ color: RGBColor?) -> Transition {
+        Transition(kind, easing: easing, color: PixelColor(color ?? .black, in: format.color))
+    }
+
+    private func stinger(_ name: String) throws(Refusal) -> StingerReel {
+        if let stinger = stingers.first(where: { $0.name == name }) { return stinger }
+        let known = stingers.isEmpty ? "There is none." : "There are \(stingers.map(\.name).joined(separator: ", "))."
+        throw Refusal(.unusable, "There is no stinger \(name). \(known)")
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+internal import Yams
+
+/// A piece of a configuration file, and where it stands.
+package struct ConfigurationNode {
+    /// A key of a mapping, and what stands behind it.
+    package struct Entry {
+        package let key: String
+        package let mark: ConfigurationMark
+        package let node: ConfigurationNode
+    }
+
+    /// What it is.
+    package enum Content {
+        /// A text; `isPlain` if it stands without quotation marks, so that it may be a number or a truth value.
+        case scalar(String, isPlain: Bool)
+        case sequence([ConfigurationNode])
+        case mapping([Entry])
+    }
+
+    package let content: Content
+    package let mark: ConfigurationMark
+
+    /// More than any file of a host with a hundred channels has; what refers to itself has more.
+    private static let mostNodes = 100_000
+    private static let deepest = 12
+
+    /// Reads YAML. `words` are the keys that may be there: only those are repeated. Throws a fault with its place.
+    package init(parsing text: String, path: String, words: Set<String>) throws(ConfigurationFailure) {
+        do {
+            try Self.refuseAliasesAsKeys(in: text)
+            guard let root = try Yams.compose(yaml: text) else { throw Refusal(mark: nil, text: "The file is empty.") }
+            var count = 0
+            self = try Self(root, depth: 0, count: &count)
+        } catch {
+            throw ConfigurationFailure(path: path, faults: [Self.fault(error, words)])
+        }
+    }
+
+    /// The library looks for keys that stand twice by a hash of each, for which a key that is an alias of lists of aliases
+    /// takes longer with each of them, and with forty for ever. So the text is read first with nothing that is an alias, where
+    /// each asterisk is a letter that nobody uses.
+    private static func refuseAliasesAsKeys(in text: String) throws {
+        guard text.contains("*"), let root = try Yams.compose(yaml: text.replacing("*", with: letter)) else { return }
+        try refuseAliases(asKeysOf: root, depth: 0)
+    }
+
+    private static let letter = "\u{E000}"
+
+    private static func refuseAliases(asKeysOf node: Node, depth: Int) throws(Refusal) {
+        // What is nested deeper is refused in any case, and the library looks at keys there, too.
+        guard depth <= deepest else { throw tooLarge(mark(node.mark)) }
+        switch node {
+        // In a list of one line `*a:1` is an alias as a key; with a letter in its place it is one word.
+        case .scalar(let word) where word.style == .plain && word.string.hasPrefix(letter) && word.string.contains(":"):
+            throw Refusal(mark: mark(node.mark), text: "A key is a word.")
+        case .sequence(let nodes): for node in nodes { try refuseAliases(asKeysOf: node, depth: depth + 1) }
+        case .mapping(let mapping):
+            for (key, value) in mapping {
+                guard case .scalar(let word) = key, word.style != .plain || !word.string.hasPrefix(letter) else {
+                    throw Refusal(mark: mark(key.mark), text: "A key is a word.")
+                }
+                try refuseAliases(asKeysOf: value, depth: depth + 1)
+            }
+        case .scalar, .alias: break
+        }
+    }
+
+    private struct Refusal: Error {
+        let mark: ConfigurationMark?
+        let text: String
+    }
+
+    private static func tooLarge(_ mark: ConfigurationMark) -> Refusal {
+        Refusal(mark: mark, text: "The file is nested too deep, or too large.")
+    }
+
+    private init(_ node: Node, depth: Int, count: inout Int) throws(Refusal) {
+        count += 1
+        let mark = Self.mark(node.mark)
+        self.mark = mark
+        guard depth <= Self.deepest, count <= Self.mostNodes else { throw Self.tooLarge(mark) }
+        switch node {
+        case .scalar(let scalar):
+            content = .scalar(scalar.string, isPlain: scalar.style == .plain || scalar.style == .any)
+        case .sequence(let sequence):
+            var nodes: [ConfigurationNode] = []
+            for node in sequence { nodes.append(try Self(node, depth: depth + 1, count: &count)) }
+            content = .sequence(nodes)
+        case .mapping(let mapping):
+            var entries: [Entry] = []
+            for (key, value) in mapping {
+                guard case .scalar(let name) = key else {
+                    throw Refusal(mark: Self.mark(key.mark), text: "A key is a word.")
+                }
+                let node = try Self(value, depth: depth + 1, count: &count)
+                entries.append(Entry(key: name.string, mark: Self.mark(key.mark), node: node))
+            }
+            content = .mapping(entries)
+        case .alias:
+            // The library puts in what an alias stands for.
+            throw Refusal(mark: mark, text: "The alias stands for nothing.")
+        }
+    }
+
+    private static func mark(_ mark: Mark?) -> ConfigurationMark {
+        ConfigurationMark(line: mark?.line ?? 1, column: mark?.column ?? 1)
+    }
+
+    /// What the library says, without the piece of the file that it shows: that may be a secret.
+    private static func fault(_ error: any Error, _ words: Set<String>) -> ConfigurationFailure.Fault {
+        if let refusal = error as? Refusal { return .init(mark: refusal.mark, key: "", text: refusal.text) }
+        return switch error as? YamlError {
+        case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
+            .composer(_, let problem, let mark, _):
+            .init(mark: Self.mark(mark), key: "", text: "This is no YAML: \(problem).")
+        case .duplicatedKeysInMapping(let keys, let context):
+            // Only our own keys are repeated: what is none may be a piece of an address.
+            .init(
+                mark: Self.mark(context.mark),
+                key: keys.first.flatMap { words.contains($0) ? $0 : nil } ?? "",
+                text: "A key stands here twice.")
+        case .reader(let problem, _, _, _):
+            .init(mark: nil, key: "", text: "This is no text in UTF-8: \(problem).")
+        default: .init(mark: nil, key: "", text: "This is no YAML.")
+        }
+    }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+internal import Program
+internal import Status
+internal import Synchronization
+
+/// The overlays of a program, by name. All calls may come from any thread.
+package final class OverlayDesk: Sendable {
+    /// One of them.
+    struct Entry: Sendable {
+        let specification: OverlaySpecification
+        let overlay: Overlay
+    }
+
+    /// What an operator said of one.
+    struct Memory: Sendable {
+        fileprivate let specification: OverlaySpecification
+        fileprivate let choice: Bool?
+        fileprivate let text: String?
+    }
+
+    /// How long one may take to come or go, in seconds, and how far ahead that may be asked for.
+    private static let (longestFade, farthest) = (10.0, 3600.0)
+
+    private let entries: [Entry]
+    private let format: VideoFormat
+    private let painter: OverlayPainter
+    /// What texts say, by name, where that was changed. Locked while an overlay is changed: of two that change one at once
+    /// both see what the later one left.
+    private let texts = Mutex<[String: OverlayText]>([:])
+
+    /// The overlays of `specifications` in a program of this format. Blocks on files and fonts. Throws ``ChannelFailure``.
+    package init(_ specifications: [OverlaySpecification], format: VideoFormat) throws(ChannelFailure) {
+        (self.format, painter) = (format, OverlayPainter(format: format))
+        var entries: [Entry] = []
+        do throws(OverlayPainter.Fault) {
+            for specification in specifications {
+                let overlay = Overlay(
+                    specification.name, try painter.art(of: specification), isVisible: specification.isVisible)
+                entries.append(Entry(specification: specification, overlay: overlay))
+            }
+        } catch {
+            throw ChannelFailure(.inputUnreadable, "\(error)")
+        }
+        self.entries = entries
+    }
+
+    /// All of them, from the back to the front.
+    var all: [Overlay] { entries.map(\.overlay) }
+
+    /// Those of these names.
+    func named(_ names: [String]) -> [Overlay] { all.filter { names.contains($0.name) } }
+
+    /// The one that `name` names.
+    func entry(
+        _ name: String, otherwise kind: Refusal.Kind = .unusable
+    ) throws(Refusal) -> Entry {
+        if let entry = entries.first(where: { $0.overlay.name == name }) { return entry }
+        let known = all.isEmpty ? "There is none." : "There are \(all.map(\.name).joined(separator: ", "))."
+        throw Refusal(kind, "There is no overlay \(name). \(known)")
+    }
+
+    /// What there is to know of each.
+    var reports: [ProgramReport.Overlay] {
+        let texts = texts.withLock { $0 }
+        return entries.map { entry in
+            let text = texts[entry.overlay.name] ?? entry.specification.content.text
+            return ProgramReport.Overlay(
+                name: entry.overlay.name, text: text?.text, isSeen: entry.overlay.isSeen, visible: entry.overlay.choice)
+        }
+    }
+
+    /// Does what `request` says of an overlay. Returns the frame of `stage` at which that begins. Blocks while a text is
+    /// drawn.
+    func change(_ name: String, _ request: OverlayRequest, on stage: Stage) throws(Refusal) -> Int64 {
+        let entry = try entry(name, otherwise: .notFound)
+        let seconds = request.seconds ?? 0
+        guard (0...Self.longestFade).contains(seconds) else {
+            throw Refusal(.unusable, "An overlay comes and goes within 0 to \(Int(Self.longestFade)) s.")
+        }
+        let latest = stage.nextFrame + Int64(Self.farthest * format.frameRate.value)
+        if let frame = request.at, !(0...latest.number).contains(frame) {
+            throw Refusal(.unusable, "at is the number of a frame, from 0 to an hour ahead: \(latest.number).")
+        }
+        let drawn = try request.text.map { text throws(Refusal) in try draw(text, as: entry) }
+        let frames = Int64((seconds * format.frameRate.value).rounded())
+        return try texts.withLock { texts throws(Refusal) in
+            var frame = stage.nextFrame
+            if let choice = request.visible {
+                frame = max(frame, FrameIndex(request.at ?? 0))
+                guard entry.overlay.show(choice.isVisible, frames: frames, at: frame, as: drawn?.art) else {
+                    throw Refusal(
+                        .tooMany, "\(Overlay.mostChoices) changes of the overlay wait for their frames already.")
+                }
+            } else if let drawn {
+                entry.overlay.draw(as: drawn.art)
+            }
+            if let drawn { texts[entry.overlay.name] = drawn.line }
+            return frame.number
+        }
+    }
+
+    private typealias Drawn = (line: OverlayText, art: OverlayArt)
+
+    private func draw(_ text: String, as entry: Entry) throws(Refusal) -> Drawn {
+        guard entry.specification.content.text != nil else {
+            throw Refusal(.unusable, "The overlay \(entry.overlay.name) is an image: it has no text.")
+        }
+        let line: OverlayText
+        do { line = try OverlayText(text) } catch { throw Refusal(.unusable, "\(error)") }
+        do throws(OverlayPainter.Fault) {
+            return (line, try painter.art(of: entry.specification, text: line))
+        } catch {
+            throw Refusal(.conflict, "\(error)")
+        }
+    }
+}
+
+// MARK: What an operator chose, for the next time
+
+extension OverlayDesk {
+    var memory: [Memory] {
+        let texts = texts.withLock { $0 }
+        return entries.map {
+            Memory(
+                specification: $0.specification, choice: $0.overlay.choice, text: texts[$0.overlay.name]?.text)
+        }
+    }
+
+    /// Does again what was chosen before. What does not fit any more is left out, and what the configuration says otherwise
+    /// now.
+    func restore(_ memory: [Memory]) {
+        for kept in memory {
+            guard let entry = try? entry(kept.specification.name) else { continue }
+            let (now, before) = (entry.specification, kept.specification)
+            if let text = kept.text, now.content.text == before.content.text, let drawn = try? draw(text, as: entry) {
+                texts.withLock { texts in
+                    entry.overlay.draw(as: drawn.art)
+                    texts[entry.overlay.name] = drawn.line
+                }
+            }
+            if kept.choice != before.isVisible, now.isVisible == before.isVisible {
+                _ = entry.overlay.show(kept.choice, frames: 0, at: 0)
+            }
+        }
+    }
+}
+
+extension OverlaySpecification.Content {
+    /// What a text says.
+    fileprivate var text: OverlayText? { if case .text(let text) = self { text } else { nil } }
+}
+
+extension OverlayRequest.Choice {
+    fileprivate var isVisible: Bool? {
+        switch self {
+        case .shown: true
+        case .hidden: false
+        case .scenes: nil
+        }
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Glibc
+internal import Kernels
+package import Media
+package import Networking
+package import Program
+
+/// An overlay as a flag gives it: `name=image:file` or `name=text:text`, with its place behind a `#`.
+package struct OverlaySpecification: Sendable, Equatable {
+    /// What it shows.
+    package enum Content: Sendable, Equatable {
+        case image(path: String)
+        case text(OverlayText)
+    }
+
+    /// How large it is, as a part of the program's.
+    enum Size: Sendable, Equatable {
+        case width(Double)
+        case height(Double)
+        /// An image's own.
+        case natural
+    }
+
+    private enum Answer: String, CaseIterable {
+        case yes
+        case no
+    }
+
+    /// As many as a program has.
+    package static let most = 16
+    /// The largest image file.
+    private static let mostBytes = 64 << 20
+    private static let usualHeight = 0.05
+
+    package let name: String
+    package let content: Content
+    /// Where its upper left corner is, as fractions of the frame.
+    let (x, y): (Double, Double)
+    let size: Size
+    let opacity: Double
+    /// Whether it is seen whatever the scene; nil for what scenes say.
+    let isVisible: Bool?
+    /// Of a text.
+    let color: RGBColor
+    /// The font's file; nil for the system's usual font.
+    package let font: String?
+
+    /// Reads `text`, and looks whether there is the file that it names.
+    package init(_ text: String) throws(TextFailure) {
+        guard let match = text.wholeMatch(of: /([A-Za-z0-9._-]{1,40})=(image|text):(.+)/) else {
+            throw TextFailure(
+                "--overlay is NAME=image:FILE or NAME=text:TEXT, such as logo=image:logo.png#x=0.8,y=0.05,width=0.15.")
+        }
+        let (name, rest) = (String(match.output.1), String(match.output.3))
+        let mark = rest.firstRange(of: /#[a-z][a-z-]*=/)
+        let subject = String(rest[..<(mark?.lowerBound ?? rest.endIndex)])
+        let isImage = match.output.2 == "image"
+        self.name = name
+        do {
+            let behind = mark.map { rest[rest.index(after: $0.lowerBound)...] } ?? ""
+            var options = try OptionList(behindMark: behind, of: "overlay") { $0 }
+            x = try options.takeFraction("x") ?? Self.usualHeight
+            y = try options.takeFraction("y") ?? Self.usualHeight
+            size = try Self.size(taking: &options, isImage: isImage)
+            opacity = try options.takeFraction("opacity") ?? 1
+            isVisible = try options.takeChoice("visible", of: Answer.self).flatMap { $0 == .yes ? true : nil }
+            color = isImage ? .white : try Self.color(taking: &options)
+            font = isImage ? nil : try options.take("font")
+            try options.finish()
+            content = isImage ? .image(path: subject) : .text(try OverlayText(subject))
+        } catch {
+            throw TextFailure("--overlay \(name): \(error)")
+        }
+        if isImage { try Self.check(subject, "--overlay \(name)", most: Self.mostBytes) }
+        if let font { try Self.check(font, "--overlay \(name)", most: Self.mostBytes) }
+    }
+
+    private static func size(taking options: inout OptionList, isImage: Bool) throws(AddressError) -> Size {
+        let height = try options.takeFraction("height", from: 0.01)
+        guard isImage else { return .height(height ?? usualHeight) }
+        let width = try options.takeFraction("width", from: 0.01)
+        switch (width, height) {
+        case (nil, nil): return .natural
+        case (let width?, nil): return .width(width)
+        case (nil, let height?): return .height(height)
+        default: throw AddressError("An image keeps its shape: give width= or height=, not both.")
+        }
+    }
+
+    private static func color(taking options: inout OptionList) throws(AddressError) -> RGBColor {
+        guard let text = try options.take("color") else { return .white }
+        guard let color = RGBColor(text) else { throw options.error(in: "color", "is black, white or such as #0a64ff") }
+        return color
+    }
+
+    /// Throws where `path` is no file that can be read, or a larger one than `most` bytes.
+    static func check(_ path: String, _ subject: String, most: Int) throws(TextFailure) {
+        guard let status = FileStatus(path), status.kind == .regular, access(path, R_OK) == 0 else {
+            throw TextFailure("\(subject): there is no file \(path) that can be read.")
+        }
+        guard status.size <= most else {
+            throw TextFailure("\(subject): the file \(path) is larger than \(most >> 20) MB.")
+        }
+    }
+}
+
+extension OptionList {
+    /// Takes the option `name`, a part of the frame from `least` to 1; nil if it is not given.
+    package mutating func takeFraction(_ name: String, from least: Double = 0) throws(AddressError) -> Double? {
+        guard let text = try take(name) else { return nil }
+        guard let value = Double(text), (least...1).contains(value) else {
+            let bound = least == 0 ? "0" : "\(least)"
+            throw error(in: name, "is a number from \(bound) to 1")
+        }
+        return value
+    }
+}

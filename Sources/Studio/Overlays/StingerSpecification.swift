@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+internal import Networking
+
+/// A stinger as a flag gives it: `name=file`, with the time of its cut behind a `#`.
+package struct StingerSpecification: Sendable, Equatable {
+    /// As many as a program has.
+    package static let most = 8
+    /// The longest one, in seconds, and its largest file.
+    static let longest = 5.0
+    private static let mostBytes = 1 << 30
+
+    package let name: String
+    package let path: String
+    /// When the scene below it changes, in seconds from its beginning.
+    let cut: Double
+
+    /// Reads `text`, and looks whether there is the file that it names.
+    package init(_ text: String) throws(TextFailure) {
+        let advice = "--stinger is NAME=FILE#cut=SECONDS, such as wipe=wipe.mov#cut=0.5."
+        guard let match = text.wholeMatch(of: /([A-Za-z0-9._-]{1,40})=(.+?)#(cut=.*)/) else {
+            throw TextFailure(advice)
+        }
+        (name, path) = (String(match.output.1), String(match.output.2))
+        do {
+            var options = try OptionList(behindMark: match.output.3, of: "stinger") { $0 }
+            guard let word = try options.take("cut"), let cut = Double(word), (0...Self.longest).contains(cut) else {
+                throw options.error(in: "cut", "is a time from 0 to \(Int(Self.longest)), in seconds")
+            }
+            self.cut = cut
+            try options.finish()
+        } catch {
+            throw TextFailure("--stinger \(name): \(error)")
+        }
+        try OverlaySpecification.check(path, "--stinger \(name)", most: Self.mostBytes)
+    }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+package import Ingest
+package import Logging
+package import Media
+internal import Networking
+internal import Program
+internal import Synchronization
+
+/// One use of a file in a run-down: opened at its place ahead of time, and kept back until its frame. All calls may come
+/// from any thread and return at once.
+package final class RunDownClip: Sendable {
+    /// How far it is.
+    enum Condition {
+        case opening
+        /// Its first frames are there; how many it has, as far as its container says so.
+        case ready(frames: Int64?)
+        case failed(String)
+    }
+
+    private struct State {
+        var source: (any MediaSource)?
+        var feed: SourceFeed?
+        var frames: Int64?
+        var failure: String?
+        var isStopped = false
+    }
+
+    /// Shows the file, once it is open.
+    let stage = Stage()
+    /// The file, and where it begins.
+    let clip: RunDown.Clip
+    private let format: VideoFormat
+    private let pacing: SourceFeed.Pacing
+    private let clock: any MonotonicClock
+    private let logger: Logger
+    private let opening: SourceOpening
+    private let state = Mutex(State())
+
+    /// Opens `clip` for a program of this format, on a queue of its own.
+    init(
+        _ clip: RunDown.Clip, format: VideoFormat, pacing: SourceFeed.Pacing, clock: any MonotonicClock, logger: Logger
+    ) {
+        (self.clip, self.format, self.pacing, self.clock, self.logger) = (clip, format, pacing, clock, logger)
+        opening = SourceOpening(logger: logger)
+        DispatchQueue(label: "relay.rundown.clip").async { [self] in open() }
+    }
+
+    var condition: Condition {
+        let (feed, frames, failure) = state.withLock { ($0.feed, $0.frames, $0.failure) }
+        if let failure { return .failed(failure) }
+        guard let feed else { return .opening }
+        if feed.isBarren { return .failed("It has no frame at \(DurationText(clip.start)).") }
+        return feed.isPrimed ? .ready(frames: frames) : .opening
+    }
+
+    /// Why it was over before its end; nil where it was not.
+    var fault: String? {
+        guard let source = state.withLock({ $0.source }) else { return nil }
+        let (status, name) = (source.status, clip.path.split(separator: "/").last ?? "")
+        if status.state == .failed { return "\(name): \(status.lastError ?? "It cannot be read on.")" }
+        guard source.description.isCutOff else { return nil }
+        let length = source.description.duration.map { ": it was \(DurationText($0)) long" } ?? ""
+        return "\(name): The file is cut off\(length)."
+    }
+
+    /// The program frame behind its last one, once it is known.
+    var end: FrameIndex? { feed?.end }
+
+    /// What it delivers into; nil until it is open.
+    var feed: SourceFeed? { state.withLock { $0.feed } }
+
+    /// Closes the file.
+    func stop() {
+        let (source, feed) = state.withLock { state in
+            state.isStopped = true
+            return (state.source, state.feed)
+        }
+        opening.cancel()
+        source?.stop()
+        feed?.close()
+    }
+
+    /// Opens `clip` and returns what it looks like. Blocks. Throws where it has no video.
+    package static func open(
+        _ clip: RunDown.Clip, opening: SourceOpening, logger: Logger
+    ) throws -> (source: any MediaSource, video: VideoFormat) {
+        // A path is one, whatever is written in it.
+        var none = OptionList(query: nil, of: "file")
+        let location = try InputLocation(address: "file:\(clip.path)", taking: &none)
+        var options = IngestOptions()
+        options.start = clip.start
+        let source = try SourceOpener.open(location, options: options, logger: logger, opening: opening)
+        guard let video = source.description.video else {
+            source.stop()
+            throw IngestError.invalidOption(input: clip.path, reason: "it has no video")
+        }
+        return (source, video)
+    }
+
+    private func open() {
+        do {
+            let (source, _) = try Self.open(clip, opening: opening, logger: logger)
+            state.withLock { $0.source = source }
+            let feed = try play(source)
+            stage.show(Scene(video: .feed(feed), audio: source.description.hasAudio ? feed : nil))
+            let isStopped = state.withLock { state in
+                state.feed = feed
+                state.frames = source.description.duration.map {
+                    format.frameRate.timeBase.ticks(max(.zero, $0 - clip.start))
+                }
+                return state.isStopped
+            }
+            if isStopped { stop() }
+        } catch {
+            state.withLock { $0.failure = "\(error)" }
+        }
+    }
+
+    /// Begins to read, and returns what has the frames. Blocks where the last one may have to stand, until it is known whether
+    /// it has to.
+    private func play(_ source: any MediaSource) throws -> SourceFeed {
+        let feed = parkedFeed()
+        source.start(into: feed, video: format, audio: .program)
+        guard clip.stands, clip.start > .zero, isOverAtOnce(feed),
+            var frame = try lastFrame(source.description.duration)
+        else { return feed }
+        feed.close()
+        (frame.pts, frame.captions) = (0, [])
+        let still = parkedFeed()
+        still.deliver(frame)
+        for track in [TrackKind.video, .audio] { still.end(track) }
+        return still
+    }
+
+    private func parkedFeed() -> SourceFeed {
+        let feed = SourceFeed(pacing: pacing, frameRate: format.frameRate, audio: .program, clock: clock)
+        feed.park()
+        return feed
+    }
+
+    /// Waits for its first frame, and returns whether it is over without one.
+    private func isOverAtOnce(_ feed: SourceFeed) -> Bool {
+        while feed.presentFrame == nil, !feed.isBarren { clock.sleep(until: clock.now + 1_000_000) }
+        return feed.isBarren
+    }
+
+    /// The last frame of the file, which is `length` long if it says so; nil where there is none. Blocks.
+    private func lastFrame(_ length: Duration?) throws -> VideoFrame? {
+        // It is near the end, but where audio goes on without frames.
+        var rest = Duration.seconds(1)
+        while true {
+            let start = max(.zero, (length ?? .zero) - rest)
+            let frame = try lastFrame(from: start)
+            if frame != nil || start == .zero { return frame }
+            rest = rest * 10
+        }
+    }
+
+    private func lastFrame(from start: Duration) throws -> VideoFrame? {
+        let another = SourceOpening(logger: logger)
+        opening.whenCancelled { another.cancel() }
+        let (source, _) = try Self.open(RunDown.Clip(clip.path, start: start), opening: another, logger: logger)
+        defer { source.stop() }
+        let last = LastFrame()
+        source.start(into: last, video: format, audio: nil)
+        let frame = last.wait()
+        return source.status.state == .failed ? nil : frame
+    }
+}

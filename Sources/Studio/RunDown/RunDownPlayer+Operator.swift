@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+internal import Status
+
+// What an operator asks for. `frame` is the one that ``tick(_:)`` is called for next.
+extension RunDownPlayer {
+    /// Begins with a segment.
+    package mutating func start(at segment: Int = 0) throws(Refusal) {
+        guard runDown.segments.indices.contains(segment) else {
+            throw .noSegment(segment, of: runDown.segments.count)
+        }
+        (place, held, rest, isOver, isDue, isWaiting) = (nil, nil, nil, false, false, false)
+        (skipped, failure, lateFrames, holdsNext, shown) = (0, nil, 0, false, nil)
+        state = .running
+        unbar(segment)
+        upcoming = prepared(segment, 0)
+    }
+
+    /// Begins with a segment that is held from its first frame on: seen, or as if it had been cut away from at `frame`.
+    package mutating func start(held segment: Int, isCutAway: Bool, at frame: FrameIndex) throws(Refusal) {
+        try start(at: segment)
+        guard isCutAway else { return holdsNext = true }
+        state = .held
+        held = Held(
+            place: RunDownPlace(segment: segment, anchor: frame), frame: frame, isCutAway: true,
+            again: runDown.segments[segment].clip.map { prepare($0) })
+    }
+
+    /// Ends it. What is on air stays.
+    package mutating func stop() {
+        (place, held, upcoming, rest, state) = (nil, nil, nil, nil, .idle)
+        (isDue, isWaiting, holdsNext) = (false, false, false)
+    }
+
+    /// Goes on with the next segment at once; with the first if it is still waited for. Ends a segment that lasts until
+    /// that, and ends being held.
+    package mutating func next() throws(Refusal) {
+        switch state {
+        case .idle, .over: throw .notRunning
+        case .running:
+            // What is waited for is what nobody wants to wait for any more.
+            if isWaiting, let late = upcoming { upcoming = following(late.segment, late.pass) }
+        case .held:
+            if let held { follow(up: held.place) }
+        }
+        (held, state, isOver, isWaiting, holdsNext) = (nil, .running, false, false, false)
+        isDue = true
+    }
+
+    /// Lets nothing follow until it is told to go on. What is on air stays.
+    package mutating func hold(at frame: FrameIndex) throws(Refusal) {
+        guard state == .running else { throw .notRunning }
+        (state, holdsNext) = (.held, false)
+        held = place.map { Held(place: $0, frame: frame) } ?? heldAgain()
+    }
+
+    /// Something else comes on air at `frame`, by a transition of `fade` frames. What comes with that frame and later is not
+    /// shown.
+    package mutating func cut(at frame: FrameIndex, fade: Int64) {
+        cuts.append((frame, fade))
+        cuts.sort { $0.frame < $1.frame }
+    }
+
+    /// What was to come on air at `frame` does not.
+    package mutating func withdraw(at frame: FrameIndex) { cuts.removeAll { $0.frame == frame } }
+
+    mutating func cutAway(at frame: FrameIndex, fade: Int64) {
+        leave(aired, at: frame, fade: fade)
+        aired = nil
+        if state == .running {
+            // What was due before is on air already.
+            held = place.map { Held(place: $0, frame: frame) } ?? heldAgain()
+            (state, holdsNext) = (.held, false)
+        }
+        guard state == .held, let kept = held, !kept.isCutAway else { return }
+        held?.isCutAway = true
+        if let clip = kept.place.clip.flatMap({ clips[$0] }), let started = clip.started,
+            var file = runDown.segments[kept.place.segment].clip
+        {
+            // From the frame that was seen last: a file that was held played on, and of one that was over the last one stood.
+            let seen = max(0, min(frame, clip.end.map { FrameIndex($0.number - 1) } ?? frame) - started)
+            file.start = clip.start + rate.timeBase.duration(seen)
+            let again = prepare(file)
+            held?.again = again
+        }
+    }
+
+    /// Where it was held before, if it was to go on there and the file is still being opened: that begins unseen now, and
+    /// another waits for being resumed.
+    private mutating func heldAgain() -> Held? {
+        guard let upcoming, let (place, frame) = upcoming.resumed else { return nil }
+        var again: ClipID?
+        if var file = runDown.segments[place.segment].clip, let start = upcoming.clip.flatMap({ clips[$0]?.start }) {
+            file.start = start
+            again = prepare(file)
+        }
+        return Held(place: place, frame: frame, isCutAway: true, again: again)
+    }
+
+    /// Makes what follows `place` ready, unless the time is still there and it is.
+    private mutating func follow(up place: RunDownPlace) {
+        if self.place?.segment == place.segment, self.place?.pass == place.pass, !isOver { return }
+        upcoming = following(place.segment, place.pass)
+    }
+
+    /// Goes on where it was held: the segment lasts as long as was left of it.
+    package mutating func resume(at frame: FrameIndex) throws(Refusal) {
+        // What was to be held as soon as it is seen goes on instead.
+        if holdsNext { return holdsNext = false }
+        guard state == .held else { throw .notHeld }
+        state = .running
+        guard var kept = held else {
+            // It was held before its first segment, which has begun unseen.
+            if let place { show(place, at: frame, by: .cut) }
+            return
+        }
+        (held, isWaiting) = (nil, false)
+        if kept.isCutAway {
+            isOver = false
+            place = nil
+            upcoming = Upcoming(
+                segment: kept.place.segment, pass: kept.place.pass, clip: kept.again, resumed: (kept.place, kept.frame))
+            return
+        }
+        kept.place.anchor = kept.place.anchor + (frame - kept.frame)
+        follow(up: kept.place)
+        (place, isOver) = (kept.place, false)
+    }
+
+    /// Goes on with what would be on air by now if nobody had held it.
+    package mutating func follow(at frame: FrameIndex) throws(Refusal) {
+        if holdsNext { return holdsNext = false }
+        guard state == .held else { throw .notHeld }
+        let kept = held
+        (held, state) = (nil, .running)
+        if isOver {
+            (state, place) = (.over, nil)
+            return
+        }
+        guard let place else { return }
+        let isSame = kept?.isCutAway == false && kept?.place.segment == place.segment && kept?.place.pass == place.pass
+        if !isSame { show(place, at: frame, by: .cut) }
+    }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Ingest
+import Logging
+import Media
+import Program
+import Testing
+
+@testable import Studio
+
+@Suite("A run-down that is loaded on air")
+struct RunDownLoadingTests {
+    @Test("A separate audio input may be heard with a segment, and is none that can be seen")
+    func unseen() throws {
+        let format = VideoFormat(width: 64, height: 36, frameRate: FrameRate(25))
+        let sources = [
+            Director.Source(name: "cam1", stage: Stage()) { nil },
+            Director.Source(name: "audio", stage: Stage(), hasVideo: false) { nil },
+        ]
+        let director = Director(
+            Stage(), sources: sources, audio: .follow, slate: SlateScene(SlatePattern.frame(format, lines: [])),
+            format: format, scenes: [], overlays: try OverlayDesk([], format: format), stingers: [],
+            recording: { nil },
+            playing: RunDownPlaying(
+                clock: SystemClock(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
+        try director.loadRunDown("{name: first, segments: [{source: cam1, audio: audio}]}")
+        let failure = #expect(throws: Refusal.self) {
+            try director.loadRunDown("{name: second, segments: [{source: audio}]}")
+        }
+        #expect(failure?.errors.count == 1 && failure?.errors.first?.contains("audio has no video") == true)
+        #expect(director.runDownStatus(withSegments: false)?.name == "first")
+    }
+}
