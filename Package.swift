@@ -142,6 +142,13 @@ let package = Package(
                 .product(name: "Yams", package: "Yams"), logging,
             ],
             swiftSettings: settings),
+        .target(
+            name: "Channel",
+            dependencies: [
+                "Media", "LibAV", "Networking", "RTMP", "SRT", "HLS", "FanOut", "Encoder", "Archive", "SourceClock", "Ingest",
+                "Kernels", "Program", "Monitor", "Publisher", "Segmenter", "Catalogue", "Upload", "Status", "Studio", logging,
+            ],
+            swiftSettings: settings),
         .target(name: "CPage", path: "Sources/System/CPage"),
         .target(
             name: "Control",
@@ -162,7 +169,7 @@ let package = Package(
         .executableTarget(
             name: "Relay",
             dependencies: [
-                "Control", "Studio", "Status", "Media", "LibAV", "SourceClock", "Ingest", "Kernels", "Program", "Monitor",
+                "Control", "Channel", "Studio", "Status", "Media", "LibAV", "SourceClock", "Ingest", "Kernels", "Program", "Monitor",
                 "Encoder", "FanOut",
                 "Networking", "RTMP", "SRT", "HLS", "Publisher", "MP4", "Archive", "Segmenter", "Catalogue", "Stitcher",
                 "Upload", "CLinux",

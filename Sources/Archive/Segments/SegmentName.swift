@@ -128,6 +128,9 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
         return SegmentName(attempt == 0 ? path : "\(path)-\(attempt)", channel, reading, fileExtension)
     }
 
+    /// The channel that the recording of one of its sources has in names and in the catalogue.
+    package static func channel(_ channel: String, source: String) -> String { "\(channel)-\(source)" }
+
     /// `channel` with everything but letters, digits, `.`, `-` and `_` replaced by `-`; a leading dot too.
     package static func safe(_ channel: String) -> String {
         let allowed = channel.unicodeScalars.prefix(100).map { scalar -> Character in

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Channel
 internal import Ingest
 internal import Logging
 internal import Media
+internal import Networking
 internal import Program
 
 extension ChannelCheck {

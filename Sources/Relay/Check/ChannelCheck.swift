@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Archive
+internal import Channel
 internal import Dispatch
 internal import Encoder
 internal import Foundation

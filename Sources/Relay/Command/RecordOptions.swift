@@ -2,6 +2,7 @@
 
 package import Archive
 internal import ArgumentParser
+internal import Channel
 internal import Foundation
 internal import Ingest
 internal import Media

@@ -2,6 +2,7 @@
 
 internal import Archive
 internal import ArgumentParser
+internal import Channel
 internal import Media
 internal import Segmenter
 

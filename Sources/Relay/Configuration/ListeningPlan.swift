@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Channel
 internal import Control
 internal import Ingest
 internal import RTMP

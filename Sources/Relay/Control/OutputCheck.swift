@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Channel
 internal import Control
 
 /// Tries an output that somebody is about to add: is it written well, and does anybody answer. Blocks.

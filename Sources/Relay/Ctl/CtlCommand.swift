@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import Channel
 internal import Networking
 
 /// `relay ctl`: talks to a relay that runs, by its HTTP API.

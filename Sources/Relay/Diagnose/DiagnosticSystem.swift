@@ -4,6 +4,7 @@ internal import Archive
 internal import Foundation
 internal import Glibc
 internal import Media
+internal import Networking
 
 /// What the system says of itself and of the relays that run: no addresses, no command lines, no environment.
 enum DiagnosticSystem {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Channel
 internal import Studio
 
 /// A configuration file for others to read: without comments, without what may be secret, and without what is no key of

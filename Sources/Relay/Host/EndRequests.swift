@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Media
+internal import Networking
 
 /// What each of the signals that ask for the end means.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Media
+internal import Networking
 
 /// Decides when a service manager is told that the process is well: not while a media thread gives no sign of life.
 struct Watchdog {

@@ -2,6 +2,7 @@
 
 internal import Archive
 internal import Catalogue
+internal import Channel
 internal import Control
 internal import Dispatch
 internal import Foundation
@@ -9,6 +10,7 @@ internal import Glibc
 internal import Ingest
 internal import Logging
 internal import Media
+internal import Networking
 internal import Program
 internal import Segmenter
 internal import Status

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Channel
 internal import Ingest
 internal import Logging
 internal import Media

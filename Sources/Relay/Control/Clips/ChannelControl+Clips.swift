@@ -2,6 +2,7 @@
 
 internal import Archive
 internal import Catalogue
+internal import Channel
 internal import FanOut
 internal import Media
 internal import Program

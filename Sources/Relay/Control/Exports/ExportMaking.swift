@@ -6,6 +6,7 @@ internal import Control
 internal import Encoder
 internal import Glibc
 internal import Media
+internal import Networking
 internal import Stitcher
 
 /// Makes the file that one export asks for: copies what relay encoded, and stitches what that is not possible for.

@@ -2,6 +2,7 @@
 
 internal import Archive
 internal import Catalogue
+internal import Channel
 internal import Control
 internal import Foundation
 internal import Logging
@@ -53,7 +54,7 @@ final class ChannelArchive: ControlledArchive {
     init(_ recording: ChannelConfiguration.Recording, channel: String, source: String? = nil) {
         (path, mount, template) = (recording.directory, recording.mount, recording.template)
         (name, self.source) = (channel, source)
-        self.channel = SegmentName.safe(source.map { RecordedSources.channel(channel, $0) } ?? channel)
+        self.channel = SegmentName.safe(source.map { SegmentName.channel(channel, source: $0) } ?? channel)
         var logger = Logger(label: "relay")
         logger[metadataKey: "channel"] = "\(channel)"
         self.logger = logger

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// Where relay keeps what it must know at its next start, outside of what it records.
+package enum StateDirectory {
+    /// The first of `$STATE_DIRECTORY`, which systemd sets to a list with colons, `$XDG_STATE_HOME/relay` and
+    /// `~/.local/state/relay`; nil where none of them is known.
+    package static var path: String? {
+        if let state = value("STATE_DIRECTORY") { return state.split(separator: ":").first.map(String.init) }
+        if let state = value("XDG_STATE_HOME") { return "\(state)/relay" }
+        return value("HOME").map { "\($0)/.local/state/relay" }
+    }
+
+    private static func value(_ name: String) -> String? {
+        guard let value = getenv(name), value.pointee != 0 else { return nil }
+        return String(cString: value)
+    }
+}
+
+extension MountMemory {
+    /// That of this process.
+    package static var standard: MountMemory { MountMemory(directory: StateDirectory.path.map { "\($0)/mounts" }) }
+}

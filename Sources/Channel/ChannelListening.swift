@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FanOut
+internal import Ingest
+package import Logging
+package import Media
+internal import Networking
+internal import Publisher
+internal import RTMP
+
+/// What the inputs and outputs of a channel that listen have in common: the process's server, the certificate, and who
+/// decides about clients.
+package struct ChannelListening: Sendable {
+    private let server: RTMPServer
+    private let identity: TLSServerIdentity?
+    private let onPublish: RTMPAuthorization?
+    private let onPlay: RTMPAuthorization?
+    private let channelOpening: ChannelOpening
+
+    /// Reads the certificate that `configuration` names, if it names one. Blocks while it reads. Throws ``ChannelFailure``.
+    /// What waits for an input ends when `opening` is given up.
+    package init(
+        _ configuration: ChannelConfiguration, resources: HostResources, opening: ChannelOpening, logger: Logger
+    ) throws(ChannelFailure) {
+        channelOpening = opening
+        server = resources.server
+        let authorization = { (decision: ClientDecision) -> RTMPAuthorization in
+            decision.authorization(channel: configuration.name, notice: { resources.notices.tell($0) })
+        }
+        onPublish = configuration.onPublish.map(authorization)
+        onPlay = configuration.onPlay.map(authorization)
+        do throws(OutputFailure) {
+            identity = try configuration.certificate.map { (pair) throws(OutputFailure) in
+                try TLSServerIdentity(certificate: pair.certificate, key: pair.key) { logger.notice("\($0)") }
+            }
+        } catch {
+            throw ChannelFailure(.configuration, "The certificate cannot be used: \(error.reason).")
+        }
+    }
+
+    /// The source of what is published to us at `location`; nil if it is no address that we listen at. Throws
+    /// ``ChannelFailure`` for one that is wrong.
+    func source(
+        at location: InputLocation, clock: any MonotonicClock, logger: Logger
+    ) throws(ChannelFailure) -> RTMPServerSource? {
+        guard let address = location.rtmpListenAddress else { return nil }
+        do throws(AddressError) {
+            let url = try RTMPListenURL(address, for: .input)
+            return RTMPServerSource(
+                url, server: server, identity: identity(for: url), authorization: onPublish, clock: clock,
+                logger: logger)
+        } catch {
+            throw ChannelFailure(.configuration, "The input \(location) cannot be opened: \(error)")
+        }
+    }
+
+    /// Until when the certificate is valid, in seconds since 1970; nil without one.
+    var certificateExpiry: Int? { identity?.expiry }
+
+    /// Does something when the channel is given up while it is being opened.
+    func whenGivenUp(_ work: @escaping @Sendable () -> Void) { channelOpening.whenCancelled(work) }
+
+    /// Opens `location` to be decoded; of what is published to us it waits for a publisher. Blocks until it answers. Throws
+    /// ``ChannelFailure``, also when `opening` is cancelled.
+    func open(
+        _ location: InputLocation, _ options: IngestOptions, opening: SourceOpening? = nil,
+        clock: any MonotonicClock, logger: Logger
+    ) throws(ChannelFailure) -> any MediaSource {
+        let published = try source(at: location, clock: clock, logger: logger)
+        let own = SourceOpening(logger: logger)
+        // Whoever brings an opening cancels it, too.
+        if opening == nil { whenGivenUp { own.cancel() } }
+        let opening = opening ?? own
+        do throws(IngestError) {
+            guard let published else {
+                return try SourceOpener.open(location, options: options, logger: logger, opening: opening)
+            }
+            opening.whenCancelled { published.stop() }
+            return try DecodedPacketSource(
+                published, at: location, common: options.commonBuffer, logger: logger, opening: opening)
+        } catch {
+            throw ChannelFailure(.inputUnreadable, "\(error)")
+        }
+    }
+
+    /// Opens `url` for players. Blocks until the port is open.
+    func offer(_ url: RTMPListenURL) throws(OutputFailure) -> RTMPOffer {
+        try RTMPOffer(url, server: server, identity: identity(for: url), authorization: onPlay)
+    }
+
+    private func identity(for url: RTMPListenURL) -> TLSServerIdentity? { url.isSecure ? identity : nil }
+}
+
+/// What the outputs of a channel are made with.
+struct OutputContext: Sendable {
+    /// The threads that write RTMP.
+    let pool: RTMPWriterPool
+    /// Serves those who pull.
+    let listening: ChannelListening
+    /// What is on air.
+    var stream: PacketStream
+    /// The same in further encodings, by their names.
+    let renditions: [String: PacketStream]
+    /// Whether it is what somebody else encoded, and comes as it comes.
+    let isCopied: Bool
+
+    /// The same for an output that takes `rendition`; nil for the program's own encoding. Throws if there is none of this
+    /// name.
+    func of(_ rendition: String?) throws(OutputFailure) -> OutputContext {
+        guard let rendition else { return self }
+        guard let stream = renditions[rendition] else {
+            let names = renditions.keys.sorted()
+            throw OutputFailure(
+                .refused, step: "rendition", reason: [RenditionSpecification].unknown(rendition, among: names))
+        }
+        var context = self
+        context.stream = stream
+        return context
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import Media
+package import Networking
+internal import RTMP
+
+/// Who decides whether a client may publish or play: a program, or a server that is asked by HTTP.
+package enum ClientDecision: Sendable, Equatable {
+    /// The program at this path; see ``ClientCommand``.
+    case program(String)
+    /// Who answers here; see ``ClientHook``.
+    case server(HTTPEndpoint)
+
+    /// Why what a flag says is nobody who decides: a sentence without secrets.
+    package struct Fault: Error, Equatable, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// Who is meant by `text`, the value of `flag`: an address may refer to secrets.
+    package init(_ text: String, of flag: String, secrets: SecretReferences = .process) throws(Fault) {
+        let scheme = text.prefix { $0 != ":" }.lowercased()
+        guard ["http", "https"].contains(scheme) else {
+            if let fault = ClientCommand.fault(text, of: flag) { throw Fault(description: fault) }
+            self = .program(text)
+            return
+        }
+        do {
+            self = .server(try HTTPEndpoint(try secrets.expand(text)))
+        } catch {
+            throw Fault(description: "\(flag) is not usable: \(error)")
+        }
+    }
+
+    /// What asks about the clients of `channel`. `notice` is told why one was refused.
+    func authorization(channel: String, notice: @escaping @Sendable (String) -> Void) -> RTMPAuthorization {
+        switch self {
+        case .program(let program):
+            let command = ClientCommand(program: program, channel: channel, notice: notice)
+            return { await command.allows($0, from: $1) }
+        case .server(let endpoint):
+            let hook = ClientHook(endpoint: endpoint, channel: channel, notice: notice)
+            return { await hook.allows($0, from: $1) }
+        }
+    }
+}
+
+/// A server that decides whether a client may publish or play: a status from 200 to 299 allows it.
+///
+/// It is asked about clients that have the right key, by POST with the same facts as JSON that ``ClientCommand`` gives in
+/// the environment.
+struct ClientHook: Sendable {
+
+    let endpoint: HTTPEndpoint
+    /// The channel that it is asked for.
+    let channel: String
+    /// Who is told why a client was refused; without secrets.
+    let notice: @Sendable (String) -> Void
+
+    /// Whether the server allows the `request` of the client at `address`. One that cannot be reached, says anything else
+    /// or takes longer than 8 s does not.
+    func allows(_ request: RTMPStreamRequest, from address: String) async -> Bool {
+        let reason: String
+        do throws(OutputFailure) {
+            let answer = try await HTTPClient(endpoint).answer(
+                to: HTTPClient.Request(
+                    "POST", headers: [("Content-Type", "application/json")], body: body(request, address)),
+                within: ClientCommand.usualLimit, readsBody: false)
+            if answer.head.isSuccess { return true }
+            reason = "\(endpoint.name) answers with \(answer.head.status)"
+        } catch {
+            reason = "\(endpoint.name): \(error)"
+        }
+        notice("A client at \(address) may not \(request.action.rawValue): \(reason).")
+        return false
+    }
+
+    private func body(_ request: RTMPStreamRequest, _ address: String) -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let facts = ClientCommand.facts(request, address, channel: channel)
+        // Texts can be written always.
+        return (try? encoder.encode(facts)).map(Array.init) ?? Array("{}".utf8)
+    }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Ingest
+internal import Media
+internal import Networking
+package import Program
+package import Studio
+
+/// Why an input's text cannot be used: one sentence, without what may be secret.
+package struct InputSpecificationError: Error, Equatable, CustomStringConvertible {
+    package let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+/// An input as a flag gives it: `address#option=value,option=value`, with its backups.
+///
+/// In a value, a comma is written `%2C`. An address in `backup=` may have options of its own behind a `#`. Addresses may
+/// hold references to secrets: see ``SecretReferences``.
+package struct InputSpecification {
+    /// What logs and the status call the input; nil for its address.
+    package private(set) var name: String?
+    /// Where the input is.
+    package let location: InputLocation
+    /// What takes its place while it is away, in this order.
+    package private(set) var backups: [InputLocation] = []
+    /// How the choice is made.
+    package private(set) var selection = SourceSelector.Options()
+    /// The option that says how the choice is made, if one is given: it needs a choice.
+    package private(set) var selectionOption: String?
+    /// What is kept ready of what is not shown; nil where nothing is said.
+    package private(set) var standby: SourceSelector.Standby?
+    /// What a file does while it is neither seen nor heard; nil where nothing is said.
+    package private(set) var whenOff: WhenOff?
+    /// What is done with its audio to begin with.
+    package private(set) var audio = Fader.Settings()
+    /// The option that says so, if one is given: it needs a program of several sources.
+    package private(set) var audioOption: String?
+
+    private enum Answer: String, CaseIterable {
+        case yes
+        case no
+    }
+
+    /// How long an input may show nothing, and how long it must be healthy.
+    private static let timeouts = Duration.milliseconds(200)...Duration.seconds(60)
+    private static let returns = Duration.zero...Duration.seconds(3600)
+    private static let mostBackups = 8
+
+    /// The input in `text`.
+    package init(_ text: String, secrets: SecretReferences = .process) throws(InputSpecificationError) {
+        // Taken apart before secrets are put in, so that nothing in a secret divides it.
+        let (address, fragment) = InputLocation.split(text)
+        do {
+            var options = try OptionList(behindMark: fragment, of: "input") { $0 }
+            name = try options.takeName()
+            standby = try options.takeChoice("standby", of: SourceSelector.Standby.self)
+            (selection, selectionOption) = try Self.selection(taking: &options)
+            if let standby { (selection.standby, selectionOption) = (standby, selectionOption ?? "standby") }
+            let backups = options.takeAll("backup")
+            whenOff = try options.takeChoice("when-off", of: WhenOff.self)
+            (audio, audioOption) = try Self.audio(taking: &options)
+            location = try InputLocation(
+                address: try secrets.expand(address), taking: &options, shownAs: address)
+            try options.finish()
+            self.backups = try Self.backups(backups, secrets)
+        } catch {
+            throw InputSpecificationError("\(error)")
+        }
+        if let fault = location.fault { throw InputSpecificationError(fault) }
+        if whenOff != nil, !location.isFile {
+            throw InputSpecificationError("when-off= is for files: \(location) is none.")
+        }
+        if standby != nil, location.isFile {
+            throw InputSpecificationError("standby= is for live inputs: what \(location) does off air is when-off=.")
+        }
+        if location.isFile, text.contains("#backup=") {
+            throw InputSpecificationError("backup= is for live inputs; a file's name may have any character.")
+        }
+    }
+
+    private static func selection(
+        taking options: inout OptionList
+    ) throws -> (SourceSelector.Options, given: String?) {
+        var selection = SourceSelector.Options()
+        var given: String?
+        if let timeout = try options.takeTime("timeout", in: timeouts) {
+            selection.timeout = timeout
+            given = "timeout"
+        }
+        if let text = try options.take("return") {
+            let never = "never"
+            selection.returnAfter =
+                text == never ? nil : try OptionList.time(text, of: "return", in: returns, or: never)
+            given = "return"
+        }
+        return (selection, given)
+    }
+
+    private static func audio(taking options: inout OptionList) throws -> (Fader.Settings, given: String?) {
+        var settings = Fader.Settings()
+        var given: String?
+        if let text = try options.take("gain") {
+            guard let gain = Double(text), Fader.gains.contains(gain) else {
+                throw options.error(
+                    in: "gain", "is from \(Int(Fader.gains.lowerBound)) to \(Int(Fader.gains.upperBound)), in decibels")
+            }
+            settings.gain = gain
+            given = "gain"
+        }
+        if let answer = try options.takeChoice("muted", of: Answer.self) {
+            settings.isMuted = answer == .yes
+            given = "muted"
+        }
+        return (settings, given)
+    }
+
+    private static func backups(
+        _ texts: [String], _ secrets: SecretReferences
+    ) throws(InputSpecificationError) -> [InputLocation] {
+        guard texts.count <= mostBackups else {
+            throw InputSpecificationError("backup= may be given \(mostBackups) times.")
+        }
+        var locations: [InputLocation] = []
+        for (index, text) in texts.enumerated() {
+            let (address, fragment) = InputLocation.split(text)
+            do {
+                var options = try OptionList(behindMark: fragment, of: "backup") { $0 }
+                let location = try InputLocation(
+                    address: try secrets.expand(address), taking: &options, shownAs: address)
+                try options.finish()
+                if let fault = location.fault { throw InputSpecificationError(fault) }
+                locations.append(location)
+            } catch {
+                throw InputSpecificationError("backup= number \(index + 1) is not usable: \(error)")
+            }
+        }
+        return locations
+    }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FanOut
+internal import Media
+internal import Networking
+package import RTMP
+
+/// Why an output's text cannot be used: one sentence, without what may be secret.
+package struct OutputSpecificationError: Error, Equatable, CustomStringConvertible {
+    package let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+/// One live output as a flag gives it: `address#option=value,option=value`.
+///
+/// The options stand behind the first `#` that is not the `#!` with which SRT stream ids begin. In a value, a comma is
+/// written `%2C`. The address and the values may hold references to secrets: see ``SecretReferences``.
+package struct OutputSpecification {
+    /// What the flag said, without the options and with secrets in place: not to be shown.
+    package let text: String
+    /// The address and the options' values with secrets in place: what changes if a secret does. Not to be shown.
+    package let identity: String
+    /// Unique among the outputs; `nil` for a name made of the protocol and a number.
+    var name: String?
+    package var address: OutputAddress
+    package var backup: OutputAddress?
+    /// Which encoding of the program it takes; nil for the program's own.
+    package var rendition: String?
+    var limits = QueueLimits.live
+    var retry = RetryPolicy()
+
+    /// The output in `specification`; where `schemes` are given, its address must have one of them. `standard` is how RTMP
+    /// outputs reach their servers unless their options say otherwise.
+    package init(
+        _ specification: String, schemes: [String] = [], standard: RTMPTransport = RTMPTransport(),
+        secrets: SecretReferences = .process
+    ) throws(OutputSpecificationError) {
+        // Taken apart before secrets are put in, so that nothing in a secret divides it.
+        let (unexpanded, fragment) = Self.split(specification)
+        do {
+            text = try secrets.expand(unexpanded)
+            let kind = OutputAddress.protocolName(of: text)
+            var values: [String] = []
+            var options = try OptionList(behindMark: fragment, of: kind) { value in
+                values.append(try secrets.expand(value))
+                return values[values.count - 1]
+            }
+            identity = ([text] + values).joined(separator: "\n")
+            name = try options.takeName()
+            rendition = try options.takeName("rendition")
+            limits = try Self.limits(taking: &options)
+            let backup = try options.take("backup")
+            retry = try Self.retry(taking: &options, hasBackup: backup != nil)
+            // What the options say of the protocol holds for both addresses, where the protocol is the same.
+            var shared = options
+            address = try OutputAddress(text, options: &options, standard: standard)
+            if !schemes.isEmpty, !schemes.contains(address.scheme) {
+                throw OutputSpecificationError(
+                    "The address must begin with \(schemes.joined(separator: ":// or "))://.")
+            }
+            try options.finish()
+            guard let backup else { return }
+            if OutputAddress.scheme(of: backup) != address.scheme { shared = OptionList([:], of: kind) }
+            do {
+                self.backup = try OutputAddress(backup, options: &shared, standard: standard)
+            } catch {
+                throw OutputSpecificationError("backup= is not usable: \(error)")
+            }
+            // One that waits to be called never fails, and so would never find back.
+            guard !address.listens, self.backup?.listens == false else {
+                throw OutputSpecificationError(
+                    "backup= is for outputs that call: rtmp-listen:// and SRT with mode=listener wait to be called.")
+            }
+        } catch {
+            throw OutputSpecificationError("\(error)")
+        }
+    }
+
+    /// The output that was asked for over the API. It may not refer to secrets: whoever asks could have them sent to himself,
+    /// or read in an answer.
+    package init(requested specification: String) throws(OutputSpecificationError) {
+        if SecretReferences.areIn(specification) {
+            throw OutputSpecificationError(
+                "${…} is for the command line and the configuration file: write it out here.")
+        }
+        try self.init(specification)
+    }
+
+    private static func limits(taking options: inout OptionList) throws -> QueueLimits {
+        var limits = QueueLimits.live
+        if let queue = try options.takeTime("queue", in: queueRange) { limits = limits.scaled(to: queue) }
+        if let bytes = try options.take("queue-bytes") { limits.maximumBytes = try Self.bytes(bytes) }
+        return limits
+    }
+
+    private static func retry(taking options: inout OptionList, hasBackup: Bool) throws -> RetryPolicy {
+        var retry = RetryPolicy()
+        if let attempts = try options.take("retry") { retry.attemptLimit = try Self.attempts(attempts) }
+        let count = try options.take("backup-after")
+        let interval = try options.takeTime("primary-check", in: .seconds(1)...(.seconds(3600)))
+        if !hasBackup, let option = count.map({ _ in "backup-after" }) ?? interval.map({ _ in "primary-check" }) {
+            throw OutputSpecificationError("\(option)= needs backup= beside it.")
+        }
+        if let count { retry.backupAfter = try number(count, of: "backup-after", in: 1...1000) }
+        if let interval { retry.primaryInterval = interval }
+        return retry
+    }
+
+    private static let queueRange = Duration.milliseconds(300)...Duration.seconds(60)
+
+    /// The address and the options behind it.
+    private static func split(_ text: String) -> (String, Substring) {
+        guard let mark = text.indices.first(where: { text[$0] == "#" && !text[$0...].hasPrefix("#!") }) else {
+            return (text, "")
+        }
+        return (String(text[..<mark]), text[text.index(after: mark)...])
+    }
+
+    private static func bytes(_ text: String) throws(OutputSpecificationError) -> Int {
+        guard let size = try? ByteSize(parsing: text), (100_000...1_000_000_000).contains(size.bytes) else {
+            throw OutputSpecificationError("queue-bytes= is a size from 100kB to 1GB.")
+        }
+        return Int(size.bytes)
+    }
+
+    private static func attempts(_ text: String) throws(OutputSpecificationError) -> Int? {
+        text == "forever" ? nil : try number(text, of: "retry", in: 0...1_000_000)
+    }
+
+    private static func number(
+        _ text: String, of option: String, in range: ClosedRange<Int>
+    ) throws(OutputSpecificationError) -> Int {
+        guard let number = Int(text), range.contains(number) else {
+            throw OutputSpecificationError("\(option)= is a number from \(range.lowerBound) to \(range.upperBound).")
+        }
+        return number
+    }
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Glibc
+
+/// Why a reference to a secret cannot be replaced: one sentence, without any value.
+package struct SecretReferenceError: Error, Equatable, CustomStringConvertible {
+    package let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+/// Puts secrets into addresses and option values, so that none has to stand in the command line.
+///
+/// `${NAME}` is the environment's variable, `${file:/path}` what is in the file, without the line feed at its end, and
+/// `$${` the two characters `${`. A value is put in as it is: neither references nor commas nor number signs in it mean
+/// anything, but where it is a piece of a URL it is written as a URL is.
+package struct SecretReferences: Sendable {
+    /// More than any key, address or passphrase.
+    private static let mostBytes = 65_536
+
+    private let variable: @Sendable (String) -> String?
+
+    /// References to the environment that `variable` reads.
+    init(variable: @escaping @Sendable (String) -> String?) { self.variable = variable }
+
+    /// References to this process's environment.
+    package static let process = SecretReferences { name in getenv(name).map { String(cString: $0) } }
+
+    /// Whether `text` refers to a secret, or looks as if it did.
+    static func areIn(_ text: String) -> Bool { text.contains("${") }
+
+    /// `text` with the secrets in the place of their references. Reads files; throws where one cannot be had.
+    package func expand(_ text: String) throws(SecretReferenceError) -> String {
+        var (result, rest) = ("", text[...])
+        while let mark = rest.firstRange(of: "${") {
+            let before = rest[..<mark.lowerBound]
+            if before.last == "$" {
+                result += before.dropLast() + "${"
+                rest = rest[mark.upperBound...]
+                continue
+            }
+            guard let end = rest[mark.upperBound...].firstIndex(of: "}") else {
+                throw SecretReferenceError("A ${ has no } behind it; the characters themselves are written $${.")
+            }
+            result += before + (try value(of: rest[mark.upperBound..<end]))
+            rest = rest[rest.index(after: end)...]
+        }
+        return result + rest
+    }
+
+    private func value(of reference: Substring) throws(SecretReferenceError) -> String {
+        if reference.hasPrefix("file:") { return try contents(of: String(reference.dropFirst("file:".count))) }
+        let isName = reference.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
+        guard isName, let first = reference.first, !first.isNumber else {
+            // Not repeated: it may be a piece of a key.
+            throw SecretReferenceError(
+                "Between ${ and } stands the name of a variable, or file: and a path; the characters ${ themselves are "
+                    + "written $${.")
+        }
+        guard let value = variable(String(reference)), !value.isEmpty else {
+            throw SecretReferenceError("The environment's variable \(reference) is not set, or empty.")
+        }
+        return try checked(value, "The environment's variable \(reference)")
+    }
+
+    private func contents(of path: String) throws(SecretReferenceError) -> String {
+        guard path.hasPrefix("/") else {
+            throw SecretReferenceError("${file:…} takes a path from the root on, such as ${file:/etc/relay/key}.")
+        }
+        // Without waiting for whoever would write to it, if it is a pipe.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard descriptor >= 0 else { throw failure("cannot be read", path, errno) }
+        defer { close(descriptor) }
+        try checkPermissions(descriptor, path)
+        var bytes = [UInt8](repeating: 0, count: Self.mostBytes + 1)
+        var count = 0
+        while count < bytes.count {
+            let number = bytes.withUnsafeMutableBytes { buffer in
+                let free = UnsafeMutableRawBufferPointer(rebasing: buffer[count...])
+                return read(descriptor, free.baseAddress, free.count)
+            }
+            if number == 0 { break }
+            guard number > 0 else { throw failure("cannot be read", path, errno) }
+            count += number
+        }
+        guard count <= Self.mostBytes else { throw SecretReferenceError("The file \(path) is too long for a secret.") }
+        if count > 0, bytes[count - 1] == UInt8(ascii: "\n") { count -= 1 }
+        if count > 0, bytes[count - 1] == UInt8(ascii: "\r") { count -= 1 }
+        guard count > 0 else { throw SecretReferenceError("The file \(path) is empty.") }
+        guard let text = String(validating: bytes[..<count], as: UTF8.self) else {
+            throw SecretReferenceError("The file \(path) is no text in UTF-8.")
+        }
+        return try checked(text, "The file \(path)")
+    }
+
+    /// A secret that others can read is none. What a service manager gives in its directory of credentials is for this
+    /// process alone, and shows the group's bits for its access control list (systemd.exec(5), `LoadCredential=`).
+    private func checkPermissions(_ descriptor: Int32, _ path: String) throws(SecretReferenceError) {
+        guard let status = FileStatus(descriptor) else { throw failure("cannot be looked at", path, errno) }
+        guard status.kind == .regular else { throw SecretReferenceError("\(path) is no file.") }
+        if let credentials = variable("CREDENTIALS_DIRECTORY"), !credentials.isEmpty, path.hasPrefix(credentials + "/"),
+            !path.split(separator: "/").contains("..")
+        {
+            return
+        }
+        guard !status.isOpenToOthers else {
+            throw SecretReferenceError(
+                "The file \(path) holds a secret, and others may read it: chmod 600 \(path) first.")
+        }
+    }
+
+    private func failure(_ what: String, _ path: String, _ code: Int32) -> SecretReferenceError {
+        SecretReferenceError("The file \(path) \(what): \(String(cString: strerror(code))).")
+    }
+
+    /// No address and no option has two lines; what has them is something else, or lacks a line feed between two.
+    private func checked(_ value: String, _ what: String) throws(SecretReferenceError) -> String {
+        guard value.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }) else {
+            throw SecretReferenceError("\(what) holds more than one line, or control characters.")
+        }
+        return value
+    }
+}

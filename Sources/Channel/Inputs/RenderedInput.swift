@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Ingest
+internal import Media
+
+/// An input of a rendered show as a flag gives it: one of `relay run`, which may have `at=` among its options.
+package struct RenderedInput: Equatable {
+    private static let option = "at="
+
+    /// The input without that.
+    package let text: String
+    /// How much later than the show it begins.
+    package let lead: Duration
+
+    package init(_ text: String) throws {
+        let (address, fragment) = InputLocation.split(text, knowing: ["at"])
+        let options = fragment.split(separator: ",")
+        let leads = options.filter { $0.hasPrefix(Self.option) }
+        guard let lead = leads.first else {
+            (self.text, self.lead) = (text, .zero)
+            return
+        }
+        guard leads.count == 1, let time = try? DurationText(parsing: String(lead.dropFirst(Self.option.count))) else {
+            throw TextFailure("--input \(address): at= is when it begins in the show, such as at=2.5s.")
+        }
+        let others = options.filter { !$0.hasPrefix(Self.option) }.joined(separator: ",")
+        self.text = others.isEmpty ? address : "\(address)#\(others)"
+        self.lead = time.duration
+    }
+}

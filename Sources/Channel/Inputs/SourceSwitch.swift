@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import Ingest
+internal import Logging
+internal import Media
+internal import Status
+internal import Synchronization
+
+/// The inputs of a choice, whatever is made of them: a scene's frames, or a splicer's packets. All calls come from the
+/// queue of ``SourceSwitch``, and none blocks.
+protocol SwitchedSources: AnyObject, Sendable {
+    /// Whether anybody wants what is on air.
+    var isWanted: Bool { get }
+    /// What there is to know of an input.
+    func report(of input: Int, at now: Timestamp) -> InputReport
+    /// Opens an input, again and again until it is closed.
+    func open(_ input: Int, _ decoding: SourceSelector.Decoding)
+    /// Decodes more or less of an input.
+    func decode(_ input: Int, _ decoding: SourceSelector.Decoding)
+    /// Closes an input.
+    func close(_ input: Int)
+    /// Puts this on air instead of what was.
+    func air(_ next: SourceSelector.OnAir)
+    /// Brings what is on air up to date; called each time after the inputs were looked at.
+    func refresh(_ onAir: SourceSelector.OnAir)
+}
+
+extension SwitchedSources {
+    var isWanted: Bool { true }
+}
+
+/// What a choice knows of one of its inputs.
+struct InputReport {
+    /// Whether it is open, and reads.
+    var isRunning = false
+    /// How often opening it failed, or it ended, since it was to be open.
+    var failures = 0
+    /// When it had video last.
+    var newest: Timestamp?
+    /// Frames that came and were not decoded.
+    var skipped: Int64 = 0
+}
+
+/// Drives a `SourceSelector`: tells it what becomes of the inputs, and lets them do what it says. Each switch is told to
+/// the log, the status and the recording's catalogue.
+///
+/// Inputs are looked at each 20 ms and at the selector's deadlines, on a queue of its own, `relay.inputs.<channel>`.
+final class SourceSwitch: Sendable {
+    /// What the selector was told of an input.
+    private struct Told {
+        var isConnected = false
+        var report = InputReport()
+    }
+
+    private struct State {
+        var selector: SourceSelector
+        var told: [Told]
+        var status: SelectionStatus
+        var isStopped = false
+    }
+
+    private static let interval: Int64 = 20_000_000
+    /// How long, in nanoseconds, an answer is waited for that says what the program is like.
+    static let patience: Int64 = 10_000_000_000
+    /// How long, in nanoseconds, whoever waits for an input waits between two looks at it.
+    static let pause: Int64 = 5_000_000
+
+    private let names: [String]
+    private let recordings: RecordingSlot
+    private let clock: any MonotonicClock
+    private let logger: Logger
+    private let queue: DispatchQueue
+    private let state: Mutex<State>
+
+    /// A switch among the inputs of these names.
+    init(
+        _ names: [String], options: SourceSelector.Options, channel: String, recordings: RecordingSlot,
+        clock: any MonotonicClock, logger: Logger
+    ) {
+        (self.names, self.recordings, self.clock, self.logger) = (names, recordings, clock, logger)
+        queue = DispatchQueue(label: "relay.inputs.\(channel)")
+        state = Mutex(
+            State(
+                selector: SourceSelector(count: names.count, options: options), told: names.map { _ in Told() },
+                status: SelectionStatus(inputs: names)))
+    }
+
+    /// Opens what is to be open from the beginning, and looks at `sources` from now on, which are not kept alive.
+    func begin(_ sources: any SwitchedSources) {
+        queue.sync { handle(.started(at: now), sources) }
+        schedule(sources)
+    }
+
+    /// Does something in turn with what the sources are told, on the same queue. Returns at once.
+    func perform(_ work: @escaping @Sendable () -> Void) {
+        queue.async { [self] in
+            if !state.withLock({ $0.isStopped }) { work() }
+        }
+    }
+
+    /// Does something behind all that is under way, stopped or not. Returns at once.
+    func afterwards(_ work: @escaping @Sendable () -> Void) { queue.async(execute: work) }
+
+    /// Looks at nothing any more. Returns at once.
+    func stop() { state.withLock { $0.isStopped = true } }
+
+    /// What is on air; nil before anything is, and while all is closed.
+    var onAir: SourceSelector.OnAir? { state.withLock { $0.selector.onAir } }
+
+    /// Whether the input is to be open.
+    func isOpen(_ input: Int) -> Bool { state.withLock { $0.selector.isOpen(input) } }
+
+    /// A snapshot.
+    var status: SelectionStatus {
+        state.withLock { state in
+            var status = state.status
+            status.open = names.indices.filter { state.selector.isOpen($0) }.map { names[$0] }
+            return status
+        }
+    }
+
+    /// What `known` says of the first input that has answered; an input behind the first counts when that one has failed,
+    /// or `patience` nanoseconds are over. Nil if none answers in that time, or opening all of them has failed. Blocks.
+    func answer<Answer>(of sources: [StandbySource], within patience: Int64, known: () -> [Answer?]) -> Answer? {
+        let deadline = clock.now + patience
+        while true {
+            let isOverdue = clock.now >= deadline
+            // Asked before what is known: it ends when that is there.
+            let isDescribing = Self.isDescribing(sources)
+            if let answer = answer(of: sources, isOverdue: isOverdue, known: known()) { return answer }
+            if isOverdue && !isDescribing || isHopeless(sources) { return nil }
+            clock.sleep(until: clock.now + Self.pause)
+        }
+    }
+
+    /// The same, of what is `known` now.
+    func answer<Answer>(of sources: [StandbySource], isOverdue: Bool, known: [Answer?]) -> Answer? {
+        let isAwaited = known[0] == nil && sources[0].report.failures == 0
+        return isAwaited && !isOverdue ? nil : known.lazy.compactMap { $0 }.first
+    }
+
+    /// Whether media comes of one of them, and its video begins with the next keyframe, which is soon.
+    static func isDescribing(_ sources: [StandbySource]) -> Bool { sources.contains { $0.report.isDescribing } }
+
+    /// Whether opening each of them has failed, or nobody looks at them any more.
+    func isHopeless(_ sources: [StandbySource]) -> Bool {
+        if state.withLock({ $0.isStopped }) { return true }
+        return names.indices.allSatisfy { isOpen($0) && sources[$0].report.failures > 0 }
+    }
+
+    /// Why a program cannot begin of which no input answers.
+    func noAnswer(of sources: [StandbySource]) -> ChannelFailure {
+        let reason = sources.lazy.compactMap(\.report.status.lastError).first
+        return ChannelFailure(.inputUnreadable, reason ?? "The input \(names[0]) does not answer.")
+    }
+
+    private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
+
+    private func schedule(_ sources: any SwitchedSources) {
+        let (deadline, isStopped) = state.withLock { ($0.selector.nextDeadline, $0.isStopped) }
+        if isStopped { return }
+        let now = clock.now
+        let next = min(now + Self.interval, deadline?.nanoseconds ?? .max)
+        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(max(1_000_000, next - now)))) { [weak sources] in
+            guard let sources else { return }
+            self.look(at: sources)
+            self.schedule(sources)
+        }
+    }
+
+    private func look(at sources: any SwitchedSources) {
+        let reports = names.indices.filter(isOpen).map { ($0, sources.report(of: $0, at: now)) }
+        // What is stopped by its owner is no loss.
+        if state.withLock({ $0.isStopped }) { return }
+        handle(.wanted(sources.isWanted, at: now), sources)
+        for (input, report) in reports where isOpen(input) { look(at: report, of: input, sources) }
+        handle(.tick(at: now), sources)
+        if let onAir { sources.refresh(onAir) }
+    }
+
+    private func look(at report: InputReport, of input: Int, _ sources: any SwitchedSources) {
+        let told = state.withLock { state in
+            defer { state.told[input].report = report }
+            return state.told[input]
+        }
+        if report.failures != told.report.failures || (told.isConnected && !report.isRunning) {
+            state.withLock { $0.told[input].isConnected = false }
+            return handle(.lost(input, at: now), sources)
+        }
+        guard report.isRunning else { return }
+        if !told.isConnected {
+            state.withLock { $0.told[input].isConnected = true }
+            handle(.connected(input, at: now), sources)
+        }
+        // Frames that are not decoded show that the source lives, once there is one to be seen.
+        guard let newest = report.newest else { return }
+        if report.skipped != told.report.skipped {
+            handle(.video(input, at: now), sources)
+        } else if newest != told.report.newest {
+            handle(.video(input, at: newest), sources)
+        }
+    }
+
+    private func handle(_ event: SourceSelector.Event, _ sources: any SwitchedSources) {
+        for action in state.withLock({ $0.selector.handle(event) }) {
+            switch action {
+            case .open(let input, let decoding):
+                // One that was being closed goes on: what it was like before is no news.
+                let report = sources.report(of: input, at: now)
+                state.withLock { $0.told[input] = Told(report: report) }
+                sources.open(input, decoding)
+            case .close(let input):
+                sources.close(input)
+                logger.info("input is closed", metadata: ["input": "\(names[input])"])
+            case .decode(let input, let decoding): sources.decode(input, decoding)
+            case .air(let next, let reason):
+                sources.air(next)
+                tell(next, reason)
+            }
+        }
+    }
+
+    private func tell(_ next: SourceSelector.OnAir, _ reason: SourceSelector.Reason) {
+        let number: Int? = if case .source(let input) = next { input } else { nil }
+        let name = number.map { names[$0] } ?? "slate"
+        let before = state.withLock { state in
+            defer {
+                if let before = state.status.onAir, before != name { state.status.switches += 1 }
+                (state.status.onAir, state.status.number, state.status.reason) = (name, number, reason.word)
+            }
+            return state.status.onAir
+        }
+        // It was closed meanwhile, because nobody wanted it.
+        if name == before { return }
+        recordings.current?.noteEvent(
+            "input", "\(name) is on air (\(reason.word)) instead of \(before ?? "nothing")")
+        let isLoss = reason == .disconnected || reason == .noVideo || next == .slate
+        logger.log(
+            level: isLoss ? .warning : reason == .start ? .info : .notice, "another input is on air",
+            metadata: ["input": "\(name)", "reason": "\(reason.word)", "before": "\(before ?? "nothing")"])
+    }
+}
+
+extension SourceSelector.Reason {
+    /// The reason in one word, for the log and the status.
+    var word: String { self == .noVideo ? "no_video" : rawValue }
+}

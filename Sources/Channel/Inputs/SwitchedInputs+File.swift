@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Ingest
+internal import Media
+internal import Program
+internal import Studio
+internal import Synchronization
+
+/// Where the first input is played, if that is a file, and whether it is closed while nobody wants to see it.
+struct FilePlace {
+    /// Where it begins when it is opened.
+    var start = Duration.zero
+    var isClosed = false
+    /// Whether it was closed, and has no frame yet.
+    var isOpening = false
+    /// Its first frame, which stands until the file that was opened again has one.
+    var first: VideoFrame?
+    /// Whether somebody wants to see or hear it; nil if it is not closed at all.
+    var isWanted: (@Sendable () -> Bool)?
+}
+
+extension SwitchedInputs: PlayedFile {
+    var whenOff: WhenOff { configuration.whenOff }
+
+    /// The first input, if it is a file.
+    var file: (any PlayedFile)? { configuration.input.isFile ? self : nil }
+
+    /// Keeps only so much of it ready as it is to have whenever `isWanted`, which is asked again and again, is false: a file
+    /// may be closed, and what is live may be, too, or has its keyframes alone decoded.
+    func spareUnless(_ isWanted: @escaping @Sendable () -> Bool) {
+        state.withLock { state in
+            if whenOff == .close { state.file.isWanted = isWanted }
+            if configuration.choice.unseen != .hot { state.isWanted = isWanted }
+        }
+    }
+
+    func play(from moment: Duration) throws(Refusal) {
+        let length = state.withLock { $0.inputs[0].description?.duration }
+        if let length, moment >= length {
+            throw Refusal(.unusable, "The file lasts \(DurationText(length)).")
+        }
+        choice.perform { [self] in
+            let isClosed = state.withLock { state in
+                state.file.start = moment
+                return state.file.isClosed
+            }
+            if isClosed { return }
+            // What is on the screen stands until the file has a frame at the other place.
+            source(0).stop()
+            source(0).start()
+        }
+    }
+
+    /// Closes the file, or opens it again, if it is time. On the queue of the choice.
+    func checkFile() {
+        let (place, feed) = state.withLock { ($0.file, $0.inputs[0].feed) }
+        guard let isWanted = place.isWanted else { return }
+        if place.first == nil, place.start == .zero, let frame = feed?.presentFrame {
+            state.withLock { $0.file.first = frame }
+        }
+        if place.isOpening, feed?.newestVideo(at: now) != nil { state.withLock { $0.file.isOpening = false } }
+        let wants = isWanted()
+        if place.isClosed, wants {
+            state.withLock { ($0.file.isClosed, $0.file.isOpening) = (false, true) }
+            source(0).start()
+        } else if !place.isClosed, !wants, let first = place.first {
+            state.withLock { state in
+                (state.file.isClosed, state.file.isOpening) = (true, false)
+                state.file.start = .zero
+            }
+            source(0).stop()
+            stage.show(Scene(video: .still(first), audio: nil))
+            replace(0, by: nil)
+        }
+    }
+
+    /// The file's first frame, while it is closed or has no frame yet.
+    func fileStill(_ feed: SourceFeed?) -> Scene? {
+        let place = state.withLock { $0.file }
+        let isAbsent = place.isClosed || (place.isOpening && feed?.newestVideo(at: now) == nil)
+        guard isAbsent, let first = place.first else { return nil }
+        return Scene(video: .still(first), audio: nil)
+    }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Catalogue
+internal import Dispatch
+internal import Logging
+internal import Media
+internal import Networking
+internal import Segmenter
+internal import Upload
+
+/// Where a recording goes: a directory that can be written to, its catalogue, and who takes its finished files. Made
+/// before anything is opened that takes time, so that a wrong directory or remote is named at once.
+struct RecordingPlace: Sendable {
+    let directory: RecordDirectory
+    private let catalogue: Catalogue
+    private let uploader: Uploader?
+    private let channel: String
+    private let logger: Logger
+
+    /// Makes the directory usable and asks the remote, if there is one; blocks for up to 12 s, and as long as the file
+    /// system takes to answer, `patience` at most. Throws ``ChannelFailure``.
+    init(
+        _ configuration: ChannelConfiguration.Recording, channel: String, patience: Duration? = .seconds(10),
+        logger: Logger
+    ) throws(ChannelFailure) {
+        let directory = try Self.prepare(configuration, patience)
+        let catalogue = Catalogue(directory: directory, channel: channel, logger: logger)
+        (self.directory, self.catalogue) = (directory, catalogue)
+        (self.channel, self.logger) = (channel, logger)
+        do throws(UploadRefusal) {
+            uploader = try configuration.upload.map { (target) throws(UploadRefusal) in
+                try Uploader(
+                    directory: directory, channel: channel, catalogue: catalogue, target: target, logger: logger)
+            }
+        } catch {
+            throw ChannelFailure(.configuration, "\(error)")
+        }
+    }
+
+    /// Who is told of files and gaps: the catalogue first, because the uploader asks it.
+    var observers: [any RecordingObserver] {
+        let all: [(any RecordingObserver)?] = [catalogue, uploader]
+        return all.compactMap { $0 }
+    }
+
+    /// Notes an event of the channel in the catalogue. Returns at once.
+    func noteEvent(_ kind: String, _ text: String) { catalogue.noteEvent(kind, text) }
+
+    /// Who still needs finished files.
+    var vetoes: [any RetentionVeto] {
+        let all: [(any RetentionVeto)?] = [
+            HoldVeto(directory), ClipHold(directory: directory, channel: channel), catalogue, uploader,
+        ]
+        return all.compactMap { $0 }
+    }
+
+    /// A file system that does not answer within `patience` is given up on: it must not keep the program from going on
+    /// air, nor hold up a service manager.
+    private static func prepare(
+        _ recording: ChannelConfiguration.Recording, _ patience: Duration?
+    ) throws(ChannelFailure) -> RecordDirectory {
+        let (path, template, mount) = (recording.directory, recording.template, recording.mount)
+        let ask: @Sendable () -> Result<RecordDirectory, FileFailure> = {
+            Result { () throws(FileFailure) in
+                try RecordDirectory.prepare(path, template: template, mount: mount, memory: .standard)
+            }
+        }
+        switch patience.map({ Answer.of("relay.prepare", within: $0, ask) }) ?? ask() {
+        case .success(let directory): return directory
+        case .failure(let failure):
+            throw ChannelFailure(
+                .cannotRecord, "Recording is not possible: \(failure). Name a directory that this user may write to.")
+        case nil:
+            throw ChannelFailure(
+                .cannotRecord, "Recording is not possible: the file system of \(path) does not answer. Check the disk.")
+        }
+    }
+
+    /// Begins to note what is recorded and to hand it over, and completes what a crash left open; `group` is left when
+    /// the latter is done. Returns at once.
+    func start(in group: DispatchGroup) {
+        catalogue.start()
+        uploader?.start()
+        DispatchQueue(label: "relay.recovery", qos: .utility).async(group: group) { recover() }
+    }
+
+    /// Hands over what waits, unless that fails or ``cancelUploads()`` is called, notes what it was told, and calls
+    /// `completion`. Returns at once.
+    func finish(_ completion: @escaping @Sendable () -> Void) {
+        // The catalogue comes last, so that it has what the uploader says at its end.
+        let last: @Sendable () -> Void = { [catalogue] in catalogue.finish(completion) }
+        guard let uploader else { return last() }
+        uploader.finish(last)
+    }
+
+    /// Leaves what is not handed over to the next start. Returns at once.
+    func cancelUploads() { uploader?.cancel() }
+
+    /// Does what an operator asks of the uploads. Whether there are any. Returns at once.
+    func perform(_ order: UploadOrder) -> Bool {
+        uploader?.perform(order)
+        return uploader != nil
+    }
+
+    /// A snapshot of the uploads; nil if nothing is uploaded.
+    var uploadStatus: UploadStatus? { uploader?.status }
+
+    private func recover() {
+        // Recovery runs when the disk is mounted and the recorder resumes.
+        guard !directory.isAwaited else { return }
+        if let nested = try? directory.nestedArchives(), !nested.isEmpty {
+            let rest = nested.count > 5 ? " and \(nested.count - 5) more" : ""
+            let names = nested.prefix(5).joined(separator: ", ") + rest
+            logger.notice("left alone: other record directories below \(directory.path): \(names)")
+        }
+        do {
+            for entry in try SegmentRecovery.run(in: directory, channel: channel) {
+                report(entry)
+                switch entry.outcome {
+                case .completed(let name, _, _), .renamed(let name):
+                    for observer in observers { observer.segmentRecovered(fileName: name) }
+                case .setAside, .inUse, .failed: break
+                }
+            }
+        } catch {
+            logger.warning("could not look for files that a crash left open: \(error)")
+        }
+    }
+
+    private func report(_ entry: SegmentRecovery.Entry) {
+        switch entry.outcome {
+        case .completed(let name, let frames, let dropped):
+            logger.notice(
+                "completed \(name), left open by a crash: \(frames) frames, \(dropped) damaged bytes left out")
+        case .renamed(let name): logger.notice("completed \(name), left open by a crash")
+        case .setAside(let name, let reason): logger.warning("set aside \(name), which cannot be played: \(reason)")
+        case .inUse: logger.debug("\(entry.fileName) is being written")
+        case .failed(let failure): logger.warning("could not complete \(entry.fileName): \(failure)")
+        }
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import Encoder
+internal import FanOut
+internal import LibAV
+internal import Logging
+internal import Media
+internal import Program
+internal import Status
+internal import Synchronization
+
+/// Encodes what a source plays of which nothing is seen, beside the program and never in its way.
+///
+/// All calls may come from any thread and return at once.
+final class SourceAudioEncoder: SourceCoding {
+    fileprivate struct Session {
+        let encoder: AACEncoder
+        /// Where the audio ends that was encoded so far, in samples of the program.
+        var position: Int64?
+    }
+
+    private struct State {
+        /// Pieces of audio that wait.
+        var waiting = 0
+        var isOver = false
+        var status = EncoderStatus()
+        var failure: String?
+        /// Where what came since ends, in samples of the program.
+        var missing: Int64?
+        var completion: (@Sendable () -> Void)?
+    }
+
+    /// What waits at most, each of a frame of the program. What is left out is silent.
+    private static let mostWaiting = 600
+
+    let description: StreamDescription
+    private let hub: PacketStream
+    private let session: Mutex<Session>
+    private let queue: DispatchQueue
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    /// Opens an encoder of `bitrate` for the source of this name, whose packets go to `hub`. Throws ``ChannelFailure``.
+    init(of name: String, bitrate: Int, into hub: PacketStream, logger: Logger) throws(ChannelFailure) {
+        let encoder: AACEncoder
+        do throws(AVFailure) {
+            encoder = try AACEncoder(format: .program, bitrate: bitrate)
+        } catch {
+            throw ChannelFailure(.internalError, "The encoder of the recording of a source cannot be opened: \(error).")
+        }
+        (self.hub, self.logger) = (hub, logger)
+        queue = DispatchQueue(label: "relay.source.audio.\(name)", qos: .utility)
+        description = StreamDescription(audio: encoder.description)
+        session = Mutex(Session(encoder: encoder))
+        hub.begin(description, keyframes: NoKeyframes())
+    }
+
+    var coding: SourceRecordingStatus.Coding { .encoded }
+    var status: EncoderStatus { state.withLock { $0.status } }
+    var dropped: Int { 0 }
+    var failure: String? { state.withLock { $0.failure } }
+
+    var missing: (reason: String, until: Int64)? {
+        let (failure, end) = state.withLock { ($0.failure, $0.missing) }
+        guard let failure, let end else { return nil }
+        return ("its encoder failed: \(failure)", AudioFormat.program.timeBase.rescale(end, to: .nanoseconds))
+    }
+
+    /// Audio can be cut anywhere.
+    func requestKeyframe(at programTime: Int64?) {}
+
+    func start(for recording: Recording, _ completion: @escaping @Sendable () -> Void) {
+        state.withLock { $0.completion = completion }
+    }
+
+    func take(_ frame: VideoFrame?, _ audio: AudioBuffer, at index: FrameIndex) {
+        let isTaken = state.withLock { state in
+            if state.failure != nil, !state.isOver { state.missing = audio.end }
+            guard !state.isOver, state.failure == nil, state.waiting < Self.mostWaiting else { return false }
+            state.waiting += 1
+            return true
+        }
+        guard isTaken else { return }
+        queue.async { self.work { try $0.encode(audio) } }
+    }
+
+    func finish() {
+        state.withLock { $0.isOver = true }
+        queue.async {
+            self.work { try $0.encoder.finish() }
+            self.state.withLock { $0.completion.take() }?()
+        }
+    }
+
+    // MARK: Its own queue
+
+    private func work(_ body: (inout Session) throws -> [EncodedPacket]) {
+        guard
+            state.withLock({ state in
+                state.waiting = max(0, state.waiting - 1)
+                return state.failure == nil
+            })
+        else { return }
+        do {
+            let (packets, refused) = try session.withLock { (try body(&$0), $0.encoder.refused) }
+            let bytes = packets.reduce(0) { $0 + Int64($1.payload.count) }
+            state.withLock { state in
+                state.status.bytes += bytes
+                state.status.audioBytes += bytes
+            }
+            if let reason = refused.reason { count(refused.frames, reason) }
+            for packet in packets { hub.publish(packet) }
+        } catch {
+            logger.error("the recording of a source ends: its encoder failed: \(error)")
+            state.withLock { $0.failure = "\(error)" }
+        }
+    }
+
+    /// Counts the frames that the encoder has refused so far, and logs the first.
+    private func count(_ refused: Int64, _ reason: AVFailure) {
+        let before = state.withLock { state in
+            defer { state.status.refusedFrames = refused }
+            return state.status.refusedFrames
+        }
+        guard before == 0 else { return }
+        logger.warning(
+            "the encoder of the recording of a source refused a frame, which is silent; others will only be counted",
+            metadata: ["reason": "\(reason)"])
+    }
+}
+
+extension SourceAudioEncoder.Session {
+    /// Encodes what follows; what was left out before it is silent.
+    fileprivate mutating func encode(_ audio: AudioBuffer) throws(AVFailure) -> [EncodedPacket] {
+        if position == nil { encoder.begin(at: audio.position) }
+        var packets: [EncodedPacket] = []
+        var start = position ?? audio.position
+        // A second at a time, however long nothing was taken.
+        while start < audio.position {
+            let count = min(audio.position - start, Int64(AudioFormat.program.sampleRate))
+            packets += try encoder.encode(.silence(at: start, count: Int(count), format: .program))
+            start += count
+        }
+        packets += try encoder.encode(audio)
+        position = audio.end
+        return packets
+    }
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Encoder
+internal import FanOut
+internal import Logging
+internal import Media
+internal import Networking
+internal import Program
+internal import Status
+internal import Synchronization
+
+/// Hands the packets of a live source to its recording as they came, at the program's times at which its frames are shown. Where
+/// a source turns out to be coded in a way that no recording holds, an encoder goes on in its place.
+///
+/// All calls may come from any thread and return at once.
+final class SourceCopier: SourceCoding {
+    /// Opens the encoder that takes over. Blocks.
+    typealias EncoderMaker = @Sendable () throws(ChannelFailure) -> SourceEncoder
+
+    private enum Phase {
+        /// Packets are taken, if there are any.
+        case copying
+        /// An encoder is being opened, or could not be.
+        case opening
+        case encoding(SourceEncoder)
+    }
+
+    private struct State {
+        var phase = Phase.copying
+        /// What the source showed last.
+        var feed: SourceFeed?
+        var placing = PacketPlacing()
+        var awaitsKeyframe = false
+        /// Frames of an input that took over that came before its keyframe, of this one and of all.
+        var (skipped, allSkipped) = (0, 0)
+        /// Where the newest packet ends, in nanoseconds of program time.
+        var newest: Int64?
+        /// Whether the recording knows that nothing comes.
+        var isSilent = true
+        var hasPackets = false
+        var isOver = false
+        var failure: String?
+        var recording: Recording?
+        var completion: (@Sendable () -> Void)?
+    }
+
+    /// What a call of the program's thread comes to.
+    private struct Turn {
+        var packets: [EncodedPacket] = []
+        var refusal: String?
+        var isSilent = false
+        /// Frames that were left out until now, if that is over.
+        var skipped = 0
+    }
+
+    /// A source of which nothing came for so long has nothing, in nanoseconds.
+    private static let patience: Int64 = 1_500_000_000
+
+    private let frameRate: FrameRate
+    private let hub: PacketStream
+    private let makeEncoder: EncoderMaker
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    /// A copier of packets to `hub`, for a program of `frameRate`.
+    init(
+        frameRate: FrameRate, into hub: PacketStream, logger: Logger, makeEncoder: @escaping EncoderMaker
+    ) {
+        (self.frameRate, self.hub, self.logger, self.makeEncoder) = (frameRate, hub, logger, makeEncoder)
+    }
+
+    var description: StreamDescription { StreamDescription() }
+
+    var coding: SourceRecordingStatus.Coding {
+        state.withLock { state in
+            if case .copying = state.phase { return state.hasPackets ? .copied : .waiting }
+            return .encoded
+        }
+    }
+
+    private var encoder: SourceEncoder? {
+        state.withLock { if case .encoding(let encoder) = $0.phase { encoder } else { nil } }
+    }
+
+    var status: EncoderStatus { encoder?.status ?? EncoderStatus() }
+    var dropped: Int { state.withLock { $0.allSkipped } + (encoder?.dropped ?? 0) }
+    var failure: String? { encoder.map(\.failure) ?? state.withLock { $0.failure } }
+    var missing: (reason: String, until: Int64)? { encoder?.missing }
+
+    /// Keyframes of a sender come when it makes them.
+    func requestKeyframe(at programTime: Int64?) { encoder?.requestKeyframe(at: programTime) }
+
+    func start(for recording: Recording, _ completion: @escaping @Sendable () -> Void) {
+        state.withLock { ($0.recording, $0.completion) = (recording, completion) }
+    }
+
+    func finish() {
+        let (encoder, completion) = state.withLock { state -> (SourceEncoder?, (@Sendable () -> Void)?) in
+            state.isOver = true
+            state.recording = nil
+            switch state.phase {
+            case .encoding(let encoder): return (encoder, nil)
+            case .opening: return (nil, nil)
+            case .copying:
+                defer { state.completion = nil }
+                return (nil, state.completion)
+            }
+        }
+        encoder?.finish()
+        completion?()
+    }
+
+    // MARK: The program's thread
+
+    func take(packetsOf feed: SourceFeed?, at index: FrameIndex) {
+        let (turn, recording) = state.withLock { (self.turn(&$0, feed, index), $0.recording) }
+        for packet in turn.packets { hub.publish(packet) }
+        if turn.isSilent { recording?.pause() }
+        if turn.skipped > 0 {
+            logger.notice(
+                "frames are left out of the recording of a source: its other input had no keyframe yet",
+                metadata: ["frames": "\(turn.skipped)"])
+        }
+        if let refusal = turn.refusal { encode(because: refusal) }
+    }
+
+    func take(_ frame: VideoFrame?, _ audio: AudioBuffer, at index: FrameIndex) {
+        encoder?.take(frame, audio, at: index)
+    }
+
+    private func turn(_ state: inout State, _ feed: SourceFeed?, _ index: FrameIndex) -> Turn {
+        guard case .copying = state.phase, !state.isOver else { return Turn() }
+        let now = frameRate.start(of: index)
+        var turn = Turn()
+        if let feed {
+            if let refusal = feed.packetRefusal {
+                state.phase = .opening
+                return Turn(refusal: refusal)
+            }
+            follow(feed, &state, now)
+            turn.packets = feed.takePackets(before: frameRate.start(of: index + 1), by: &state.placing).filter {
+                guard state.awaitsKeyframe, $0.track == .video else { return true }
+                state.awaitsKeyframe = !$0.isKeyframe
+                state.skipped += $0.isKeyframe ? 0 : 1
+                return $0.isKeyframe
+            }
+            if !state.awaitsKeyframe, state.skipped > 0 {
+                state.allSkipped += state.skipped
+                swap(&turn.skipped, &state.skipped)
+            }
+        }
+        for packet in turn.packets {
+            // Audio is recorded while frames are missing.
+            let end = packet.timeBase.rescale(packet.pts + packet.duration, to: .nanoseconds)
+            state.newest = max(state.newest ?? end, end)
+            state.isSilent = false
+            if packet.track == .video { state.hasPackets = true }
+        }
+        if !state.isSilent, let newest = state.newest, now.nanoseconds - newest > Self.patience {
+            (state.isSilent, turn.isSilent) = (true, true)
+        }
+        return turn
+    }
+
+    /// Another input of the source goes on from now, at its next keyframe.
+    private func follow(_ feed: SourceFeed, _ state: inout State, _ now: Timestamp) {
+        guard state.feed !== feed else { return }
+        if state.hasPackets {
+            feed.dropPackets(before: now)
+            state.placing.restart()
+            state.awaitsKeyframe = true
+        } else {
+            feed.rewindPackets()
+        }
+        state.feed = feed
+    }
+
+    private func encode(because reason: String) {
+        logger.notice("the source is encoded for its recording, not copied", metadata: ["reason": "\(reason)"])
+        MediaThread.start("relay.source") { [self] in
+            do throws(ChannelFailure) {
+                let encoder = try makeEncoder()
+                let (isOver, completion) = state.withLock { state in
+                    state.phase = .encoding(encoder)
+                    return (state.isOver, state.completion)
+                }
+                encoder.start { completion?() }
+                if isOver { encoder.finish() }
+            } catch {
+                logger.error("the source is not recorded: \(error)")
+                fail(error)
+            }
+        }
+    }
+
+    /// Nothing is recorded any more, and nothing is to be waited for at the end.
+    private func fail(_ failure: ChannelFailure) {
+        let completion = state.withLock { state -> (@Sendable () -> Void)? in
+            state.failure = "\(failure)"
+            guard state.isOver else {
+                (state.phase, state.isOver) = (.copying, true)
+                return nil
+            }
+            return state.completion
+        }
+        completion?()
+    }
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Dispatch
+internal import Encoder
+internal import FanOut
+internal import Ingest
+internal import Logging
+internal import Media
+internal import Program
+package import Segmenter
+internal import Status
+internal import Upload
+
+/// What there is to record of the sources of a program.
+struct RecordedSources: Sendable {
+    /// The program's.
+    let stage: Stage
+    let sources: [(name: String, stage: Stage, hasVideo: Bool, canBeCopied: Bool)]
+    /// What all of them are converted to.
+    let format: VideoFormat
+    var encoder: EncoderSettings
+
+    /// Those whose files are as large as the program's.
+    var videoCount: Int { sources.count { $0.hasVideo } }
+}
+
+/// The recordings of a program's sources, each a recording like the program's own, under the name of the channel and the
+/// source: begun, cut and ended with it, at the same frames of the program.
+///
+/// It makes the keyframes that the program's recorder asks for: one for a given time is where its files end, and so those of
+/// all sources. All calls but `init` may come from any thread and return at once.
+final class SourceRecordings: KeyframeRequester {
+    private struct Source {
+        let name: String
+        let stage: Stage
+        let coding: any SourceCoding
+        let hub: PacketStream
+        let recording: Recording
+    }
+
+    /// More than a sample, in nanoseconds: the first one of a frame may begin before it.
+    private static let sample: Int64 = 100_000
+    /// Frames by which what is to happen at one frame everywhere is asked for ahead.
+    private static let lead: Int64 = 10
+
+    private let stage: Stage
+    private let frameRate: FrameRate
+    private let keyframes: any KeyframeRequester
+    private let sources: [Source]
+    /// Those that cannot be recorded, and why.
+    private let failures: [(name: String, reason: String)]
+    /// How many encoders are at work.
+    private let working = DispatchGroup()
+
+    /// Sets a recording up for each of `recorded`, beside that of `program`, which is made as `configuration` says, has the
+    /// name `run` and needs the disk that `budget` says. One for which that is not possible is left out: it must not cost the
+    /// program its recording. Blocks on the disk.
+    init(
+        _ recorded: RecordedSources, _ configuration: ChannelConfiguration.Recording, of program: Recording.Program,
+        as companion: Recording.Companion, budget: StorageBudget
+    ) {
+        (stage, frameRate, keyframes) = (recorded.stage, recorded.format.frameRate, program.keyframes)
+        var sources: [Source] = []
+        var failures: [(name: String, reason: String)] = []
+        for (number, source) in recorded.sources.enumerated() {
+            var logger = program.logger
+            logger[metadataKey: "source"] = "\(source.name)"
+            do throws(ChannelFailure) {
+                sources.append(
+                    try Self.source(number, recorded, configuration, of: program, as: companion, budget, logger))
+            } catch {
+                logger.error("the source is not recorded: \(error)")
+                failures.append((source.name, "\(error)"))
+            }
+        }
+        (self.sources, self.failures) = (sources, failures)
+    }
+
+    private static func source(
+        _ number: Int, _ recorded: RecordedSources, _ configuration: ChannelConfiguration.Recording,
+        of program: Recording.Program, as companion: Recording.Companion, _ budget: StorageBudget, _ logger: Logger
+    ) throws(ChannelFailure) -> Source {
+        let source = recorded.sources[number]
+        let channel = SegmentName.channel(program.channel, source: source.name)
+        let isCopied = configuration.takesPackets && source.canBeCopied
+        let hub = PacketStream(delivery: isCopied ? .immediate : .withFrames)
+        let coding: any SourceCoding =
+            source.hasVideo
+            ? try coding(of: source.name, recorded, isCopied: isCopied, into: hub, clock: program.clock, logger: logger)
+            : try SourceAudioEncoder(
+                of: source.name, bitrate: recorded.encoder.audioBitrate, into: hub, logger: logger)
+        var one = Recording.Program(
+            channel: channel, hasOutputs: true, delay: isCopied || !source.hasVideo ? nil : program.delay,
+            gop: program.gop,
+            description: coding.description, keyframes: coding, ledger: program.ledger, clock: program.clock,
+            logger: logger)
+        (one.isCopied, one.owner) = (isCopied, program.owner ?? program.channel)
+        one.companion = companion.source(number + 1, budget: budget.shared(by: recorded.videoCount + 1))
+        let place = try RecordingPlace(configuration, channel: channel, logger: logger)
+        return Source(
+            name: source.name, stage: source.stage, coding: coding, hub: hub,
+            recording: try Recording(configuration, in: place, of: one))
+    }
+
+    /// What makes the packets of a source's recording.
+    private static func coding(
+        of name: String, _ recorded: RecordedSources, isCopied: Bool, into hub: PacketStream,
+        clock: any MonotonicClock, logger: Logger
+    ) throws(ChannelFailure) -> any SourceCoding {
+        let makeEncoder: SourceCopier.EncoderMaker = { () throws(ChannelFailure) in
+            try SourceEncoder(
+                recorded.encoder, format: recorded.format,
+                placeholder: SlatePattern.frame(recorded.format, lines: ["NO SIGNAL", name]), into: hub, clock: clock,
+                logger: logger)
+        }
+        guard isCopied else { return try makeEncoder() }
+        return SourceCopier(
+            frameRate: recorded.format.frameRate, into: hub, logger: logger, makeEncoder: makeEncoder)
+    }
+
+    func requestKeyframe(at programTime: Int64?) {
+        keyframes.requestKeyframe(at: programTime)
+        guard let programTime else { return }
+        for source in sources {
+            source.coding.requestKeyframe(at: programTime)
+            source.recording.cut(at: programTime)
+        }
+    }
+
+    /// Begins with the program's first frame, or with one that is just ahead, and returns its time, in nanoseconds; the program
+    /// has a keyframe there, too. `group` is left when what a crash left open is completed.
+    func start(joinsRunningProgram: Bool, in group: DispatchGroup) -> Int64 {
+        let first: FrameIndex = joinsRunningProgram ? stage.nextFrame + Self.lead : 0
+        let time = frameRate.start(of: first).nanoseconds
+        for source in sources {
+            source.recording.start(at: source.hub, .program, in: group)
+            working.enter()
+            source.recording.wait(until: source.coding.description.leadingKind == .audio ? time - Self.sample : time)
+            source.coding.start(for: source.recording) { [working] in working.leave() }
+        }
+        if joinsRunningProgram { keyframes.requestKeyframe(at: time) }
+        stage.watch(sources.map { ($0.stage, $0.coding) }, from: first)
+        return time
+    }
+
+    /// Ends the files of all sources at a frame that is just ahead, and returns its time, in nanoseconds; the program has a
+    /// keyframe there, too.
+    func cut() -> Int64 {
+        let time = frameRate.start(of: stage.nextFrame + Self.lead).nanoseconds
+        requestKeyframe(at: time)
+        return time
+    }
+
+    /// Marks `time`, in nanoseconds of program time, in all files.
+    func mark(_ text: String, at time: Int64) {
+        for source in sources { source.recording.mark(text, at: time) }
+    }
+
+    /// Encodes what it has, closes all files, and leaves `group` when what is to be done with them is done.
+    func finish(in group: DispatchGroup) {
+        stage.unwatch(sources.map { $0.coding })
+        for source in sources {
+            source.coding.finish()
+            group.enter()
+        }
+        working.notify(queue: .global(qos: .utility)) { [sources] in
+            for source in sources {
+                if let (reason, end) = source.coding.missing { source.recording.miss(until: end, because: reason) }
+                source.recording.finish(from: source.hub) { group.leave() }
+            }
+        }
+    }
+
+    /// Leaves what is not uploaded to the next start.
+    func cancelUploads() {
+        for source in sources { source.recording.cancelUploads() }
+    }
+
+    /// Does what an operator asks of the uploads of the source `name`; of all if that is nil. Whether there are such uploads.
+    func perform(_ order: UploadOrder, of name: String?) -> Bool {
+        sources.filter { name == nil || $0.name == name }
+            .map { $0.recording.perform(order, ofSource: nil) }.contains(true)
+    }
+
+    /// A snapshot of each.
+    var statuses: [SourceRecordingStatus] {
+        sources.map { source in
+            let status = source.recording.status
+            let failure = source.coding.failure
+            var recorder = status.recorder
+            if let failure { recorder?.fail(because: failure) }
+            return SourceRecordingStatus(
+                source: source.name, recorder: recorder, storage: status.storage,
+                encoder: source.coding.status, droppedFrames: source.coding.dropped, coding: source.coding.coding,
+                failure: failure, retention: status.retention, upload: status.upload)
+        }
+            + failures.map { name, reason in
+                var recorder = RecorderStatus()
+                recorder.fail(because: reason)
+                return SourceRecordingStatus(
+                    source: name, recorder: recorder, storage: nil, encoder: EncoderStatus(), droppedFrames: 0,
+                    coding: .waiting, failure: reason)
+            }
+    }
+}
+
+extension StorageBudget {
+    /// What the recording of a source needs that shares the disk with so many in all, of the same bitrate: room for all of
+    /// them, and twice the program's reserve, or a minute more than that, so that it ends before the program's own does.
+    package func shared(by count: Int) -> StorageBudget {
+        var budget = self
+        let (sum, overflow) = bitrate.multipliedReportingOverflow(by: Int64(count))
+        budget.bitrate = overflow ? .max : sum
+        let (reserve, isLarge) = reserveBytes.multipliedReportingOverflow(by: 2)
+        budget.configuredReserve = reserveBytes
+        budget.configuredReserve = max(isLarge ? .max : reserve, budget.retentionGoalBytes)
+        return budget
+    }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// Options that inputs and outputs have in common.
+extension OptionList {
+    /// Takes `name=`, what logs and the status call an input or an output, or another `option` with a name; nil if it is not
+    /// given.
+    package mutating func takeName(_ option: String = "name") throws(AddressError) -> String? {
+        guard let name = try take(option) else { return nil }
+        let isPlain = name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_.".contains($0)) }
+        guard isPlain, name.count <= 40 else {
+            throw AddressError("\(option)= takes at most 40 letters, digits, hyphens, dots and underscores.")
+        }
+        return name
+    }
+
+    /// Takes the option `option`, a length of time within `range`; nil if it is not given.
+    package mutating func takeTime(_ option: String, in range: ClosedRange<Duration>) throws(AddressError) -> Duration?
+    {
+        guard let text = try take(option) else { return nil }
+        return try Self.time(text, of: option, in: range)
+    }
+
+    /// The length of time in `text`, the value of `option`, within `range`. Errors say that `word` may stand there, too.
+    package static func time(
+        _ text: String, of option: String, in range: ClosedRange<Duration>, or word: String? = nil
+    ) throws(AddressError) -> Duration {
+        guard let time = try? DurationText(parsing: text).duration, range.contains(time) else {
+            let bounds = "\(DurationText(range.lowerBound)) to \(DurationText(range.upperBound))"
+            throw AddressError("\(option)= is a time from \(bounds)\(word.map { ", or \($0)" } ?? "").")
+        }
+        return time
+    }
+}

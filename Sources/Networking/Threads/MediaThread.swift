@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+
+/// A thread that encoders and decoders run on: it has as much of a stack as a main thread, as x264 and libavcodec expect.
+package enum MediaThread {
+    private static let stackBytes = 8 << 20
+
+    /// Runs `work` on a new thread called `name`. Returns at once.
+    package static func start(_ name: String, _ work: @escaping @Sendable () -> Void) {
+        let thread = Thread {
+            BlockingWork.setName(name)
+            work()
+        }
+        thread.stackSize = stackBytes
+        thread.start()
+    }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Channel
+
+@Suite struct FilePaceTests {
+    /// Nanoseconds.
+    private func ms(_ count: Int64) -> Int64 { count * 1_000_000 }
+
+    @Test("Packets are due as far apart as their times are, from the first one on")
+    func pace() {
+        var pace = FilePace()
+        #expect(pace.due(ms(700), now: ms(5000)) == ms(5000))
+        #expect(pace.due(ms(740), now: ms(5001)) == ms(5040))
+        #expect(pace.due(ms(780), now: ms(5400)) == ms(5080))
+    }
+
+    @Test("What comes behind a later packet is due at once, however far behind, and moves nothing")
+    func behind() {
+        var pace = FilePace()
+        for time in stride(from: Int64(0), through: 800, by: 40) { _ = pace.due(ms(time), now: ms(5000 + time)) }
+        #expect(pace.due(ms(0), now: ms(5800)) < ms(5800))
+        #expect(pace.due(ms(840), now: ms(5801)) == ms(5840))
+    }
+
+    @Test("A file that stalled for more than half a second goes on from there, and is not caught up with")
+    func stall() {
+        var pace = FilePace()
+        _ = pace.due(ms(0), now: ms(5000))
+        _ = pace.due(ms(40), now: ms(6000))
+        #expect(pace.due(ms(80), now: ms(6001)) == ms(6040))
+    }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Ingest
+import Media
+import SourceClock
+import Status
+import Testing
+
+@testable import Channel
+
+@Suite("What switched inputs that are copied put on air")
+struct PassthroughAirTests {
+    private static let video = TrackDescription(
+        video: .h264, frames: FrameFormat(width: 320, height: 180, sampleAspectRatio: .square, color: .bt709),
+        timeBase: .milliseconds, decoderConfiguration: SharedBytes([1]), bitrate: 0, nominalRate: nil)
+
+    private func frame(_ time: Int64, isKeyframe: Bool = false, bytes: Int = 1) -> EncodedPacket {
+        EncodedPacket(
+            of: Self.video, pts: time, dts: time, duration: 40, isKeyframe: isKeyframe,
+            payload: SharedBytes([UInt8](repeating: 0, count: bytes)))
+    }
+
+    private func moment(_ time: Int64) -> Timestamp { Timestamp(nanoseconds: time * 1_000_000) }
+
+    private let source = PacketSourceDescription(
+        stream: StreamDescription(video: Self.video, audio: nil), canWait: false, clock: .rtmp, stampBits: nil)
+
+    @Test("Of what stands in for the first input the newest GOP waits for the beginning, of the first input all")
+    func early() {
+        var air = PassthroughAir()
+        for time in stride(from: Int64(0), through: 2040, by: 40) {
+            for input in 0...1 {
+                air.keep(frame(time, isKeyframe: time % 1000 == 0), of: input, at: moment(time))
+            }
+        }
+        let kept = air.takeEarly()
+        #expect(kept.filter { $0.index == 0 }.map(\.packet.dts).first == 0)
+        #expect(kept.filter { $0.index == 1 }.map(\.packet.dts) == [2000, 2040])
+        #expect(air.takeEarly().isEmpty)
+    }
+
+    @Test("What waits for the beginning is bounded: beyond 32 MiB the program begins with what comes later")
+    func bound() {
+        var air = PassthroughAir()
+        for time in 0..<32 { air.keep(frame(Int64(time), bytes: 1 << 20), of: 0, at: moment(Int64(time))) }
+        #expect(air.takeEarly().count == 32)
+        for time in 0..<33 { air.keep(frame(Int64(time), bytes: 1 << 20), of: 0, at: moment(Int64(time))) }
+        #expect(air.takeEarly().isEmpty)
+    }
+
+    @Test("An input that is to be closed stays until another one has taken over from it")
+    func leaves() {
+        var air = PassthroughAir()
+        for input in 0...1 { air.splicer.open(input, source) }
+        air.splicer.show(0)
+        _ = air.splicer.take(frame(0, isKeyframe: true), of: 0, at: moment(0))
+        air.closing = [0]
+        air.splicer.show(1)
+        _ = air.splicer.take(frame(40), of: 1, at: moment(40))
+        #expect(air.takeLeft() == [])
+        _ = air.splicer.take(frame(2000, isKeyframe: true), of: 1, at: moment(2000))
+        #expect(air.takeLeft() == [0])
+        #expect(air.closing.isEmpty && air.takeLeft() == [])
+    }
+
+    @Test("A slate is coded like what an input had on air last, and not like a slate before it")
+    func shown() {
+        var air = PassthroughAir()
+        air.splicer.open(0, source)
+        air.splicer.show(0)
+        air.note(frame(0, isKeyframe: true), of: 1, isSlate: true)
+        #expect(air.shown == nil)
+        for packet in air.splicer.take(frame(0, isKeyframe: true), of: 0, at: moment(0)) {
+            air.note(packet, of: 0, isSlate: false)
+        }
+        #expect(air.shown?.video?.frameFormat?.width == 320)
+        #expect(air.status.packets == 2)
+    }
+}

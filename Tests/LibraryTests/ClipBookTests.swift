@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Archive
+import Dispatch
+import Media
+import RecordingSamples
+import Segmenter
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Catalogue
+@testable import Library
+
+@Suite("The clips of a channel")
+struct ClipBookTests {
+    private static let second: Int64 = 1_000_000_000
+
+    /// A program of 25 frames a second that is recorded as the test says.
+    private final class Show: Sendable {
+        private struct State {
+            var newest = 10.0
+            var recorded: [ClipBook.Recorded] = []
+            var begun = 0
+        }
+        private let state = Mutex(State())
+        var begun: Int { state.withLock { $0.begun } }
+
+        /// So many seconds of it are on air, and those before `recorded` on the disk, which takes no more if that
+        /// `isSuspended`.
+        func record(
+            _ seconds: Double, run: String = "a1", recorded: Double = 0, isSuspended: Bool = false,
+            isForClips: Bool = false
+        ) {
+            let stretch = RecordedStretch(
+                run: run, start: 0, end: Int64(recorded * 1e9), fileStart: 0, fileTime: SampleRecording.start)
+            let now = ClipBook.Recorded(
+                program: .init(run: run, frames: 0..<Int64(seconds * 25) + 1, rate: FrameRate(25)), stretch: stretch,
+                refusal: isSuspended ? ClipBook.nothingRecorded : nil, isForClips: isForClips, isSuspended: isSuspended)
+            state.withLock { ($0.newest, $0.recorded) = (seconds, [now]) }
+        }
+
+        func stop() { state.withLock { $0.recorded = [] } }
+
+        var source: ClipBook.Source {
+            ClipBook.Source(
+                newest: { self.state.withLock { $0.newest } },
+                recorded: { () throws(Refusal) in self.state.withLock { $0.recorded } },
+                begin: { () throws(Refusal) in
+                    self.state.withLock { $0.begun += 1 }
+                    self.record(10, isForClips: true)
+                },
+                end: { self.stop() })
+        }
+    }
+
+    private let place: TemporaryDirectory
+    private let show = Show()
+    private let book: ClipBook
+
+    init() throws {
+        place = try TemporaryDirectory()
+        book = ClipBook(ChannelArchive(place.path, channel: "test"), of: show.source)
+    }
+
+    @Test("A release that comes when the recording has ended ends its clip where it was meant to")
+    func lateRelease() throws {
+        show.record(36)
+        for id in ["x", "y", "z"] { _ = try book.start(ClipStart(id: id, at: 36)) }
+        show.stop()
+        try place.write(SampleRecording(seconds: 40).closed, to: SampleRecording.name)
+        #expect(try book.stop("x", at: 38, newest: 41)?.frames == 50)
+        // By then the file was looked at, and the others ended with it.
+        #expect(try book.clip("y").frames == 100)
+        #expect(try book.stop("y", at: nil, newest: 39)?.frames == 75)
+        #expect(try book.stop("y", at: 37, newest: 42)?.frames == 75)
+        #expect(try book.stop("z", at: 42, newest: 42)?.frames == 100)
+    }
+
+    @Test("A release that comes when the program began anew leaves a clip of the one before as it was recorded")
+    func releaseInAnotherProgram() throws {
+        show.record(36)
+        for id in ["x", "y"] { _ = try book.start(ClipStart(id: id, at: 36)) }
+        try place.write(SampleRecording(seconds: 40).closed, to: SampleRecording.name)
+        show.record(2, run: "b2")
+        #expect(try book.stop("x", at: 1, newest: 2)?.frames == 100)
+        #expect(try book.stop("y", at: nil, newest: 37)?.frames == 100)
+    }
+
+    @Test("A command without a time is for the frame that was the newest when it came")
+    func newest() throws {
+        show.record(6)
+        var press = ClipStart(id: "x")
+        press.newest = 4
+        #expect(try book.start(press).clip.programSeconds == 4)
+        #expect(try book.stop("x", at: nil, newest: 5)?.frames == 25)
+    }
+
+    @Test("A press that is repeated or refused begins no recording")
+    func needless() throws {
+        #expect(try book.start(ClipStart(id: "x", at: 4)).isNew)
+        #expect(show.begun == 1)
+        show.stop()
+        #expect(try !book.start(ClipStart(id: "x", at: 4)).isNew)
+        #expect(throws: Refusal.self) { try book.start(ClipStart(id: "y", at: 100)) }
+        #expect(throws: Refusal.self) { try book.stop("y", at: 100, newest: 10) }
+        #expect(show.begun == 1)
+    }
+
+    @Test("Of what was recorded for clips a run is discarded in which none lies")
+    func discarded() throws {
+        try place.write(SampleRecording(seconds: 4).closed, to: SampleRecording.name)
+        #expect(try !book.archive.discard(run: "b1"))
+        #expect(try book.archive.files(ofRun: "a1").count == 1)
+        #expect(try book.archive.discard(run: "a1"))
+        #expect(try book.archive.files(ofRun: "a1").isEmpty)
+    }
+
+    @Test("Where the audio of a clip begins is known when it is complete, and noted")
+    func audioOffset() throws {
+        show.record(6)
+        _ = try book.start(ClipStart(id: "x", at: 1))
+        #expect(try book.stop("x", at: 2, newest: 6)?.audioOffsetSeconds == nil)
+        show.stop()
+        try place.write(SampleRecording().closed, to: SampleRecording.name)
+        #expect(try book.clip("x").state == .done)
+        book.measuring.sync {}
+        let offset = try #require(try book.clip("x").audioOffsetSeconds)
+        // With the packet before the first that is heard; one lasts 21.3 ms.
+        #expect(offset <= -0.0213 && offset > -0.0427)
+        book.writer.flush()
+        let noted = try ChannelLedger(directory: try .prepare(place.path), channel: "test").clips()
+        #expect(noted.map(\.audioOffset) == [Int64((offset * 1e9).rounded())])
+    }
+
+    @Test("Many presses at once begin one recording, and each is a clip")
+    func together() throws {
+        let refused = Mutex(0)
+        DispatchQueue.concurrentPerform(iterations: 8) { number in
+            do {
+                _ = try book.start(ClipStart(id: "\(number)", at: 4))
+            } catch {
+                refused.withLock { $0 += 1 }
+            }
+        }
+        #expect(refused.withLock { $0 } == 0 && show.begun == 1)
+        #expect(try book.list().count == 8)
+    }
+
+    @Test("Of very many clips the oldest that was exported goes for a new one, and one whose files are gone says so")
+    func many() throws {
+        let rows = (0..<ClipMachine.mostClips).map { number in
+            var row = CatalogueClip(
+                .init(id: "\(number)", run: "old", first: 0, end: 5, isComplete: true), channel: "test",
+                rate: FrameRate(25), start: 1_700_000_000_000 + Int64(number), name: nil)
+            if [7, 9].contains(number) { row.released = 1_700_000_000_000 }
+            return row
+        }
+        _ = try ChannelLedger(directory: try .prepare(place.path), channel: "test").note(rows, removing: [])
+        show.record(6)
+        #expect(try book.list().filter { $0.state == .gone }.map(\.id) == ["7", "9"])
+        // What is refused costs none.
+        #expect(throws: Refusal.self) { try book.start(ClipStart(id: "w", at: 8.5)) }
+        #expect(try book.clip("7").state == .gone)
+        #expect(try book.start(ClipStart(id: "x", at: 4)).isNew)
+        #expect(throws: Refusal.self) { try book.clip("7") }
+        #expect(try book.start(ClipStart(id: "y", at: 4)).isNew)
+        #expect(throws: Refusal.self) { try book.clip("9") }
+        #expect(throws: Refusal.self) { try book.start(ClipStart(id: "z", at: 4)) }
+        #expect(try book.list().count == ClipMachine.mostClips)
+    }
+
+    @Test("When the disk is full, a clip that was ended is what was recorded of it")
+    func fullDisk() throws {
+        show.record(6, recorded: 4)
+        _ = try book.start(ClipStart(id: "x", at: 4))
+        #expect(try book.stop("x", at: 5.6, newest: 6)?.state == .ending)
+        show.record(6, recorded: 4.8, isSuspended: true)
+        let clip = try book.clip("x")
+        #expect(clip.state == .done && clip.frames == 20)
+    }
+}
