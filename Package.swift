@@ -138,23 +138,34 @@ let package = Package(
         .target(
             name: "Studio",
             dependencies: [
-                "Media", "LibAV", "Networking", "Archive", "Kernels", "Program", "SourceClock", "Ingest", "Catalogue", "Status",
+                "Media", "LibAV", "Networking", "Archive", "Kernels", "Program", "SourceClock", "Ingest", "Catalogue",
+                "Status",
                 .product(name: "Yams", package: "Yams"), logging,
             ],
             swiftSettings: settings),
         .target(
             name: "Channel",
             dependencies: [
-                "Media", "LibAV", "Networking", "RTMP", "SRT", "HLS", "FanOut", "Encoder", "Archive", "SourceClock", "Ingest",
-                "Kernels", "Program", "Monitor", "Publisher", "Segmenter", "Catalogue", "Upload", "Status", "Studio", logging,
+                "Media", "LibAV", "Networking", "RTMP", "SRT", "HLS", "FanOut", "Encoder", "Archive", "SourceClock",
+                "Ingest",
+                "Kernels", "Program", "Monitor", "Publisher", "Segmenter", "Catalogue", "Upload", "Status", "Studio",
+                logging,
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "Library",
+            dependencies: [
+                "Media", "LibAV", "Networking", "MP4", "Encoder", "Archive", "Kernels", "Program", "Segmenter",
+                "Catalogue", "Stitcher", "Status", "Studio", logging,
             ],
             swiftSettings: settings),
         .target(name: "CPage", path: "Sources/System/CPage"),
         .target(
             name: "Control",
             dependencies: [
-                "Studio", "Status", "Media", "LibAV", "Networking", "MP4", "Archive", "FanOut", "SourceClock", "Ingest",
-                "Kernels", "Program",
+                "Library", "Studio", "Status", "Media", "LibAV", "Networking", "MP4", "Archive", "FanOut",
+                "SourceClock", "Ingest",
+                "Program",
                 "Monitor",
                 "Encoder", "Segmenter", "Upload", "SRT", "CPage",
                 .product(name: "DequeModule", package: "swift-collections"),
@@ -169,7 +180,8 @@ let package = Package(
         .executableTarget(
             name: "Relay",
             dependencies: [
-                "Control", "Channel", "Studio", "Status", "Media", "LibAV", "SourceClock", "Ingest", "Kernels", "Program", "Monitor",
+                "Control", "Library", "Channel", "Studio", "Status", "Media", "LibAV", "SourceClock", "Ingest",
+                "Kernels", "Program", "Monitor",
                 "Encoder", "FanOut",
                 "Networking", "RTMP", "SRT", "HLS", "Publisher", "MP4", "Archive", "Segmenter", "Catalogue", "Stitcher",
                 "Upload", "CLinux",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import FanOut
+package import Library
 package import Media
 package import Status
 package import Studio
@@ -15,7 +16,7 @@ package protocol ControlledHost: Sendable {
     /// directories take.
     func reload() throws(Refusal) -> Int
     /// Clips that are made of recordings.
-    var exports: any ControlledExports { get }
+    var exports: ExportJobs { get }
     /// Begins to make a clip. Blocks on the disk.
     func startExport(_ request: ExportRequest) throws(Refusal) -> ExportJob
     /// What would be copied, and what coded again, for a file of clips; nothing is made. Blocks on the disk, 5 s at most.
@@ -32,12 +33,12 @@ package protocol ControlledChannel: Sendable {
     var stream: PacketStream? { get }
 
     /// What was recorded; nil if no directory for it is known. Returns at once.
-    var archive: (any ControlledArchive)? { get }
+    var archive: ChannelArchive? { get }
     /// What was recorded of one of several sources; nil if that is not recorded. Returns at once.
-    func archive(ofSource source: String) -> (any ControlledArchive)?
+    func archive(ofSource source: String) -> ChannelArchive?
 
     /// Clips of what is recorded; nil if no directory for it is known. Returns at once.
-    var clips: (any ControlledClips)? { get }
+    var clips: ClipBook? { get }
 
     /// The program of several sources. Throws where there is none. Returns at once.
     func program() throws(Refusal) -> Director

@@ -4,8 +4,8 @@ import Foundation
 import Synchronization
 import Testing
 
-@testable import RTMP
 @testable import Channel
+@testable import RTMP
 
 @Suite("Commands that decide about clients")
 struct ClientCommandTests {

@@ -12,7 +12,7 @@ struct FakeHost: ControlledHost {
     var channels: [String] { ["main"] }
     func channel(_ name: String) -> (any ControlledChannel)? { name == "main" ? FakeChannel() : nil }
     func reload() throws(Refusal) -> Int { throw Refusal(.conflict, "There is no file.") }
-    var exports: any ControlledExports { NoExports() }
+    var exports: ExportJobs { NoExports() }
     func startExport(_ request: ExportRequest) throws(Refusal) -> ExportJob {
         throw Refusal(.notFound, "There is no channel of this name.")
     }
@@ -26,9 +26,9 @@ struct FakeHost: ControlledHost {
 struct FakeChannel: ControlledChannel {
     var report: ChannelReport { ChannelReport(name: "main", state: .waiting) }
     var stream: PacketStream? { nil }
-    var archive: (any ControlledArchive)? { nil }
-    func archive(ofSource source: String) -> (any ControlledArchive)? { nil }
-    var clips: (any ControlledClips)? { nil }
+    var archive: ChannelArchive? { nil }
+    func archive(ofSource source: String) -> ChannelArchive? { nil }
+    var clips: ClipBook? { nil }
 
     private var off: Refusal { Refusal(.unavailable, "The channel is not on air.") }
 

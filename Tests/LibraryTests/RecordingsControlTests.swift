@@ -9,8 +9,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import MP4
 @testable import Library
+@testable import MP4
 
 @Suite("Recordings for the API")
 struct RecordingsControlTests {

@@ -3,6 +3,7 @@
 internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
+internal import Library
 internal import Media
 internal import NIOCore
 internal import Studio
@@ -245,7 +246,7 @@ struct ClipRoutes {
         return text
     }
 
-    private func clips(_ request: ControlRequest) throws(Refusal) -> any ControlledClips {
+    private func clips(_ request: ControlRequest) throws(Refusal) -> ClipBook {
         guard let channel = host.channel(try request.parameter("channel")) else {
             throw Refusal(.notFound, "There is no channel of this name.")
         }

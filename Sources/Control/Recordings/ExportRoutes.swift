@@ -3,6 +3,7 @@
 internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
+internal import Library
 internal import Media
 
 /// Clips of recordings as jobs.

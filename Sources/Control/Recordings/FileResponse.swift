@@ -4,6 +4,7 @@ internal import Dispatch
 internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
+internal import Library
 internal import Media
 internal import NIOCore
 internal import Synchronization

@@ -3,6 +3,7 @@
 internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
+internal import Library
 internal import Media
 internal import NIOCore
 
@@ -106,7 +107,7 @@ struct RecordingRoutes {
 
     /// Answers with what would go, or acts if there is the token of such an answer.
     private func deletion(
-        _ subject: DeletionSubject, _ token: String?, _ archive: any ControlledArchive,
+        _ subject: DeletionSubject, _ token: String?, _ archive: ChannelArchive,
         _ plan: @escaping @Sendable () throws -> DeletionPlan
     ) async throws -> Response {
         guard let token else { return JSON.response(try await Blocking.disk.run(plan), status: .accepted) }
@@ -140,7 +141,7 @@ struct RecordingRoutes {
         return channel
     }
 
-    private func archive(_ request: ControlRequest) throws(Refusal) -> any ControlledArchive {
+    private func archive(_ request: ControlRequest) throws(Refusal) -> ChannelArchive {
         let channel = try channel(request)
         if let source = request.query("source") {
             guard let archive = channel.archive(ofSource: source) else {

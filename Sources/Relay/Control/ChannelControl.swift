@@ -4,6 +4,7 @@ internal import Archive
 internal import Channel
 internal import Control
 internal import FanOut
+internal import Library
 internal import Media
 internal import Program
 internal import Segmenter
@@ -54,9 +55,9 @@ final class ChannelControl: ControlledChannel {
             }
             self.recording = recording
             guard let recording else { return }
-            archive = archive ?? ChannelArchive(recording, channel: name)
+            archive = archive ?? recording.archive(of: name)
             for source in recording.sources where sources[source] == nil {
-                sources[source] = ChannelArchive(recording, channel: name, source: source)
+                sources[source] = recording.archive(of: name, source: source)
             }
         }
     }
@@ -173,13 +174,11 @@ final class ChannelControl: ControlledChannel {
 
     var stream: PacketStream? { state.withLock { $0.channel }?.stream }
 
-    var archive: (any ControlledArchive)? { recordings }
-
-    var clips: (any ControlledClips)? {
-        guard let recordings else { return nil }
+    var clips: ClipBook? {
+        guard let archive else { return nil }
         return state.withLock { state in
             if let clips = state.clips { return clips }
-            let clips = ClipBook(recordings, of: clipped)
+            let clips = ClipBook(archive, of: clipped)
             state.clips = clips
             return clips
         }
@@ -197,13 +196,9 @@ final class ChannelControl: ControlledChannel {
         ).reserveBytes
     }
 
-    /// What was recorded; nil if no directory for it is known.
-    var recordings: ChannelArchive? { state.withLock { $0.archive } }
+    var archive: ChannelArchive? { state.withLock { $0.archive } }
 
-    func archive(ofSource source: String) -> (any ControlledArchive)? { recordings(ofSource: source) }
-
-    /// What was recorded of a source; nil if it is not recorded, and was not in the same place since the process began.
-    func recordings(ofSource source: String) -> ChannelArchive? { state.withLock { $0.sources[source] } }
+    func archive(ofSource source: String) -> ChannelArchive? { state.withLock { $0.sources[source] } }
 
     func program() throws(Refusal) -> Director {
         guard let director = try open().director else {
@@ -326,7 +321,7 @@ extension ChannelControl {
     func retryUploads() throws(Refusal) { try perform(.retryAll, ofSource: nil) }
 
     func setUploaded(_ isWanted: Bool, recording id: String, source: String?) throws(Refusal) {
-        guard let archive = source.map(recordings(ofSource:)) ?? recordings else {
+        guard let archive = source.map(archive(ofSource:)) ?? archive else {
             throw Refusal(.notFound, "The channel has no directory of recordings.")
         }
         let name = try archive.finishedName(of: id)
@@ -351,5 +346,12 @@ extension ChannelControl {
         let (time, now) = (channel.status.programNanoseconds, UTCTime.now)
         channel.mark(text, at: time)
         return Marker(time: now.extended, programSeconds: Double(time) / 1e9, text: text)
+    }
+}
+
+extension ChannelConfiguration.Recording {
+    /// What was recorded so of `channel`, or of one of its sources.
+    fileprivate func archive(of channel: String, source: String? = nil) -> ChannelArchive {
+        ChannelArchive(directory, mount: mount, template: template, channel: channel, source: source)
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Control
+internal import Library
 internal import Media
 internal import Segmenter
 internal import Status
@@ -10,16 +11,16 @@ extension Host: ControlledHost {
 
     func channel(_ name: String) -> (any ControlledChannel)? { controls.first { $0.name == name } }
 
-    var exports: any ControlledExports { exportJobs }
+    var exports: ExportJobs { exportJobs }
 
     func startExport(_ request: ExportRequest) throws(Refusal) -> ExportJob {
         guard let control = controls.first(where: { $0.name == request.channel }) else {
             throw Refusal(.notFound, "There is no channel of this name.")
         }
-        guard let recordings = control.recordings else {
+        guard let recordings = control.archive else {
             throw Refusal(.conflict, "The channel has no directory of recordings.")
         }
-        guard let archive = request.source.map(control.recordings(ofSource:)) ?? recordings else {
+        guard let archive = request.source.map(control.archive(ofSource:)) ?? recordings else {
             throw Refusal(.notFound, "No source of this name is recorded.")
         }
         // What the storage guard keeps free for the recording is not an export's to take.
@@ -31,7 +32,7 @@ extension Host: ControlledHost {
         guard let control = controls.first(where: { $0.name == request.channel }) else {
             throw Refusal(.notFound, "There is no channel of this name.")
         }
-        guard let archive = control.recordings else {
+        guard let archive = control.archive else {
             throw Refusal(.conflict, "The channel has no directory of recordings.")
         }
         return try exportPlanning.plan(request, in: archive)

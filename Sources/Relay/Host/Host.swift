@@ -4,6 +4,7 @@ internal import Channel
 internal import Dispatch
 internal import FanOut
 internal import Glibc
+internal import Library
 internal import Logging
 internal import Media
 internal import Networking
@@ -65,7 +66,7 @@ final class Host: Sendable {
         let control = ChannelControl(name: configuration.name, recording: configuration.recording)
         let run = control.begin()
         state.withLock { $0.control = control }
-        control.recordings.map(exportJobs.restore)
+        control.archive.map(exportJobs.restore)
         serve()
         defer { endService() }
         var logger = logger
@@ -138,7 +139,7 @@ extension Host {
 
     private func start(_ channel: ConfiguredChannel, isFirst: Bool = false, control: ChannelControl? = nil) {
         let run = ChannelRun(channel, isFirst: isFirst, control: control, resources: resources, logger: logger)
-        run.control.recordings.map(exportJobs.restore)
+        run.control.archive.map(exportJobs.restore)
         let isEnding = state.withLock { state in
             if !state.isEnding { state.runs.append(run) }
             return state.isEnding

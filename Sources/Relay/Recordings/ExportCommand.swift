@@ -5,6 +5,7 @@ internal import ArgumentParser
 internal import Catalogue
 internal import Encoder
 internal import Glibc
+internal import Library
 internal import Media
 internal import Networking
 internal import Publisher

@@ -3,7 +3,6 @@
 internal import Archive
 internal import Catalogue
 internal import Channel
-internal import Control
 internal import Dispatch
 internal import Foundation
 internal import Glibc

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Catalogue
-internal import Control
 internal import Foundation
 internal import Kernels
 internal import Media

@@ -1,37 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Media
+internal import Media
 package import Studio
-
-/// Clips of what a channel records, pressed while it is on air. All calls may come from any thread and block on the disk,
-/// unless they say otherwise. A name that is none throws `notFound`.
-package protocol ControlledClips: Sendable {
-    /// The program's newest frame, in seconds; nil where it is not on air. Returns at once.
-    var newest: Double? { get }
-    /// All clips, in the order of time.
-    func list() throws(Refusal) -> [RecordedClip]
-    /// The clip `id`.
-    func clip(_ id: String) throws(Refusal) -> RecordedClip
-    /// Begins a clip, and returns it, or the one that has this name already. Throws `conflict` where nothing is recorded.
-    func start(_ request: ClipStart) throws(Refusal) -> (clip: RecordedClip, isNew: Bool)
-    /// Ends the clip `id` with the frame before the one at `seconds` of the program, or before the one that was the newest
-    /// when the release came, at `newest`. Nil if its start did not come yet.
-    func stop(_ id: String, at seconds: Double?, newest: Double?) throws(Refusal) -> RecordedClip?
-    /// Calls the clip `id` so, or nothing for nil, and returns it.
-    func rename(_ id: String, to name: String?) throws(Refusal) -> RecordedClip
-    /// Forgets the clip `id`; its files are held by it no more.
-    func remove(_ id: String) throws(Refusal)
-    /// What is to be exported for the clip `id`, with a frame more on each side if it `hasHandles`.
-    func export(_ id: String, hasHandles: Bool) throws(Refusal) -> ExportRequest
-    /// What is to be exported for the clips of `parts`, one behind the other, as one file.
-    func stitch(_ parts: [ClipPart]) throws(Refusal) -> ExportRequest
-    /// The clip `id` is being made by the job `job`. Returns at once.
-    func exporting(_ id: String, job: String)
-    /// The clips as a run-down: where each lies in which files.
-    func project() throws(Refusal) -> String
-    /// The same of `parts`, in their order.
-    func project(_ parts: [ClipPart]) throws(Refusal) -> String
-}
 
 /// A press.
 package struct ClipStart: Sendable {

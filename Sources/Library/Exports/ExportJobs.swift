@@ -2,11 +2,10 @@
 
 internal import Archive
 internal import Catalogue
-internal import Control
 internal import Dispatch
 internal import Glibc
 internal import Logging
-internal import Media
+package import Media
 internal import Networking
 internal import Stitcher
 internal import Synchronization
@@ -15,7 +14,7 @@ internal import Synchronization
 /// that is being written is in them, too; no recording is changed by it.
 ///
 /// All calls may come from any thread.
-final class ExportJobs: ControlledExports {
+package final class ExportJobs: Sendable {
     fileprivate struct Entry {
         var job: ExportJob
         let request: ExportRequest
@@ -42,9 +41,14 @@ final class ExportJobs: ControlledExports {
     private let queue = DispatchQueue(label: "relay.exports", qos: .utility)
     private let entries = Mutex<[Entry]>([])
 
-    var jobs: [ExportJob] { entries.withLock { $0.map(\.job) } }
+    /// Nothing was asked for yet.
+    package init() {}
 
-    func job(_ id: String) throws(Refusal) -> ExportJob { try entry(id).job }
+    /// All jobs of this run of the process that are kept, in the order in which they were asked for. Returns at once.
+    package var jobs: [ExportJob] { entries.withLock { $0.map(\.job) } }
+
+    /// The job `id`. Throws `notFound`. Returns at once.
+    package func job(_ id: String) throws(Refusal) -> ExportJob { try entry(id).job }
 
     private func entry(_ id: String) throws(Refusal) -> Entry {
         guard let entry = entries.withLock({ $0.first { $0.job.id == id } }) else {
@@ -54,7 +58,7 @@ final class ExportJobs: ControlledExports {
     }
 
     /// Takes in what earlier runs of the process made of what is in `archive`. Returns at once.
-    func restore(from archive: ChannelArchive) {
+    package func restore(from archive: ChannelArchive) {
         queue.async {
             guard let directory = try? archive.directory() else { return }
             self.take(ExportPlace(directory: directory).notes(), from: archive)
@@ -82,7 +86,7 @@ final class ExportJobs: ControlledExports {
     func waitUntilIdle() { queue.sync {} }
 
     /// Queues a clip of what is in `archive`, of which `reserve` bytes of the disk are to stay free.
-    func start(
+    package func start(
         _ request: ExportRequest, in archive: ChannelArchive, reserve: Int64
     ) throws(Refusal) -> ExportJob {
         guard try archive.directory() != nil else {
@@ -106,7 +110,8 @@ final class ExportJobs: ControlledExports {
         return job
     }
 
-    func file(_ id: String) throws(Refusal) -> ArchivedFile {
+    /// Opens what the job `id` made. Throws `notFound`, or `conflict` as long as there is nothing. Blocks on the disk.
+    package func file(_ id: String) throws(Refusal) -> ArchivedFile {
         let entry = try entry(id)
         guard entry.job.state == .done, let directory = try entry.archive.directory() else {
             throw Refusal(.conflict, "There is no clip: the export is \(entry.job.state.rawValue).")
@@ -122,7 +127,8 @@ final class ExportJobs: ControlledExports {
         }
     }
 
-    func remove(_ id: String) throws(Refusal) {
+    /// Cancels the job `id`, or forgets it with its file if it is over. Throws `notFound`. Blocks on the disk.
+    package func remove(_ id: String) throws(Refusal) {
         let entry = try entry(id)
         let isOver = entries.withLock { entries in
             guard let index = entries.firstIndex(where: { $0.job.id == id }) else { return true }

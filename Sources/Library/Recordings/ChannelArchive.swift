@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Archive
+package import Archive
 internal import Catalogue
-internal import Channel
-internal import Control
 internal import Foundation
 internal import Logging
 internal import MP4
-internal import Media
+package import Media
 internal import Segmenter
 
 /// What was recorded of one channel, for the API: read from the catalogue and the files beside whoever records.
 ///
 /// Nothing is opened but regular files of the channel below the directory, whatever an identifier says. All calls may come
 /// from any thread.
-final class ChannelArchive: ControlledArchive {
+package final class ChannelArchive: Sendable {
     /// A file that is open for reading.
     struct OpenFile {
         /// The name that it is opened under.
@@ -50,9 +48,12 @@ final class ChannelArchive: ControlledArchive {
     /// Maps that were read, and whether of a file that was closed then.
     private let maps = RecentValues<MapKey, (map: FragmentMap, isWhole: Bool)>(limit: 24)
 
-    /// The archive of `channel`, or of one of its sources, as `recording` says. Nothing is opened yet.
-    init(_ recording: ChannelConfiguration.Recording, channel: String, source: String? = nil) {
-        (path, mount, template) = (recording.directory, recording.mount, recording.template)
+    /// The archive of `channel`, or of one of its sources, in the directory `path`. Nothing is opened yet.
+    package init(
+        _ path: String, mount: MountRule = .remembered, template: NameTemplate = .standard, channel: String,
+        source: String? = nil
+    ) {
+        (self.path, self.mount, self.template) = (path, mount, template)
         (name, self.source) = (channel, source)
         self.channel = SegmentName.safe(source.map { SegmentName.channel(channel, source: $0) } ?? channel)
         var logger = Logger(label: "relay")
@@ -103,7 +104,7 @@ final class ChannelArchive: ControlledArchive {
     }
 
     /// The name of the finished file of `id`.
-    func finishedName(of id: String) throws(Refusal) -> String {
+    package func finishedName(of id: String) throws(Refusal) -> String {
         let (_, file) = try file(id)
         guard !file.isOpen else { throw Refusal(.conflict, "The file is still being written.") }
         return file.name
@@ -136,7 +137,8 @@ final class ChannelArchive: ControlledArchive {
         return map
     }
 
-    func open(_ id: String) throws(Refusal) -> ArchivedFile {
+    /// Opens a file, which stays readable for as long as the value lives.
+    package func open(_ id: String) throws(Refusal) -> ArchivedFile {
         let (_, file) = try file(id)
         return try telling {
             let stamp = try file.descriptor.stamp()
@@ -151,7 +153,8 @@ final class ChannelArchive: ControlledArchive {
         }
     }
 
-    func initialisation(of id: String) throws(Refusal) -> [UInt8] {
+    /// What a player needs before any fragment of a file.
+    package func initialisation(of id: String) throws(Refusal) -> [UInt8] {
         let (_, file) = try file(id)
         guard !file.isStream else { throw Refusal(.conflict, "An MPEG-TS file needs nothing before it.") }
         return try telling { try map(file).initialisation }
@@ -161,7 +164,8 @@ final class ChannelArchive: ControlledArchive {
 // MARK: Lists
 
 extension ChannelArchive {
-    func list(_ range: Range<Int64>, limit: Int) throws(Refusal) -> RecordingList {
+    /// Files, gaps and events that meet `range`, milliseconds since 1970; the newest `limit` of each.
+    package func list(_ range: Range<Int64>, limit: Int) throws(Refusal) -> RecordingList {
         guard let directory = try directory() else { return RecordingList(recordings: [], gaps: [], events: []) }
         return try telling {
             let page = try ledger(directory).page(range, limit: limit)
@@ -251,7 +255,8 @@ extension ChannelArchive {
     /// More files than this are not looked into for one playlist.
     private static let mostFiles = 3000
 
-    func playlist(from: Int64, to: Int64?) throws(Refusal) -> String {
+    /// A media playlist of HLS (RFC 8216) of what was recorded in `range`; it is to grow if that has no `to`.
+    package func playlist(from: Int64, to: Int64?) throws(Refusal) -> String {
         guard let directory = try directory() else { throw Self.nothing }
         let range = from..<(to ?? .max)
         return try telling {

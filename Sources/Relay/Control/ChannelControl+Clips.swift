@@ -4,6 +4,7 @@ internal import Archive
 internal import Catalogue
 internal import Channel
 internal import FanOut
+internal import Library
 internal import Media
 internal import Program
 internal import Segmenter

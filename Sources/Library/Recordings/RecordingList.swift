@@ -1,35 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Media
-
-/// What was recorded of one channel, and what may be asked of it. All calls may come from any thread and block on the
-/// disk, unless they say otherwise. An identifier that is none throws `notFound`.
-package protocol ControlledArchive: Sendable {
-    /// Files, gaps and events that meet `range`, milliseconds since 1970; the newest `limit` of each.
-    func list(_ range: Range<Int64>, limit: Int) throws(Refusal) -> RecordingList
-    /// Opens a file, which stays readable for as long as the value lives.
-    func open(_ id: String) throws(Refusal) -> ArchivedFile
-    /// What a player needs before any fragment of a file.
-    func initialisation(of id: String) throws(Refusal) -> [UInt8]
-    /// The frame that is on the screen `seconds` behind a file's first frame, or at its beginning, as a JPEG `width` columns
-    /// wide, if it `isExact`, or else the keyframe before it; and whether it will be the same later.
-    func thumbnail(
-        of id: String, at seconds: Double, width: Int, isExact: Bool
-    ) throws(Refusal) -> (bytes: [UInt8], isLasting: Bool)
-    /// A media playlist of HLS (RFC 8216) of what was recorded in `range`; it is to grow if that has no `to`.
-    func playlist(from: Int64, to: Int64?) throws(Refusal) -> String
-
-    /// Holds a file, so that it is not deleted, or lets it go.
-    func setHold(_ isHeld: Bool, of id: String) throws(Refusal)
-    /// What the deletion of one file would delete. Throws `conflict` with the reason if it must not be.
-    func planDeletion(of id: String) throws(Refusal) -> DeletionPlan
-    /// What would be deleted, the oldest first, so that `bytes` of the disk are free. Throws `conflict` if that cannot
-    /// be had.
-    func planRoom(for bytes: Int64) throws(Refusal) -> DeletionPlan
-    /// Deletes what a plan said, whose token it is. A token is good for one minute and for once. Throws `conflict` for
-    /// any other, or if something must not be deleted any more; nothing is deleted then.
-    func delete(token: String, subject: DeletionSubject) throws(Refusal) -> DeletionResult
-}
+internal import Media
 
 /// What was recorded.
 package struct RecordingList: Sendable, Encodable {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Control
 internal import Synchronization
 
 /// What was said that would be deleted, for whoever comes back with the token. Any thread.

@@ -2,7 +2,6 @@
 
 internal import Archive
 internal import Catalogue
-internal import Control
 internal import MP4
 internal import Media
 

@@ -1,18 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Media
-
-/// Clips that are made of recordings, one at a time. All calls may come from any thread.
-package protocol ControlledExports: Sendable {
-    /// All jobs of this run of the process that are kept, in the order in which they were asked for. Returns at once.
-    var jobs: [ExportJob] { get }
-    /// The job `id`. Throws `notFound`. Returns at once.
-    func job(_ id: String) throws(Refusal) -> ExportJob
-    /// Opens what the job `id` made. Throws `notFound`, or `conflict` as long as there is nothing. Blocks on the disk.
-    func file(_ id: String) throws(Refusal) -> ArchivedFile
-    /// Cancels the job `id`, or forgets it with its file if it is over. Throws `notFound`. Blocks on the disk.
-    func remove(_ id: String) throws(Refusal)
-}
+internal import Media
 
 /// What is to be exported.
 package struct ExportRequest: Sendable {

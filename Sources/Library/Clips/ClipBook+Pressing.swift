@@ -2,18 +2,19 @@
 
 internal import Archive
 internal import Catalogue
-internal import Control
 internal import Dispatch
-internal import Media
+package import Media
 internal import Segmenter
 internal import Synchronization
 
 extension ClipBook {
     private static let lookInterval = DispatchTimeInterval.milliseconds(500)
 
-    var newest: Double? { source.newest() }
+    /// The program's newest frame, in seconds; nil where it is not on air. Returns at once.
+    package var newest: Double? { source.newest() }
 
-    func start(_ request: ClipStart) throws(Refusal) -> (clip: RecordedClip, isNew: Bool) {
+    /// Begins a clip, and returns it, or the one that has this name already. Throws `conflict` where nothing is recorded.
+    package func start(_ request: ClipStart) throws(Refusal) -> (clip: RecordedClip, isNew: Bool) {
         try commanding { () throws(Refusal) in
             try load()
             // The same again begins nothing, nor a recording for it.
@@ -41,7 +42,9 @@ extension ClipBook {
         }
     }
 
-    func stop(_ id: String, at seconds: Double?, newest: Double?) throws(Refusal) -> RecordedClip? {
+    /// Ends the clip `id` with the frame before the one at `seconds` of the program, or before the one that was the newest
+    /// when the release came, at `newest`. Nil if its start did not come yet.
+    package func stop(_ id: String, at seconds: Double?, newest: Double?) throws(Refusal) -> RecordedClip? {
         try commanding { () throws(Refusal) in
             try load()
             let (run, rate) = state.withLock { ($0.machine.clip(id)?.run, $0.details[id]?.rate) }
@@ -67,7 +70,8 @@ extension ClipBook {
         }
     }
 
-    func rename(_ id: String, to name: String?) throws(Refusal) -> RecordedClip {
+    /// Calls the clip `id` so, or nothing for nil, and returns it.
+    package func rename(_ id: String, to name: String?) throws(Refusal) -> RecordedClip {
         try load()
         state.withLock { state in
             guard state.details[id] != nil else { return }
@@ -134,7 +138,8 @@ extension ClipBook {
         return try work()
     }
 
-    func remove(_ id: String) throws(Refusal) {
+    /// Forgets the clip `id`; its files are held by it no more.
+    package func remove(_ id: String) throws(Refusal) {
         try load()
         let isGone = state.withLock { state in
             state.details[id] = nil
@@ -166,7 +171,7 @@ extension ClipBook {
         }.get()
     }
 
-    static var nothingRecorded: Refusal {
+    package static var nothingRecorded: Refusal {
         Refusal(.conflict, "Nothing is recorded at the moment, and so no clip can begin.")
     }
 

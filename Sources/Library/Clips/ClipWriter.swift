@@ -7,7 +7,7 @@ internal import Synchronization
 
 /// Notes clips in the catalogue, on a queue of its own: whoever presses waits for no disk. What changes while it writes is
 /// noted next, all at once; what cannot be noted is tried again.
-final class ClipWriter: Sendable {
+package final class ClipWriter: Sendable {
     private struct State {
         var changed: [String: CatalogueClip] = [:]
         var removed: Set<String> = []
@@ -90,7 +90,7 @@ final class ClipWriter: Sendable {
     }
 
     /// Waits until all that was told so far was written, or tried, or the disk has not answered for so long.
-    func flush() {
+    package func flush() {
         let done = DispatchSemaphore(value: 0)
         queue.async { done.signal() }
         _ = done.wait(timeout: .now() + Self.patience)

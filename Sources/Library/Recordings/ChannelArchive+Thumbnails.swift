@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Archive
-internal import Control
 internal import Dispatch
 internal import LibAV
 internal import MP4
-internal import Media
+package import Media
 
 /// A frame that was asked for.
 struct ThumbnailKey: Hashable {
@@ -26,7 +25,9 @@ extension ChannelArchive {
     /// Nanoseconds by which a frame's time may be off that somebody sums up of milliseconds.
     private static let rounding: Int64 = 3_000_000
 
-    func thumbnail(
+    /// The frame that is on the screen `seconds` behind a file's first frame, or at its beginning, as a JPEG `width` columns
+    /// wide, if it `isExact`, or else the keyframe before it; and whether it will be the same later.
+    package func thumbnail(
         of id: String, at seconds: Double, width: Int, isExact: Bool
     ) throws(Refusal) -> (bytes: [UInt8], isLasting: Bool) {
         let (_, file) = try file(id)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Archive
-internal import Control
 internal import Foundation
 internal import Glibc
 

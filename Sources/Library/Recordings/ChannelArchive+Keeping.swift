@@ -2,15 +2,15 @@
 
 internal import Archive
 internal import Catalogue
-internal import Control
 internal import Glibc
 internal import Logging
-internal import Media
+package import Media
 internal import Segmenter
 
 /// What is kept and what is deleted by hand.
 extension ChannelArchive {
-    func setHold(_ isHeld: Bool, of id: String) throws(Refusal) {
+    /// Holds a file, so that it is not deleted, or lets it go.
+    package func setHold(_ isHeld: Bool, of id: String) throws(Refusal) {
         let name = isHeld ? try hold(id) : try letGo(id)
         logger.notice(
             "the operator \(isHeld ? "holds a recording" : "holds a recording no more")",
@@ -50,7 +50,8 @@ extension ChannelArchive {
         (file.isOpen || file.descriptor.lock()) && (try? directory.open(recording: file.name)) != nil
     }
 
-    func planDeletion(of id: String) throws(Refusal) -> DeletionPlan {
+    /// What the deletion of one file would delete. Throws `conflict` with the reason if it must not be.
+    package func planDeletion(of id: String) throws(Refusal) -> DeletionPlan {
         let (directory, file) = try file(id)
         let objections = Objections(directory, channel: channel)
         if let reason = objections.reason(against: file.closedName, isOpen: file.isOpen) {
@@ -60,7 +61,9 @@ extension ChannelArchive {
         return DeletionPlan(deletes: files, token: plans.add(files, for: .recording(id: id)))
     }
 
-    func planRoom(for bytes: Int64) throws(Refusal) -> DeletionPlan {
+    /// What would be deleted, the oldest first, so that `bytes` of the disk are free. Throws `conflict` if that cannot
+    /// be had.
+    package func planRoom(for bytes: Int64) throws(Refusal) -> DeletionPlan {
         guard let directory = try directory() else {
             throw Refusal(.conflict, "There are no recordings that could be deleted.")
         }
@@ -89,7 +92,9 @@ extension ChannelArchive {
         }
     }
 
-    func delete(token: String, subject: DeletionSubject) throws(Refusal) -> DeletionResult {
+    /// Deletes what a plan said, whose token it is. A token is good for one minute and for once. Throws `conflict` for
+    /// any other, or if something must not be deleted any more; nothing is deleted then.
+    package func delete(token: String, subject: DeletionSubject) throws(Refusal) -> DeletionResult {
         guard let plan = plans.take(token, for: subject), let directory = try directory() else {
             throw Refusal(.conflict, "The token is not good any more. Ask again without one.")
         }

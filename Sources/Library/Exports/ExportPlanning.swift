@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Archive
-internal import Control
-internal import Media
+package import Media
 internal import Stitcher
 internal import Synchronization
 
 /// Says what making a file of clips would take: their files are looked at, and nothing is made. Any thread.
-final class ExportPlanning: Sendable {
+package final class ExportPlanning: Sendable {
     private static let patience = Duration.seconds(5)
 
     private let isBusy = Atomic(false)
 
+    /// Nothing is planned yet.
+    package init() {}
+
     /// Plans what `request` asks for, one request at a time. Blocks on the disk.
-    func plan(_ request: ExportRequest, in archive: ChannelArchive) throws(Refusal) -> ExportPlan {
+    package func plan(_ request: ExportRequest, in archive: ChannelArchive) throws(Refusal) -> ExportPlan {
         guard !isBusy.exchange(true, ordering: .acquiring) else {
             throw Refusal(.unavailable, "Something else is being planned. Try again.")
         }

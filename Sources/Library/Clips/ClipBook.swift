@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Archive
-internal import Catalogue
-internal import Control
+package import Catalogue
 internal import Dispatch
 internal import Logging
-internal import Media
-internal import Segmenter
+package import Media
+package import Segmenter
 internal import Synchronization
 
 /// The clips of one channel, for the API: taken at once, and noted in the catalogue beside the program.
 ///
 /// All calls may come from any thread. Of what was recorded they read files; of the program they know numbers alone.
-final class ClipBook: ControlledClips {
+package final class ClipBook: Sendable {
     /// A program that is being recorded.
-    struct Recorded {
+    package struct Recorded {
         var program: ClipMachine.Program
         var stretch: RecordedStretch
         /// Why no clip can begin now; nil if one can.
@@ -23,6 +22,15 @@ final class ClipBook: ControlledClips {
         var isForClips = false
         /// Whether nothing more comes to the disk for now, which is full or fails.
         var isSuspended = false
+
+        /// A program of which this much is recorded.
+        package init(
+            program: ClipMachine.Program, stretch: RecordedStretch, refusal: Refusal? = nil,
+            isForClips: Bool = false, isSuspended: Bool = false
+        ) {
+            (self.program, self.stretch, self.refusal, self.isForClips) = (program, stretch, refusal, isForClips)
+            self.isSuspended = isSuspended
+        }
 
         /// The frame behind the last one on the disk before which nothing is missing: while the recorder runs, frames that
         /// are shown earlier and audio come later.
@@ -33,7 +41,7 @@ final class ClipBook: ControlledClips {
     }
 
     /// What clips are made of.
-    struct Source: Sendable {
+    package struct Source: Sendable {
         /// The program's newest frame, in seconds; nil where it is not on air. Returns at once.
         let newest: @Sendable () -> Double?
         /// What is being recorded now. Throws where the channel is not on air.
@@ -42,10 +50,18 @@ final class ClipBook: ControlledClips {
         let begin: @Sendable () throws(Refusal) -> Void
         /// Ends that. Returns at once.
         let end: @Sendable () -> Void
+
+        /// What clips are made of, by these functions.
+        package init(
+            newest: @escaping @Sendable () -> Double?, recorded: @escaping @Sendable () throws(Refusal) -> [Recorded],
+            begin: @escaping @Sendable () throws(Refusal) -> Void, end: @escaping @Sendable () -> Void
+        ) {
+            (self.newest, self.recorded, self.begin, self.end) = (newest, recorded, begin, end)
+        }
     }
 
     let archive: ChannelArchive
-    let writer: ClipWriter
+    package let writer: ClipWriter
     let source: Source
     let state = Mutex(State())
     /// Commands that are looking for what they are for: what is recorded for clips alone is not ended meanwhile. Held for the
@@ -57,7 +73,7 @@ final class ClipBook: ControlledClips {
     let measuring: DispatchQueue
 
     /// The clips of what is in `archive`. Nothing is read yet.
-    init(_ archive: ChannelArchive, of source: Source) {
+    package init(_ archive: ChannelArchive, of source: Source) {
         (self.archive, self.source) = (archive, source)
         writer = ClipWriter(archive)
         queue = DispatchQueue(label: "relay.replay.\(archive.channel)", qos: .utility)
@@ -66,7 +82,8 @@ final class ClipBook: ControlledClips {
 
     // MARK: Looking
 
-    func list() throws(Refusal) -> [RecordedClip] {
+    /// All clips, in the order of time.
+    package func list() throws(Refusal) -> [RecordedClip] {
         let now = try look()
         // What is known of the clips is shown even if their files cannot be looked for now.
         try? lookForFiles()
@@ -75,7 +92,8 @@ final class ClipBook: ControlledClips {
         }.sorted { ($0.start, $0.id) < ($1.start, $1.id) }
     }
 
-    func clip(_ id: String) throws(Refusal) -> RecordedClip {
+    /// The clip `id`.
+    package func clip(_ id: String) throws(Refusal) -> RecordedClip {
         let now = try look()
         guard
             let clip = state.withLock({ state in
@@ -167,7 +185,8 @@ extension ClipBook {
 // MARK: Exports
 
 extension ClipBook {
-    func export(_ id: String, hasHandles: Bool) throws(Refusal) -> ExportRequest {
+    /// What is to be exported for the clip `id`, with a frame more on each side if it `hasHandles`.
+    package func export(_ id: String, hasHandles: Bool) throws(Refusal) -> ExportRequest {
         let row = try ended(id)
         let handle = hasHandles ? CatalogueClip.handle : 0
         var request = ExportRequest(channel: archive.name, range: row.clock, name: row.name, isExact: nil)
@@ -177,7 +196,8 @@ extension ClipBook {
         return request
     }
 
-    func stitch(_ parts: [ClipPart]) throws(Refusal) -> ExportRequest {
+    /// What is to be exported for the clips of `parts`, one behind the other, as one file.
+    package func stitch(_ parts: [ClipPart]) throws(Refusal) -> ExportRequest {
         var stitched: [StitchedClip] = []
         var range: Range<Int64>?
         for part in parts {
@@ -222,7 +242,8 @@ extension ClipBook {
             frameDuration: row.time(of: 1), isRecorded: { self.isComplete(row.id) }, finished: finished)
     }
 
-    func exporting(_ id: String, job: String) { state.withLock { $0.details[id]?.job = job } }
+    /// The clip `id` is being made by the job `job`. Returns at once.
+    package func exporting(_ id: String, job: String) { state.withLock { $0.details[id]?.job = job } }
 
     private func isComplete(_ id: String) -> Bool {
         _ = try? look()
@@ -239,7 +260,8 @@ extension ClipBook {
 
     func row(_ id: String) -> CatalogueClip? { state.withLock { $0.row(id, channel: archive.channel) } }
 
-    func project() throws(Refusal) -> String {
+    /// The clips as a run-down: where each lies in which files.
+    package func project() throws(Refusal) -> String {
         try look()
         let rows = state.withLock { state in
             state.machine.clips.compactMap { state.row($0.id, channel: archive.channel) }
@@ -248,7 +270,8 @@ extension ClipBook {
         return ClipProject(channel: archive.name, fit: try fitting()).text(rows, files: files)
     }
 
-    func project(_ parts: [ClipPart]) throws(Refusal) -> String {
+    /// The same of `parts`, in their order.
+    package func project(_ parts: [ClipPart]) throws(Refusal) -> String {
         var items: [ClipProject.Item] = []
         for part in parts {
             let (row, frames) = try taken(part)
