@@ -138,7 +138,7 @@ let package = Package(
         .target(
             name: "Studio",
             dependencies: [
-                "Media", "LibAV", "Networking", "Archive", "Kernels", "Program", "SourceClock", "Ingest", "Catalogue",
+                "Media", "LibAV", "Networking", "Archive", "Kernels", "Program", "Ingest", "Catalogue",
                 "Status",
                 .product(name: "Yams", package: "Yams"), logging,
             ],
@@ -155,11 +155,11 @@ let package = Package(
         .target(
             name: "Library",
             dependencies: [
-                "Media", "LibAV", "Networking", "MP4", "Encoder", "Archive", "Kernels", "Program", "Segmenter",
-                "Catalogue", "Stitcher", "Status", "Studio", logging,
+                "HLS", "Media", "LibAV", "Networking", "MP4", "Encoder", "Archive", "Kernels", "Program", "Segmenter",
+                "Catalogue", "Stitcher", "Studio", logging,
             ],
             swiftSettings: settings),
-        .target(name: "CPage", path: "Sources/System/CPage"),
+        .target(name: "Page", exclude: ["Files", "openapi.json"]),
         .target(
             name: "Control",
             dependencies: [
@@ -167,7 +167,7 @@ let package = Package(
                 "SourceClock", "Ingest",
                 "Program",
                 "Monitor",
-                "Encoder", "Segmenter", "Upload", "SRT", "CPage",
+                "Encoder", "Segmenter", "Upload", "SRT", "Page",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -180,13 +180,13 @@ let package = Package(
         .executableTarget(
             name: "Relay",
             dependencies: [
-                "Control", "Library", "Channel", "Studio", "Status", "Media", "LibAV", "SourceClock", "Ingest",
+                "Control", "Library", "Channel", "Studio", "Status", "Media", "LibAV", "Ingest",
                 "Kernels", "Program", "Monitor",
                 "Encoder", "FanOut",
                 "Networking", "RTMP", "SRT", "HLS", "Publisher", "MP4", "Archive", "Segmenter", "Catalogue", "Stitcher",
                 "Upload", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Yams", package: "Yams"), logging,
+                logging,
             ],
             swiftSettings: settings),
         // Measures; `scripts/bench fanout` builds and runs it. Not installed.
@@ -196,12 +196,14 @@ let package = Package(
                 "Media", "LibAV", "FanOut", "Networking", "RTMP", "Publisher",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
+            path: "Benchmarks/FanOutBench",
             swiftSettings: settings),
         .executableTarget(
             name: "RecorderBench", dependencies: ["Media", "FanOut", "Archive", "Segmenter", logging],
-            swiftSettings: settings),
+            path: "Benchmarks/RecorderBench", swiftSettings: settings),
         .executableTarget(
-            name: "ProgramBench", dependencies: ["Media", "Kernels", "Program"], swiftSettings: settings),
+            name: "ProgramBench", dependencies: ["Media", "Kernels", "Program"], path: "Benchmarks/ProgramBench",
+            swiftSettings: settings),
 
         // What tests of several targets need: a clock, waits with a deadline, random numbers to have again, a log to read.
         .target(
@@ -304,9 +306,27 @@ let package = Package(
             ],
             swiftSettings: testSettings),
         .testTarget(
+            name: "StudioTests",
+            dependencies: ["Ingest", "Kernels", "Media", "Program", "Status", "Studio", "TestSupport", logging],
+            swiftSettings: testSettings),
+        .testTarget(
+            name: "ChannelTests",
+            dependencies: [
+                "Studio", "Channel", "FanOut", "Ingest", "Media", "Program", "RTMP", "SourceClock", "Status",
+                "TestSupport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ], swiftSettings: testSettings),
+        .testTarget(
+            name: "LibraryTests",
+            dependencies: [
+                "Archive", "Catalogue", "Library", "MP4", "Media", "RecordingSamples",
+                "Segmenter", "Stitcher", "TestSupport",
+            ], swiftSettings: testSettings),
+        .testTarget(
             name: "ControlTests",
             dependencies: [
-                "Control", "CPage", "Status", "Archive", "Encoder", "FanOut", "Ingest", "Kernels", "Media", "Monitor",
+                "Studio", "Library", "Control", "Page", "Status", "Archive", "Encoder", "FanOut", "Ingest", "Kernels",
+                "Media", "Monitor",
                 "Program",
                 "SRT",
                 "Segmenter", "Upload", logging,
@@ -322,10 +342,11 @@ let package = Package(
         .testTarget(
             name: "RelayTests",
             dependencies: [
-                "Relay", "Control", "Status", "Encoder", "FanOut", "SourceClock", "Ingest", "Kernels", "Media",
+                "Studio", "Library", "Channel", "Relay", "Control", "Status", "Encoder", "FanOut", "Ingest", "Kernels",
+                "Media",
                 "Monitor",
                 "Networking",
-                "Program", "RTMP", "SRT", "Archive", "MP4", "Segmenter", "Catalogue", "Stitcher", "RecordingSamples",
+                "Program", "SRT", "Archive", "Segmenter", "Catalogue", "Stitcher", "RecordingSamples",
                 "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
@@ -333,7 +354,8 @@ let package = Package(
         .testTarget(
             name: "EndToEnd",
             dependencies: [
-                "Relay", "Control", "Status", "FanOut", "Ingest", "Media", "Program", "Segmenter", "TestSupport",
+                "Channel", "Relay", "Control", "Status", "FanOut", "Ingest", "Media", "Program", "Segmenter",
+                "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: testSettings),
     ]

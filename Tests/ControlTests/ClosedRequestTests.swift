@@ -2,10 +2,10 @@
 
 import Foundation
 import Media
-import Studio
 import Testing
 
 @testable import Control
+@testable import Studio
 
 @Suite("Requests whose keys are all known")
 struct ClosedRequestTests {

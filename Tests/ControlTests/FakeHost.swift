@@ -3,16 +3,17 @@
 import FanOut
 import Media
 import Status
-import Studio
 
 @testable import Control
+@testable import Library
+@testable import Studio
 
 /// A host of channels that say what they are told, for what the server itself decides.
 struct FakeHost: ControlledHost {
     var channels: [String] { ["main"] }
     func channel(_ name: String) -> (any ControlledChannel)? { name == "main" ? FakeChannel() : nil }
     func reload() throws(Refusal) -> Int { throw Refusal(.conflict, "There is no file.") }
-    var exports: ExportJobs { NoExports() }
+    var exports: ExportJobs { ExportJobs() }
     func startExport(_ request: ExportRequest) throws(Refusal) -> ExportJob {
         throw Refusal(.notFound, "There is no channel of this name.")
     }
@@ -45,14 +46,4 @@ struct FakeChannel: ControlledChannel {
     func setUploaded(_ isWanted: Bool, recording id: String, source: String?) throws(Refusal) { throw off }
     func requestKeyframe() throws(Refusal) { throw off }
     func mark(_ text: String) throws(Refusal) -> Marker { throw off }
-}
-
-/// No clips.
-struct NoExports: ControlledExports {
-    private var absent: Refusal { Refusal(.notFound, "There is no such clip.") }
-
-    var jobs: [ExportJob] { [] }
-    func job(_ id: String) throws(Refusal) -> ExportJob { throw absent }
-    func file(_ id: String) throws(Refusal) -> ArchivedFile { throw absent }
-    func remove(_ id: String) throws(Refusal) { throw absent }
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CPage
 import Foundation
 import Kernels
 import Logging
+import Page
 import Program
 import Status
-import Studio
 import Testing
 
 @testable import Control
+@testable import Studio
 
 /// The description of the API against the server.
 @Suite("The API's description")

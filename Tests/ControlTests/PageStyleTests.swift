@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CPage
 import Foundation
+import Page
 import Testing
 
 /// The page loads all of its stylesheets at once, so a class name has one meaning in all of them.

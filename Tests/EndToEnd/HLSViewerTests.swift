@@ -4,11 +4,13 @@ import ArgumentParser
 import Control
 import FanOut
 import Foundation
+import Media
 import Program
 import Status
 import TestSupport
 import Testing
 
+@testable import Channel
 @testable import Relay
 
 extension Serial {

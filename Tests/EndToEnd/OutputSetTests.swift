@@ -3,9 +3,11 @@
 import ArgumentParser
 import FanOut
 import Foundation
+import Media
 import TestSupport
 import Testing
 
+@testable import Channel
 @testable import Relay
 
 extension SerialPeers {

@@ -9,6 +9,7 @@ import Status
 import TestSupport
 import Testing
 
+@testable import Channel
 @testable import Relay
 
 extension SerialRecordings {

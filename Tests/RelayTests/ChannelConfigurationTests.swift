@@ -7,6 +7,7 @@ import Media
 import Segmenter
 import Testing
 
+@testable import Channel
 @testable import Relay
 
 @Suite("Flags together")

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Control
+import Library
 import Logging
 import Status
 import Testing
 
+@testable import Channel
 @testable import Relay
 
 @Suite("A channel that begins anew by its configuration file")
@@ -32,29 +34,29 @@ struct ChannelRunTests {
     @Test("The recordings of a source that was added were found only after relay was started again")
     func added() throws {
         let control = control(try channel(["cam1", "cam2"]), try channel(["cam1", "cam2", "cam3"]))
-        for source in ["cam1", "cam2", "cam3"] { #expect(control.recordings(ofSource: source) != nil, "\(source)") }
-        #expect(control.recordings(ofSource: "cam4") == nil && control.configuredRecording?.sources.count == 3)
+        for source in ["cam1", "cam2", "cam3"] { #expect(control.archive(ofSource: source) != nil, "\(source)") }
+        #expect(control.archive(ofSource: "cam4") == nil && control.configuredRecording?.sources.count == 3)
     }
 
     @Test("What was recorded of a source that was taken away is found, but where another directory is recorded to")
     func removed() throws {
         let first = try channel(["cam1", "cam2", "cam3"])
         let control = control(first, try channel(["cam1", "cam2"]))
-        #expect(control.recordings(ofSource: "cam3")?.path == "/tmp/rec")
+        #expect(control.archive(ofSource: "cam3")?.path == "/tmp/rec")
         let moved = self.control(first, try channel(["cam1", "cam2"], recording: "directory: /tmp/other"))
-        #expect(moved.recordings(ofSource: "cam3") == nil)
-        #expect(moved.recordings(ofSource: "cam1")?.path == "/tmp/other" && moved.recordings?.path == "/tmp/other")
+        #expect(moved.archive(ofSource: "cam3") == nil)
+        #expect(moved.archive(ofSource: "cam1")?.path == "/tmp/other" && moved.archive?.path == "/tmp/other")
     }
 
     @Test("What the API keeps of recordings stays as long as they lie in the same place")
     func kept() throws {
         let (first, next) = (try channel(["cam1", "cam2"]), try channel(["cam1", "cam3"]))
         let control = ChannelControl(name: "main", recording: first.configuration.recording)
-        let (program, source) = (control.recordings, control.recordings(ofSource: "cam1"))
+        let (program, source) = (control.archive, control.archive(ofSource: "cam1"))
         control.configure(recording: next.configuration.recording, isChanged: false)
-        #expect(program != nil && control.recordings === program && control.recordings(ofSource: "cam1") === source)
+        #expect(program != nil && control.archive === program && control.archive(ofSource: "cam1") === source)
         control.configure(recording: nil, isChanged: true)
-        #expect(control.recordings == nil && control.recordings(ofSource: "cam1") == nil)
+        #expect(control.archive == nil && control.archive(ofSource: "cam1") == nil)
     }
 
     // One that a disk kept from ending took the channel that had begun anew from the API when the disk answered.

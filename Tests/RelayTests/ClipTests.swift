@@ -9,11 +9,12 @@ import Media
 import Program
 import RecordingSamples
 import Stitcher
-import Studio
 import TestSupport
 import Testing
 
+@testable import Library
 @testable import Relay
+@testable import Studio
 
 @Suite("Clips of what is recorded")
 struct ClipTests {

@@ -4,6 +4,7 @@ import ArgumentParser
 import Foundation
 import Testing
 
+@testable import Channel
 @testable import Networking
 @testable import Relay
 

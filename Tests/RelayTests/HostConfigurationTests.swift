@@ -8,11 +8,12 @@ import Ingest
 import Media
 import Program
 import Status
-import Studio
 import TestSupport
 import Testing
 
+@testable import Channel
 @testable import Relay
+@testable import Studio
 
 @Suite("A configuration file")
 struct HostConfigurationTests {
@@ -80,7 +81,8 @@ struct HostConfigurationTests {
     @Test("The example has every key, and is right")
     func example() throws {
         let text = try String(contentsOf: root("Config/relay.example.yaml"), encoding: .utf8)
-        let read = ConfigurationReader(try ConfigurationNode(parsing: text, path: "relay.example.yaml"))
+        let read = ConfigurationReader(
+            try ConfigurationNode(parsing: text, path: "relay.example.yaml", words: ConfigurationKey.words))
         let marked = Set(read.channels.flatMap(\.marks.keys))
         #expect(
             Set(ConfigurationKey.all.map(\.path) + ConfigurationKey.mappings + ["input", "inputs", "outputs"])

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Channel
 import Foundation
-import Studio
 import Testing
 
 @testable import Relay
+@testable import Studio
 
 @Suite("A configuration file for others to read")
 struct MaskedConfigurationTests {
     private func masked(_ text: String) throws -> MaskedConfiguration {
         MaskedConfiguration(
-            try ConfigurationNode(parsing: text, path: "relay.yaml"), secrets: .init { _ in "planted-environment" })
+            try ConfigurationNode(parsing: text, path: "relay.yaml", words: ConfigurationKey.words),
+            secrets: .init { _ in "planted-environment" })
     }
 
     @Test("No secret is in it, wherever one was planted, and what is none stays")

@@ -5,6 +5,7 @@ import ArgumentParser
 import Segmenter
 import Testing
 
+@testable import Channel
 @testable import Relay
 
 @Suite("Flags of recordings")

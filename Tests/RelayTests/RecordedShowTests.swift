@@ -5,9 +5,12 @@ import ArgumentParser
 import Catalogue
 import Foundation
 import Program
+import Studio
 import TestSupport
 import Testing
 
+@testable import Channel
+@testable import Library
 @testable import Relay
 
 @Suite("What was on air, as a run-down that is rendered")

@@ -10,11 +10,12 @@ import Logging
 import Media
 import Program
 import Segmenter
-import Studio
 import TestSupport
 import Testing
 
+@testable import Channel
 @testable import Relay
+@testable import Studio
 
 @Suite("What a show is rendered from, and where")
 struct RenderTests {

@@ -3,10 +3,11 @@
 import ArgumentParser
 import Encoder
 import Media
-import Studio
 import Testing
 
+@testable import Channel
 @testable import Relay
+@testable import Studio
 
 @Suite("Renditions")
 struct RenditionTests {

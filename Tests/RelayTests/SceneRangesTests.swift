@@ -6,10 +6,11 @@ import Foundation
 import Kernels
 import Media
 import Program
-import Studio
 import Testing
 
+@testable import Library
 @testable import Relay
+@testable import Studio
 
 @Suite("When a scene was on air")
 struct SceneRangesTests {

@@ -5,11 +5,11 @@ import Kernels
 import Media
 import Program
 import Stitcher
-import Studio
 import TestSupport
 import Testing
 
 @testable import Relay
+@testable import Studio
 
 @Suite struct StitchProjectTests {
     private let temporary: TemporaryDirectory

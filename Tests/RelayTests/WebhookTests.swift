@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Archive
+import Channel
 import Foundation
 import Logging
 import Networking

@@ -4,6 +4,7 @@ import Ingest
 import Logging
 import Media
 import Program
+import Status
 import Testing
 
 @testable import Studio

@@ -154,7 +154,7 @@ package struct ChannelConfiguration {
     package var outputs: [OutputSpecification] = []
     package var recording: Recording?
 
-    /// A test picture on air, without outputs.
+    /// A channel that shows the test signal, and has no outputs.
     package init() {}
 }
 

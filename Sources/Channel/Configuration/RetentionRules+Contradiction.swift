@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Media
-internal import Segmenter
+package import Segmenter
 
 extension RetentionRules {
     /// Throws ``ChannelFailure`` where the rules contradict themselves or the disk; see ``contradiction(length:budget:)``.
@@ -11,7 +11,7 @@ extension RetentionRules {
 
     /// What is wrong with the rules for files of `length`, recorded as `budget` says; nil if nothing is. A limit below one
     /// file would delete each as soon as it may.
-    func contradiction(length: SegmentLength, budget: StorageBudget) -> String? {
+    package func contradiction(length: SegmentLength, budget: StorageBudget) -> String? {
         let file: (time: Duration, bytes: Int64)
         switch length {
         case .duration(let time): file = (time, budget.bytes(in: time))

@@ -22,7 +22,7 @@ package struct SecretReferences: Sendable {
     private let variable: @Sendable (String) -> String?
 
     /// References to the environment that `variable` reads.
-    init(variable: @escaping @Sendable (String) -> String?) { self.variable = variable }
+    package init(variable: @escaping @Sendable (String) -> String?) { self.variable = variable }
 
     /// References to this process's environment.
     package static let process = SecretReferences { name in getenv(name).map { String(cString: $0) } }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CPage
 internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
 internal import NIOCore
+internal import Page
 
 /// The page and what it is made of, and the API's description, which are part of the executable.
 struct PageRoutes {

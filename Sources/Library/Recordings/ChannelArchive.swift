@@ -33,7 +33,7 @@ package final class ChannelArchive: Sendable {
     }
 
     /// Where recordings of the channel are.
-    let path: String
+    package let path: String
     let mount: MountRule
     let template: NameTemplate
     /// The channel.

@@ -57,9 +57,7 @@ struct RunCommand: BlockingCommand {
             ])
         ArgumentMask.hideValues(followingAny: ["--http-token"])
         let configuration = try channelConfiguration()
-        try run(descriptors: configuration.descriptors, log: ConfigurationReader.Log(), http: http) {
-            $0.run(configuration)
-        }
+        try run(HostConfiguration(configuration, http: http))
     }
 
     /// Runs what the file asks for.
@@ -70,29 +68,28 @@ struct RunCommand: BlockingCommand {
             throw ValidationError("With --config, what \(flag) says stands in the file. Leave it out.")
         }
         let file = try HostConfiguration.forCommand(at: path)
-        try run(descriptors: file.descriptors, log: file.log, http: file.http) { $0.run(file) }
+        try run(file)
     }
 
-    /// Runs a host to its end, and ends the process with its status. Flags about the log come before what `log` says.
-    private func run(
-        descriptors: Int, log: ConfigurationReader.Log, http: ControlSettings, _ work: (Host) -> ExitStatus
-    ) throws {
+    /// Runs a host to its end, and ends the process with its status. Flags about the log come before what the file says of it.
+    private func run(_ configuration: HostConfiguration) throws {
+        let log = configuration.log
         let notifier = ServiceNotifier.take()
         let terminal = Terminal(showsStatus: log.showsStatus && !operation.noStatus)
         // Flags run one channel, and a person who reads text knows which.
         let events = EventLog()
         let writer = LogWriter(
-            format: operation.logFormat ?? log.format ?? .text, namesChannels: operation.config != nil, events: events
+            format: operation.logFormat ?? log.format ?? .text, namesChannels: configuration.path != nil, events: events
         ) { terminal.log($1, $0) }
         let level = operation.verbose || log.isVerbose ? Logger.Level.debug : .info
         LoggingSystem.bootstrap { RelayLogHandler(label: $0, writer: writer, logLevel: level) }
         let limit = DescriptorLimit.raise()
-        if let shortage = DescriptorLimit.shortage(descriptors: descriptors, limit: limit) {
+        if let shortage = DescriptorLimit.shortage(descriptors: configuration.descriptors, limit: limit) {
             throw ValidationError(shortage)
         }
         let host = Host(terminal: terminal, notifier: notifier)
         let server = ControlServer(
-            http, host: host, events: events, version: RelayVersion.text, logger: Logger(label: "relay"))
+            configuration.http, host: host, events: events, version: RelayVersion.text, logger: Logger(label: "relay"))
         do throws(ControlServer.Failure) {
             try server.start()
         } catch {
@@ -100,7 +97,7 @@ struct RunCommand: BlockingCommand {
             terminal.close()
             throw ExitStatus.nothingDelivered.code
         }
-        let status = work(host)
+        let status = host.run(configuration)
         server.stop()
         writer.tellLeftOut(isEnd: true)
         terminal.close()

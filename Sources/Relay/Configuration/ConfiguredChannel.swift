@@ -5,7 +5,7 @@ internal import Channel
 internal import FanOut
 internal import Studio
 
-/// One channel as a configuration file describes it, with what is needed to tell what another version of the file changes.
+/// One channel as flags or a configuration file describe it, with what is needed to tell what another version of the file changes.
 struct ConfiguredChannel {
     /// A live output of it.
     struct Output: Hashable {
@@ -25,6 +25,12 @@ struct ConfiguredChannel {
     let others: [String]
 
     var name: String { configuration.name }
+
+    /// A channel that flags describe, which are not read again.
+    init(_ configuration: ChannelConfiguration) {
+        self.configuration = configuration
+        (outputs, recording, others) = ([], [], [])
+    }
 
     /// Checks `flags` by the rules of the command line. Throws what is wrong, with its place in the file at `path`.
     init(_ flags: ConfigurationReader.ChannelFlags, path: String) throws(ConfigurationFailure) {

@@ -5,16 +5,22 @@ internal import Control
 internal import Foundation
 internal import Studio
 
-/// What a configuration file asks of the process: read, checked, and free of contradictions.
+/// What the process is asked to do, by a configuration file or by flags: read, checked, and free of contradictions.
 struct HostConfiguration {
-    /// The file.
-    let path: String
+    /// The file; nil for flags, which are read once.
+    let path: String?
     /// How the log looks.
     let log: ConfigurationReader.Log
     /// How the HTTP server listens.
     let http: ControlSettings
     /// At least one; each has a name of its own.
     let channels: [ConfiguredChannel]
+
+    /// What flags ask for: one channel, which is opened once.
+    init(_ channel: ChannelConfiguration, http: ControlSettings) {
+        (path, log, self.http) = (nil, ConfigurationReader.Log(), http)
+        channels = [ConfiguredChannel(channel)]
+    }
 
     /// Reads the file at `path`. Blocks on the disk, and reads the files of secrets that it refers to. Throws all that is
     /// wrong with it.

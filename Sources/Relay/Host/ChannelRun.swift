@@ -10,8 +10,11 @@ internal import Networking
 internal import Status
 internal import Synchronization
 
-/// One channel of a configuration file, on a thread of its own: opened and run, and again where that fails for a reason
-/// that may pass. An absent source, target or disk is no reason to end the process, in which others are on air.
+/// One channel of the process, on a thread of its own.
+///
+/// A channel of a configuration file is opened and run, and again where that fails for a reason that may pass: an absent
+/// source, target or disk is no reason to end the process, in which others are on air. A channel that flags describe is
+/// run once, and its end is the process's.
 ///
 /// All calls may come from any thread.
 final class ChannelRun: Sendable {
@@ -45,6 +48,8 @@ final class ChannelRun: Sendable {
     private let number: Int
     /// Whether the process has just begun: what is wrong with its channels then is told by its end.
     private let isFirst: Bool
+    /// Whether it is opened again where it fails.
+    private let isLasting: Bool
     private let resources: HostResources
     private let logger: Logger
     private let state: Mutex<State>
@@ -52,14 +57,16 @@ final class ChannelRun: Sendable {
     private let over = DispatchGroup()
 
     /// A channel that does not run yet. If it `isFirst`, one that cannot be opened because its configuration does not fit
-    /// what is there is over; later it is tried again, because it may have fitted before.
+    /// what is there is over; later it is tried again, because it may have fitted before. One that is not `isLasting` is
+    /// opened once.
     /// `control` is that of the run whose place it takes, so that what operators changed goes on to hold; nil for a new one.
     init(
-        _ plan: ConfiguredChannel, isFirst: Bool, control: ChannelControl? = nil, resources: HostResources,
+        _ plan: ConfiguredChannel, isFirst: Bool, isLasting: Bool = true, control: ChannelControl? = nil,
+        resources: HostResources,
         logger: Logger
     ) {
         name = plan.name
-        self.isFirst = isFirst
+        (self.isFirst, self.isLasting) = (isFirst, isLasting)
         self.resources = resources
         var logger = logger
         logger[metadataKey: "channel"] = "\(plan.name)"
@@ -100,6 +107,8 @@ final class ChannelRun: Sendable {
     var plan: ConfiguredChannel { state.withLock { $0.plan } }
     /// The channel, while it is open.
     var channel: Channel? { state.withLock { $0.channel } }
+    /// Whether it is being opened, which may take as long as its inputs do.
+    var isOpening: Bool { state.withLock { $0.opening != nil } }
     /// How it ended; nil before.
     var result: ChannelEnd? { state.withLock { $0.result } }
 
@@ -142,7 +151,9 @@ final class ChannelRun: Sendable {
             }
             control.closed(.waiting, by: number, hasFailed: result == .failed(.internalError) && !isEnding)
             let isMisconfigured = result == .failed(.configuration)
-            if isEnding || result == .done || (isMisconfigured && isFirst && failures == 0) { return result }
+            if isEnding || !isLasting || result == .done || (isMisconfigured && isFirst && failures == 0) {
+                return result
+            }
             if resources.clock.now - began > Self.stableTime.inNanoseconds { failures = 0 }
             failures += 1
             let wait = isMisconfigured ? Self.longestWait : min(Self.longestWait, .seconds(1 << min(failures - 1, 5)))

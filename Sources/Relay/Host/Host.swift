@@ -18,12 +18,7 @@ internal import Synchronization
 /// All calls may come from any thread.
 final class Host: Sendable {
     private struct State {
-        var channels: [Channel] = []
-        /// What the API sees of a channel that flags describe.
-        var control: ChannelControl?
-        /// The channels of a configuration file.
         var runs: [ChannelRun] = []
-        var isFromFile = false
         /// How often the file is to be read again that has not been done.
         var reloads = 0
         var endRequests = EndRequests()
@@ -47,7 +42,7 @@ final class Host: Sendable {
     private let logger: Logger
     private let notifier: ServiceNotifier?
     private let queue = DispatchQueue(label: "relay.host")
-    /// A channel of a configuration file is over, or the end was asked for.
+    /// A channel is over, or the end was asked for.
     private let changed = DispatchSemaphore(value: 0)
     private let state = Mutex(State())
     private let service = Mutex<HostService?>(nil)
@@ -59,62 +54,22 @@ final class Host: Sendable {
         logger = Logger(label: "relay")
     }
 
-    /// Runs one channel to its end, on the calling thread. Signals are answered meanwhile.
-    func run(_ configuration: ChannelConfiguration) -> ExitStatus {
-        let signals = watchSignals(ending: ProcessSignals.endRequests)
-        defer { signals.cancel() }
-        let control = ChannelControl(name: configuration.name, recording: configuration.recording)
-        let run = control.begin()
-        state.withLock { $0.control = control }
-        control.archive.map(exportJobs.restore)
+    /// Runs the channels of `configuration` until all of them are over, or one that flags describe is. SIGHUP reads a file
+    /// again. Signals are answered meanwhile.
+    func run(_ configuration: HostConfiguration) -> ExitStatus {
+        let path = configuration.path
+        self.path.withLock { $0 = path }
+        var signals = watchSignals(ending: path == nil ? ProcessSignals.endRequests : [SIGINT, SIGTERM])
+        for channel in configuration.channels { start(channel, isFirst: true, isLasting: path != nil) }
         serve()
         defer { endService() }
-        var logger = logger
-        logger[metadataKey: "channel"] = "\(configuration.name)"
-        do throws(ChannelFailure) {
-            let channel = try Channel(configuration, resources: resources, logger: logger)
-            state.withLock { $0.channels.append(channel) }
-            control.opened(channel, by: run)
-            defer {
-                control.closed(.over, by: run)
-                // First, because a signal to a process without channels is taken for one during its start.
-                signals.cancel()
-                queue.sync {}
-                state.withLock { state in state.channels.removeAll { $0 === channel } }
-            }
-            let timer = showStatus()
-            defer { timer.cancel() }
-            let end = channel.run()
-            report(channel.status, of: configuration.name)
-            return ExitStatus(end)
-        } catch {
-            logger.error("\(error)")
-            return ExitStatus(error.cause)
-        }
-    }
-
-    private var openChannels: [Channel] { state.withLock { $0.channels + $0.runs.compactMap(\.channel) } }
-    /// What the API sees of the channels.
-    var controls: [ChannelControl] { state.withLock { [$0.control].compactMap(\.self) + $0.runs.map(\.control) } }
-}
-
-// MARK: A configuration file
-
-extension Host {
-    /// Runs the channels of a configuration file until all of them are over. SIGHUP reads the file again. Signals are
-    /// answered meanwhile.
-    func run(_ file: HostConfiguration) -> ExitStatus {
-        state.withLock { $0.isFromFile = true }
-        path.withLock { $0 = file.path }
-        var signals = watchSignals(ending: [SIGINT, SIGTERM])
-        for channel in file.channels { start(channel, isFirst: true) }
-        serve()
-        defer { endService() }
-        signals.watch(SIGHUP) {
-            self.state.withLock { $0.reloads += 1 }
-            self.reloading.async {
-                _ = try? self.applyFile(file.path)
-                self.reloaded()
+        if let path {
+            signals.watch(SIGHUP) {
+                self.state.withLock { $0.reloads += 1 }
+                self.reloading.async {
+                    _ = try? self.applyFile(path)
+                    self.reloaded()
+                }
             }
         }
         defer { signals.cancel() }
@@ -125,20 +80,32 @@ extension Host {
         queue.sync {}
         let (runs, isEnding) = state.withLock { ($0.runs, $0.isEnding) }
         let results = runs.compactMap(\.result)
-        if isEnding { return results.contains(.done) ? .done : .nothingDelivered }
+        if isEnding, path != nil { return results.contains(.done) ? .done : .nothingDelivered }
+        guard !results.isEmpty else { return .nothingDelivered }
         return ExitStatus(results.first { $0 != .done } ?? .done)
     }
 
+    private var openChannels: [Channel] { state.withLock { $0.runs }.compactMap(\.channel) }
+    /// What the API sees of the channels.
+    var controls: [ChannelControl] { state.withLock { $0.runs }.map(\.control) }
+}
+
+// MARK: A configuration file
+
+extension Host {
     /// Whether nothing is left to be done. While the file is read again a channel may be between its end and its new
     /// beginning. What is still being opened when the end is asked for is not waited for.
     private var isOver: Bool {
         let (runs, isEnding, isReloading) = state.withLock { ($0.runs, $0.isEnding, $0.reloads > 0) }
         if isReloading, !isEnding { return false }
-        return runs.allSatisfy { $0.result != nil || (isEnding && $0.channel == nil) }
+        return runs.allSatisfy { $0.result != nil || (isEnding && $0.isOpening) }
     }
 
-    private func start(_ channel: ConfiguredChannel, isFirst: Bool = false, control: ChannelControl? = nil) {
-        let run = ChannelRun(channel, isFirst: isFirst, control: control, resources: resources, logger: logger)
+    private func start(
+        _ channel: ConfiguredChannel, isFirst: Bool = false, isLasting: Bool = true, control: ChannelControl? = nil
+    ) {
+        let run = ChannelRun(
+            channel, isFirst: isFirst, isLasting: isLasting, control: control, resources: resources, logger: logger)
         run.control.archive.map(exportJobs.restore)
         let isEnding = state.withLock { state in
             if !state.isEnding { state.runs.append(run) }
@@ -232,21 +199,14 @@ extension Host {
     }
 
     private func endRequested(by number: CInt) {
-        let isIdle = openChannels.isEmpty
-        let (answer, isFromFile) = state.withLock { state in
-            (state.endRequests.received(at: resources.clock.now), state.isFromFile)
-        }
-        switch answer {
-        // Before there is anything to end cleanly, the first ends at once.
-        case _ where isIdle && !isFromFile: endAtOnce(ExitStatus.nothingDelivered.rawValue)
+        switch state.withLock({ $0.endRequests.received(at: resources.clock.now) }) {
         case .end:
             service.withLock { $0 }?.stopping()
             logger.info("ending; once more to end at once")
-            let (channels, runs) = state.withLock { state in
+            let runs = state.withLock { state in
                 state.isEnding = true
-                return (state.channels, state.runs)
+                return state.runs
             }
-            for channel in channels { channel.end() }
             for run in runs { run.end() }
             changed.signal()
         case .ignore: break
@@ -276,13 +236,7 @@ extension Host {
 
     private func endService() { service.withLock { $0 }?.end() }
 
-    private var served: [ServedChannel] {
-        let (channels, runs) = state.withLock { ($0.channels, $0.runs) }
-        return channels.map {
-            ServedChannel(
-                name: $0.name, status: $0.status, wasTried: true, isOver: false, heartbeats: $0.heartbeats)
-        } + runs.map(\.served)
-    }
+    private var served: [ServedChannel] { state.withLock { $0.runs }.map(\.served) }
 }
 
 // MARK: Status

@@ -4,6 +4,7 @@ internal import Archive
 internal import ArgumentParser
 internal import Catalogue
 internal import Foundation
+internal import Library
 internal import MP4
 
 /// `relay recordings rundown`.

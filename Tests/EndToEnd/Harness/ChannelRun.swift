@@ -4,6 +4,7 @@ import Foundation
 import Media
 import TestSupport
 
+@testable import Channel
 @testable import Relay
 
 /// Runs a channel in this process while `changes` happen to it, and returns how it ended. If they throw, it is ended.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RELAY_CPAGE_H
-#define RELAY_CPAGE_H
+#ifndef RELAY_PAGE_H
+#define RELAY_PAGE_H
 
 #include <stddef.h>
 

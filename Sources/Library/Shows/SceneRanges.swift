@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Catalogue
-internal import Stitcher
+package import Catalogue
+package import Stitcher
 
 /// When a scene, or a source, was on air by what the catalogue says. Pure.
-struct SceneRanges {
+package struct SceneRanges {
     /// The channel whose program it was.
-    let channel: String
+    package let channel: String
     /// Milliseconds since 1970, in the order of time. A range ends where something else begins to come on air, or where the
     /// recorder's run ends.
-    let ranges: [Range<Int64>]
+    package let ranges: [Range<Int64>]
 
     private static let millisecond: Int64 = 1_000_000
 
     /// Finds `scene` in the program of `channel`, or of the one whose sources that channel is one of; or of the only program
     /// that there is. Of what was on air only what meets `limits` counts.
-    init(
+    package init(
         of scene: String, in segments: [CatalogueSegment], events: [CatalogueEvent], channel: String?,
         limits: Range<Int64>?
     ) throws(ClipFailure) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Catalogue
+package import Catalogue
 internal import Media
 internal import Program
-internal import Stitcher
+package import Stitcher
 internal import Studio
 
 /// What was on air in a program of several sources, as a run-down that can be edited and rendered from the recordings of
 /// the sources. Pure.
-struct RecordedShow {
+package struct RecordedShow {
     /// One scene, for so many frames.
     struct Part {
         let scene: SceneEvent
@@ -23,9 +23,9 @@ struct RecordedShow {
     }
 
     /// The channel whose program it was.
-    let channel: String
+    package let channel: String
     /// Milliseconds since 1970: a moment within the first frame, and one within the last.
-    let range: Range<Int64>
+    package let range: Range<Int64>
     let rate: FrameRate
     /// All sources that are seen or heard.
     let sources: [Source]
@@ -34,7 +34,7 @@ struct RecordedShow {
     let parts: [Part]
 
     /// What was on air between `limits`, in milliseconds since 1970, in the program of `channel` or of the only one.
-    init(
+    package init(
         of segments: [CatalogueSegment], _ events: [CatalogueEvent], channel: String?, limits: Range<Int64>?
     ) throws(ClipFailure) {
         let told = try SceneChange.told(segments, events, channel: channel)

@@ -7,7 +7,7 @@ internal import Studio
 
 extension RecordedShow {
     /// The run-down in YAML; `directory` has the recordings, of this size, and comments say how to render it.
-    func text(directory: String, from: String, to: String, size: (width: Int, height: Int)? = nil) -> String {
+    package func text(directory: String, from: String, to: String, size: (width: Int, height: Int)? = nil) -> String {
         let lines = instructions(directory, from, to, size) + ["segments:"] + parts.map(line)
         return lines.map { $0 + "\n" }.joined()
     }

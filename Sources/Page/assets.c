@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "CPage.h"
+#include "Page.h"
 
 // C23, which the Swift toolchain's own compiler has.
 #pragma clang diagnostic ignored "-Wc23-extensions"
@@ -8,109 +8,109 @@ static const unsigned char openapi[] = {
 #embed "openapi.json"
 };
 static const unsigned char index_html[] = {
-#embed "../../Control/Page/index.html"
+#embed "Files/index.html"
 };
 static const unsigned char page_css[] = {
-#embed "../../Control/Page/page.css"
+#embed "Files/page.css"
 };
 static const unsigned char program_css[] = {
-#embed "../../Control/Page/program.css"
+#embed "Files/program.css"
 };
 static const unsigned char clips_css[] = {
-#embed "../../Control/Page/clips.css"
+#embed "Files/clips.css"
 };
 static const unsigned char icon_svg[] = {
-#embed "../../Control/Page/icon.svg"
+#embed "Files/icon.svg"
 };
 static const unsigned char api_js[] = {
-#embed "../../Control/Page/api.js"
+#embed "Files/api.js"
 };
 static const unsigned char clips_js[] = {
-#embed "../../Control/Page/clips.js"
+#embed "Files/clips.js"
 };
 static const unsigned char deck_js[] = {
-#embed "../../Control/Page/deck.js"
+#embed "Files/deck.js"
 };
 static const unsigned char dom_js[] = {
-#embed "../../Control/Page/dom.js"
+#embed "Files/dom.js"
 };
 static const unsigned char events_js[] = {
-#embed "../../Control/Page/events.js"
+#embed "Files/events.js"
 };
 static const unsigned char film_js[] = {
-#embed "../../Control/Page/film.js"
+#embed "Files/film.js"
 };
 static const unsigned char film_cell_js[] = {
-#embed "../../Control/Page/film-cell.js"
+#embed "Files/film-cell.js"
 };
 static const unsigned char film_plan_js[] = {
-#embed "../../Control/Page/film-plan.js"
+#embed "Files/film-plan.js"
 };
 static const unsigned char film_trim_js[] = {
-#embed "../../Control/Page/film-trim.js"
+#embed "Files/film-trim.js"
 };
 static const unsigned char glance_js[] = {
-#embed "../../Control/Page/glance.js"
+#embed "Files/glance.js"
 };
 static const unsigned char inputs_js[] = {
-#embed "../../Control/Page/inputs.js"
+#embed "Files/inputs.js"
 };
 static const unsigned char live_preview_js[] = {
-#embed "../../Control/Page/live-preview.js"
+#embed "Files/live-preview.js"
 };
 static const unsigned char outputs_js[] = {
-#embed "../../Control/Page/outputs.js"
+#embed "Files/outputs.js"
 };
 static const unsigned char page_js[] = {
-#embed "../../Control/Page/page.js"
+#embed "Files/page.js"
 };
 static const unsigned char presses_js[] = {
-#embed "../../Control/Page/presses.js"
+#embed "Files/presses.js"
 };
 static const unsigned char snapshots_js[] = {
-#embed "../../Control/Page/snapshots.js"
+#embed "Files/snapshots.js"
 };
 static const unsigned char program_js[] = {
-#embed "../../Control/Page/program.js"
+#embed "Files/program.js"
 };
 static const unsigned char program_bar_js[] = {
-#embed "../../Control/Page/program-bar.js"
+#embed "Files/program-bar.js"
 };
 static const unsigned char program_feed_js[] = {
-#embed "../../Control/Page/program-feed.js"
+#embed "Files/program-feed.js"
 };
 static const unsigned char program_preview_js[] = {
-#embed "../../Control/Page/program-preview.js"
+#embed "Files/program-preview.js"
 };
 static const unsigned char program_overlays_js[] = {
-#embed "../../Control/Page/program-overlays.js"
+#embed "Files/program-overlays.js"
 };
 static const unsigned char program_rundown_js[] = {
-#embed "../../Control/Page/program-rundown.js"
+#embed "Files/program-rundown.js"
 };
 static const unsigned char program_sources_js[] = {
-#embed "../../Control/Page/program-sources.js"
+#embed "Files/program-sources.js"
 };
 static const unsigned char recorder_js[] = {
-#embed "../../Control/Page/recorder.js"
+#embed "Files/recorder.js"
 };
 static const unsigned char recordings_js[] = {
-#embed "../../Control/Page/recordings.js"
+#embed "Files/recordings.js"
 };
 static const unsigned char scenes_js[] = {
-#embed "../../Control/Page/scenes.js"
+#embed "Files/scenes.js"
 };
 static const unsigned char storage_js[] = {
-#embed "../../Control/Page/storage.js"
+#embed "Files/storage.js"
 };
 static const unsigned char thumbnails_js[] = {
-#embed "../../Control/Page/thumbnails.js"
+#embed "Files/thumbnails.js"
 };
 static const unsigned char views_js[] = {
-#embed "../../Control/Page/views.js"
+#embed "Files/views.js"
 };
 static const unsigned char words_js[] = {
-#embed "../../Control/Page/words.js"
+#embed "Files/words.js"
 };
 
 #define SCRIPT "text/javascript; charset=utf-8"

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Channel
+internal import Networking
+
+/// Where a running relay is.
+struct CtlPlace: ParsableArguments {
+    @Option(help: ArgumentHelp("The Unix socket of the relay.", valueName: "path"))
+    var socket: String?
+
+    @Option(
+        help: ArgumentHelp("The address of its HTTP server, such as https://studio.example:8080.", valueName: "url"))
+    var url: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "What the server wants to be shown; ${file:/path} keeps it out of the command line.", valueName: "token"))
+    var token: String?
+
+    @Option(
+        name: .customLong("tls-ca"),
+        help: ArgumentHelp("Trust the authorities in this PEM file, and no others.", valueName: "file"))
+    var authorities: String?
+
+    func validate() throws {
+        if url != nil, socket != nil {
+            throw ValidationError("--url and --socket exclude each other; give one of them.")
+        }
+        if url == nil, token != nil || authorities != nil {
+            throw ValidationError("--token and --tls-ca are for --url: the Unix socket needs neither.")
+        }
+    }
+
+    /// The relay that is meant. What is secret in the command line is overwritten there.
+    func api(secrets: SecretReferences = .process) throws -> ControlAPI {
+        ArgumentMask.hideValues(followingAny: ["--token"])
+        ArgumentMask.hideAddresses()
+        guard let url else {
+            return ControlAPI(HTTPEndpoint(socket: socket ?? ControlKeys.standardSocket ?? "/run/relay/relay.sock"))
+        }
+        do {
+            let endpoint = try HTTPEndpoint(url)
+            let trust = authorities.map { TLSVerification.authority(file: $0) } ?? .system
+            let token = try token.map { try secrets.expand($0) } ?? (try? secrets.expand("${RELAY_TOKEN}"))
+            if token != nil, !endpoint.isPrivate {
+                Terminal.put("note: the token is sent unencrypted; https:// keeps it secret\n")
+            }
+            return ControlAPI(endpoint, trust: trust, token: token)
+        } catch {
+            throw ValidationError("\(error)")
+        }
+    }
+}
+
+/// What all of the commands take.
+struct CtlOptions: ParsableArguments {
+    @OptionGroup var place: CtlPlace
+
+    @Flag(help: "Print what relay answers, in JSON.")
+    var json = false
+}
+
+/// A command that talks to a running relay.
+protocol CtlSubcommand: AsyncParsableCommand {
+    var options: CtlOptions { get }
+
+    /// Does what is asked for.
+    func perform(_ api: ControlAPI) async throws
+}
+
+extension CtlSubcommand {
+    func run() async throws {
+        let api = try options.place.api()
+        do {
+            try await perform(api)
+        } catch let failure as ControlAPI.Failure {
+            for line in failure.lines { Terminal.put("Error: \(line)\n") }
+            throw failure.status.code
+        }
+    }
+
+    /// Prints the answer as it is if JSON is wanted, else `text` of it.
+    func put<Answer: Decodable>(
+        _ answer: ControlAPI.Answer, as type: Answer.Type, _ text: (Answer) -> String
+    ) throws {
+        Terminal.put(options.json ? answer.text + "\n" : text(try answer.decoded(type)), to: 1)
+    }
+}
+
+/// Which channel is meant.
+struct CtlChannelOptions: ParsableArguments {
+    @Option(help: "The channel; not needed where there is one.")
+    var channel: String?
+}

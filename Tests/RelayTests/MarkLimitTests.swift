@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Relay
+
+@Suite("Markers in a minute")
+struct MarkLimitTests {
+    @Test("A channel takes so many markers a minute, and goes on taking them after it")
+    func markLimit() {
+        var limit = MarkLimit()
+        let admitted = (0..<100).count { limit.admit(at: Int64($0) * 100_000_000) }
+        #expect(admitted == MarkLimit.most)
+        let later = [59_999_999_999, 60_000_000_000, 120_000_000_000].map { limit.admit(at: $0) }
+        #expect(later == [false, true, true])
+    }
+}
