@@ -175,8 +175,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"), logging,
             ],
-            // Compiled in by CPage.
-            exclude: ["Page"], swiftSettings: settings),
+            swiftSettings: settings),
         .executableTarget(
             name: "Relay",
             dependencies: [

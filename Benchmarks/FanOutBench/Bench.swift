@@ -49,7 +49,7 @@ final class Bench {
         let start = ContinuousClock.now
         while true {
             let seconds = (ContinuousClock.now - start) / .seconds(1)
-            if healthy.allSatisfy({ $0.status.state == "live" }) { return seconds }
+            if healthy.allSatisfy({ $0.status.state == .live }) { return seconds }
             if seconds > limit { return nil }
             Thread.sleep(forTimeInterval: 0.01)
         }

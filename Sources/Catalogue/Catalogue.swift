@@ -92,6 +92,11 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         note(.event(CatalogueEvent(channel: channel, at: .now, kind: kind, text: text)))
     }
 
+    /// Notes that a scene came on air. Returns at once.
+    package func noteScene(_ scene: SceneEvent) {
+        note(.event(CatalogueEvent(channel: channel, at: .now, scene: scene)))
+    }
+
     /// Notes what became of the upload of the file `name`. Returns at once.
     package func noteUpload(_ upload: UploadState, of name: String) {
         hold.note(upload, of: name)

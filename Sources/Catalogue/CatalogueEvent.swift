@@ -15,9 +15,19 @@ package struct CatalogueEvent: Sendable, Codable, Equatable {
     package var kind: String
     /// What happened, without secrets.
     package var text: String
+    /// What came on air, if that is what happened; the text says it in words.
+    package var scene: SceneEvent?
+
+    private enum CodingKeys: String, CodingKey { case channel, start, kind, text }
 
     /// An event.
     package init(channel: String, at time: UTCTime, kind: String, text: String) {
         (self.channel, start, self.kind, self.text) = (channel, time.milliseconds, kind, text)
+    }
+
+    /// A scene came on air.
+    package init(channel: String, at time: UTCTime, scene: SceneEvent) {
+        (self.channel, start, kind, text) = (channel, time.milliseconds, SceneEvent.kind, scene.text)
+        self.scene = scene
     }
 }

@@ -32,7 +32,12 @@ struct EventRow: Encodable, PersistableRecord {
     var event: CatalogueEvent
 
     init(_ event: CatalogueEvent) { self.event = event }
-    func encode(to encoder: any Encoder) throws { try event.encode(to: encoder) }
+    /// A scene is written as JSON: its text is for people.
+    func encode(to encoder: any Encoder) throws {
+        var written = event
+        if let scene = event.scene { written.text = try scene.json() }
+        try written.encode(to: encoder)
+    }
 }
 
 /// Reads the cells of one row. A disk can flip any of them, and anybody can write to the file: each value is `nil` if it
@@ -157,6 +162,12 @@ extension CatalogueEvent {
         guard let channel = cells.text("channel"), let start = cells.integer("start", in: Cells.wallClock),
             let kind = cells.text("kind"), let text = cells.text("text")
         else { return nil }
-        self.init(channel: channel, at: UTCTime(milliseconds: start), kind: kind, text: text)
+        let time = UTCTime(milliseconds: start)
+        // A catalogue that cannot be written still has its scenes in words.
+        if kind == SceneEvent.kind, let scene = SceneEvent(json: text) ?? SceneEvent(words: text) {
+            self.init(channel: channel, at: time, scene: scene)
+        } else {
+            self.init(channel: channel, at: time, kind: kind, text: text)
+        }
     }
 }

@@ -23,6 +23,7 @@ enum CatalogueSchema {
             try $0.execute(sql: "CREATE INDEX events_by_kind ON events (channel, kind)")
         }
         migrator.registerMigration("5: seals of clips", migrate: sealClips)
+        migrator.registerMigration("6: scenes as JSON", migrate: rewriteScenes)
         return migrator
     }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
+
 /// What came on air in a program of several sources, as an event of the catalogue tells it.
-package struct SceneEvent: Sendable, Equatable {
+package struct SceneEvent: Sendable, Codable, Equatable {
     /// The kind of such an event.
     package static let kind = "scene"
 
@@ -31,7 +33,7 @@ package struct SceneEvent: Sendable, Equatable {
         (self.frame, self.run, self.transition, self.seconds) = (frame, run, transition, seconds)
     }
 
-    /// Such as `duo: pip cam1 cam2 width=0.3 from frame 120 of 3f2a (fade 0.5 s)`. A name that is more than one word is left
+    /// The event in words, such as `duo: pip cam1 cam2 width=0.3 from frame 120 of 3f2a (fade 0.5 s)`. A name that is more than one word is left
     /// out: nobody could tell it from what follows.
     package var text: String {
         let scene = ([layout] + sources + details).joined(separator: " ")
@@ -40,26 +42,21 @@ package struct SceneEvent: Sendable, Equatable {
         return "\(title)\(scene) \(place) (\(transition)\(seconds.map { " \($0) s" } ?? ""))"
     }
 
-    /// Reads ``text``; nil if it is something else.
-    package init?(text: String) {
-        // Events of before may have any name, up to the last colon with a space behind it.
-        let form = /(?:(.+): )?([^ :]+)((?: [^ ]+)*) from frame (\d+)(?: of ([0-9a-f]+))? \((.+?)(?: ([\d.]+) s)?\)/
-        guard let match = text.wholeMatch(of: form), let frame = Int64(match.output.4),
-            match.output.6.wholeMatch(of: /[a-z-]+|stinger [A-Za-z0-9._-]+/) != nil
-        else { return nil }
-        let words = match.output.3.split(separator: " ").map(String.init)
-        let name = match.output.1.map(String.init)
-        self.init(
-            name: name.flatMap { Self.isWord($0) ? $0 : nil }, layout: String(match.output.2),
-            sources: words.filter { !$0.contains("=") }, frame: frame, run: match.output.5.map(String.init),
-            transition: String(match.output.6), seconds: match.output.7.flatMap { Double($0) },
-            details: words.filter { $0.contains("=") })
+    /// Reads ``json()``; nil if it is something else.
+    init?(json: String) {
+        guard let scene = try? JSONDecoder().decode(Self.self, from: Data(json.utf8)) else { return nil }
+        self = scene
+    }
+
+    /// The event as the catalogue keeps it.
+    func json() throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(self), as: UTF8.self)
     }
 
     /// Whether it is the scene `name`, or shows the source of that name.
     package func shows(_ name: String) -> Bool { self.name == name || sources.contains(name) }
-
-    private static func isWord(_ name: String) -> Bool { name.wholeMatch(of: /[A-Za-z0-9._-]+/) != nil }
 }
 
 // MARK: Details

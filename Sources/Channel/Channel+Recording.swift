@@ -77,13 +77,15 @@ extension Channel {
     package func mark(_ text: String, at time: Int64) {
         for encoding in [stream] + program.renditions.map(\.stream) { encoding.mark(text, at: time) }
         recordings.current?.mark(text, at: time)
-        logger.info("marked: \(text)")
+        logger.info("marked: \(text)", metadata: [LogKey.event: "marker"])
     }
 
     /// Notes in the log, and in the catalogue, what an operator did.
     package func note(_ text: String, output: String? = nil) {
         recordings.current?.noteEvent("operator", text)
-        logger.notice("\(text)", metadata: output.map { ["output": "\($0)"] } ?? [:])
+        var metadata: Logger.Metadata = [LogKey.event: "operator"]
+        metadata["output"] = output.map { "\($0)" }
+        logger.notice("\(text)", metadata: metadata)
     }
 
     /// What a recording that is made as `configuration` says is told of this channel. Throws ``ChannelFailure`` if that names a
@@ -110,7 +112,7 @@ extension Channel {
     /// Keeps what live sources send until the program comes to it, if that is recorded as `recording` says.
     package func keepPackets(of recording: ChannelConfiguration.Recording?) {
         for source in program.recordedSources?.sources ?? [] where source.canBeCopied {
-            source.stage.packets.isOn = recording?.takesPackets == true
+            source.bus.packets.isOn = recording?.takesPackets == true
         }
     }
 

@@ -230,7 +230,7 @@ extension Channel {
 
     /// Tries every output at once that has given up or was refused. `cause` is for the log. Returns at once.
     package func retryOutputs(because cause: String) {
-        let idle = outputs.statuses.filter { ["given_up", "refused"].contains($0.state) }
+        let idle = outputs.statuses.filter { [.givenUp, .refused].contains($0.state) }
         if idle.isEmpty { logger.info("no output has given up or was refused: nothing to try again for \(cause)") }
         for output in idle {
             logger.notice("tried again because of \(cause)", metadata: ["output": "\(output.name)"])

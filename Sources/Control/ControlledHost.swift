@@ -38,7 +38,7 @@ package protocol ControlledChannel: Sendable {
     func archive(ofSource source: String) -> ChannelArchive?
 
     /// Clips of what is recorded; nil if no directory for it is known. Returns at once.
-    var clips: ClipBook? { get }
+    var clips: ClipStore? { get }
 
     /// The program of several sources. Throws where there is none. Returns at once.
     func program() throws(Refusal) -> Director

@@ -30,7 +30,7 @@ package struct ChannelFailure: Error, CustomStringConvertible {
     }
 }
 
-/// How a channel that was on air ended.
+/// How a channel ended.
 package enum ChannelEnd: Sendable, Equatable {
     /// It has done what it was to do, or was told to end.
     case done

@@ -14,18 +14,28 @@ package struct OutputFailure: Error, Sendable, Equatable, CustomStringConvertibl
         case refused
     }
 
+    /// What an operator should look at first.
+    package enum Hint: String, Sendable, Codable {
+        /// The host's name is not known.
+        case unknownName
+        /// The server's certificate does not hold.
+        case certificate
+        /// The server does not take the stream key or the login.
+        case credentials
+    }
+
     /// What the failure means.
     package let kind: Kind
     /// The step that failed, such as `resolve`, `connect`, `handshake`, `publish`, `send`.
     package let step: String
     /// What was attempted on what, and what the library said; without secrets.
     package let reason: String
+    /// What to look at first; nil where the reason says all that is known.
+    package let hint: Hint?
 
     /// A failure of `kind` in `step`.
-    package init(_ kind: Kind, step: String, reason: String) {
-        self.kind = kind
-        self.step = step
-        self.reason = reason
+    package init(_ kind: Kind, step: String, reason: String, hint: Hint? = nil) {
+        (self.kind, self.step, self.reason, self.hint) = (kind, step, reason, hint)
     }
 
     package var description: String { "\(step): \(reason)" }

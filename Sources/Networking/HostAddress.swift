@@ -40,7 +40,9 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
         defer { if let first { freeaddrinfo(first) } }
         guard status == 0 else {
             let reason = "\(host ?? "*"): \(String(cString: gai_strerror(status)))"
-            throw OutputFailure(.unreachable, step: "resolve", reason: reason)
+            let isUnknown = status == EAI_NONAME
+            throw OutputFailure(
+                .unreachable, step: "resolve", reason: reason, hint: isUnknown ? .unknownName : nil)
         }
         return sequence(first: first) { $0?.pointee.ai_next }.prefix { $0 != nil }
             .compactMap { $0.flatMap { HostAddress($0.pointee) } }

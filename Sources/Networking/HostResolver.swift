@@ -84,7 +84,8 @@ package final class HostResolver: Sendable {
         let code = BlockingWork.start("relay.resolver") { [lookUp] in
             do throws(OutputFailure) {
                 let addresses = try lookUp(host)
-                let none = OutputFailure(.unreachable, step: "resolve", reason: "\(host): the name has no address")
+                let none = OutputFailure(
+                    .unreachable, step: "resolve", reason: "\(host): the name has no address", hint: .unknownName)
                 self.finish(host, addresses.isEmpty ? .failure(none) : .success(addresses))
             } catch {
                 self.finish(host, .failure(error))

@@ -59,7 +59,7 @@ package final class Program: Sendable {
     private let audio: AudioFormat
     private let pacing: Pacing
     private let frameLimit: Int64?
-    private let stage: Stage
+    private let bus: Bus
     private let format: VideoFormat?
     private let sink: any ProgramSink
     private let clock: any MonotonicClock
@@ -77,13 +77,13 @@ package final class Program: Sendable {
     ) {
         self.init(
             frameRate: frameRate, audio: audio, pacing: pacing, frameLimit: frameLimit,
-            stage: Stage(Scene(video: .feed(videoFeed), audio: audioFeed)), sink: sink, clock: clock, logger: logger)
+            bus: Bus(Scene(video: .feed(videoFeed), audio: audioFeed)), sink: sink, clock: clock, logger: logger)
     }
 
-    /// A program that shows what is on `stage`, and with a `format` for them several sources at once. `frameLimit` ends it after
+    /// A program that shows what is on `bus`, and with a `format` for them several sources at once. `frameLimit` ends it after
     /// that many frames. While `sink` waits for a disk, it lets `heartbeat` rest.
     package init(
-        frameRate: FrameRate, audio: AudioFormat, pacing: Pacing, frameLimit: Int64?, stage: Stage,
+        frameRate: FrameRate, audio: AudioFormat, pacing: Pacing, frameLimit: Int64?, bus: Bus,
         format: VideoFormat? = nil, sink: any ProgramSink, clock: any MonotonicClock = SystemClock(),
         heartbeat: Heartbeat? = nil, logger: Logger
     ) {
@@ -92,7 +92,7 @@ package final class Program: Sendable {
         self.audio = audio
         self.pacing = pacing
         self.frameLimit = frameLimit
-        self.stage = stage
+        self.bus = bus
         self.format = format
         self.sink = sink
         self.clock = clock
@@ -107,9 +107,9 @@ package final class Program: Sendable {
             return isStopped.load(ordering: .relaxed) ? .stopped : .empty
         }
         defer { heartbeat.rest() }
-        var air = Air(
+        var air = MixEffect(
             opening, audio: audio, frameSamples: firstSample(of: 1).number, compositor: compositor,
-            holdsLast: !stage.isFixed, overlays: stage.overlays)
+            holdsLast: !bus.isFixed, overlays: bus.overlays)
         var pace = Pace(frameRate: frameRate, pacing: pacing, start: start)
         var followed = follow(opening.mainFeed, besides: nil, &pace.reference)
         tell(pace.reference)
@@ -117,13 +117,13 @@ package final class Program: Sendable {
         var index: FrameIndex = 0
         var audioEnd: SampleIndex = 0
         var isHolding = false
-        while index.number < frameLimit ?? .max, !stage.isOver {
+        while index.number < frameLimit ?? .max, !bus.isOver {
             heartbeat.beat()
             let skipped = wait(&pace, for: index, air.inForce(at: index))
             index = index + skipped
-            stage.announce(index)
-            if stage.isOver { break }
-            if let cue = stage.takeCue(for: index) { air.begin(cue, at: cue.frame) }
+            bus.announce(index)
+            if bus.isOver { break }
+            if let cue = bus.takeCue(for: index) { air.begin(cue, at: cue.frame) }
             // A source may show another of its inputs, too.
             let scene = air.inForce(at: index)
             if scene.mainFeed !== followed {
@@ -133,7 +133,7 @@ package final class Program: Sendable {
             guard let frame = shown else { break }
             let next = firstSample(of: index + 1)
             try encode(takeAudio(audioEnd..<next, index, skipped: skipped, &air))
-            stage.tellWatchers(index, audioEnd..<next, air)
+            bus.tellWatchers(index, audioEnd..<next, air)
             audioEnd = next
             try sink.encode(frame, at: index.number)
             index = index + 1
@@ -149,7 +149,7 @@ package final class Program: Sendable {
     /// Puts audio on air, and shows how loud it is.
     private func encode(_ audio: AudioBuffer) throws {
         guard audio.count > 0 else { return }
-        stage.meter.note(audio, gain: 1)
+        bus.meter.note(audio, gain: 1)
         try sink.encode(audio)
     }
 
@@ -157,21 +157,21 @@ package final class Program: Sendable {
     private func waitForStart() -> (Scene, Timestamp)? {
         var gone: Scene?
         var latest: Int64?
-        while let scene = stage.waitForScene(besides: gone) {
+        while let scene = bus.waitForScene(besides: gone) {
             // A source is open before it shows anything. One that is away and has no slate holds up nobody for ever.
             if scene.layers.contains(where: { $0.video.resolved == nil }) {
                 let end = latest ?? clock.now + Self.patience
                 latest = end
-                if clock.now >= end, stage.feeds.contains(where: { $0.newestVideo(at: now) != nil }) {
+                if clock.now >= end, bus.feeds.contains(where: { $0.newestVideo(at: now) != nil }) {
                     return (scene, now)
                 }
                 clock.sleep(until: clock.now + Self.step)
                 continue
             }
             guard let feed = scene.mainFeed else { return (scene, now) }
-            let isShown = { [stage] in stage.scene == scene && scene.mainFeed === feed }
+            let isShown = { [bus] in bus.scene == scene && scene.mainFeed === feed }
             if let moment = feed.waitForFirstFrame(while: isShown) { return (scene, moment) }
-            if stage.isFixed { return nil }
+            if bus.isFixed { return nil }
             // Its source may have been closed before whoever chooses shows another; one of several sources shows another
             // of its inputs in the same scene.
             gone = isShown() && scene.layers.first?.video == .feed(feed) ? scene : nil
@@ -183,13 +183,13 @@ package final class Program: Sendable {
     /// Ends the program after the frame under way. Returns at once.
     package func stop() {
         isStopped.store(true, ordering: .relaxed)
-        stage.finish()
+        bus.finish()
     }
 
     /// A snapshot for status and metrics. May be read on any thread, without waiting for the program.
     package var status: ProgramStatus {
         var status = counters.withLock { $0 }
-        status.levels = stage.meter.levels
+        status.levels = bus.meter.levels
         return status
     }
 
@@ -214,7 +214,7 @@ package final class Program: Sendable {
     /// The live source that leads and whose frames are not the main ones; nil if there is none. Of such a source only the
     /// rate counts.
     private func leader(beside main: SourceFeed?) -> SourceFeed? {
-        let leader = stage.feeds.first { $0.leads && $0.isLive }
+        let leader = bus.feeds.first { $0.leads && $0.isLive }
         return leader === main ? nil : leader
     }
 
@@ -224,13 +224,13 @@ package final class Program: Sendable {
     /// Tells the feeds of live sources how the program's clock runs.
     private func tell(_ reference: ReferenceClock) {
         let line = reference.line
-        for feed in stage.feeds { feed.follow(line) }
+        for feed in bus.feeds { feed.follow(line) }
     }
 
     /// Tells the feeds where the frames of the reference lie that theirs are shown with, before they say what they show.
     private func pair(with reference: ReferenceClock) {
         let phase = Duration.nanoseconds(Int64(reference.steadyPhase))
-        for feed in stage.feeds where feed.isLive { feed.referencePhase = phase }
+        for feed in bus.feeds where feed.isLive { feed.referencePhase = phase }
     }
 
     /// The first sample of frame `index`. Rounded down, so that audio never runs ahead of the video.
@@ -269,7 +269,7 @@ package final class Program: Sendable {
     /// What to show as frame `index`; when the source of a fixed scene has no more, its last frame for as long as audio
     /// goes on.
     private func frame(
-        for index: FrameIndex, _ air: inout Air, isHolding: inout Bool, _ reference: inout ReferenceClock
+        for index: FrameIndex, _ air: inout MixEffect, isHolding: inout Bool, _ reference: inout ReferenceClock
     ) -> VideoFrame? {
         pair(with: reference)
         let shown = air.frame(for: index) { feed, choice in
@@ -277,7 +277,7 @@ package final class Program: Sendable {
             reference.note(Self.number(of: feed), due: due, stretch: feed.stretch, now: now)
             pair(with: reference)
         }
-        guard shown == nil, stage.isFixed, let feed = air.scene.mainFeed, air.scene.audio == [.feed(feed)],
+        guard shown == nil, bus.isFixed, let feed = air.scene.mainFeed, air.scene.audio == [.feed(feed)],
             !isStopped.load(ordering: .relaxed)
         else { return shown }
         let tail = isHolding ? 0 : audio.timeBase.ticks(Self.audioTail)
@@ -292,11 +292,11 @@ package final class Program: Sendable {
 
     /// The audio of frame `index`, the samples of `range`. What is neither seen nor heard plays along.
     private func takeAudio(
-        _ range: Range<SampleIndex>, _ index: FrameIndex, skipped: Int64, _ air: inout Air
+        _ range: Range<SampleIndex>, _ index: FrameIndex, skipped: Int64, _ air: inout MixEffect
     ) -> AudioBuffer {
-        let feeds = stage.isFixed ? [] : stage.feeds
+        let feeds = bus.isFixed ? [] : bus.feeds
         let count = range.upperBound - range.lowerBound
-        let parts = stage.parts(of: air.inForce(at: index), silentFor: Double(count) / Double(audio.sampleRate))
+        let parts = bus.parts(of: air.inForce(at: index), silentFor: Double(count) / Double(audio.sampleRate))
         for feed in feeds where !air.isSeen(feed) {
             if feed.standsUnseen, !air.isHeard(feed, parts) {
                 feed.stand(for: 1 + skipped)

@@ -60,7 +60,7 @@ package final class SourceFeed: SourceSink {
     /// Whether a paced source stands while it is neither seen nor heard.
     let standsUnseen: Bool
     /// A live source's packets as they came, if they can be wanted.
-    let shelf: PacketShelf?
+    let shelf: PacketBuffer?
 
     static let frameRoom = 4
     /// How many frames of a live source wait at most, whatever their stamps say.
@@ -81,7 +81,7 @@ package final class SourceFeed: SourceSink {
         standsUnseen: Bool = false, keepsPackets: Duration? = nil, wanted: PacketSwitch = PacketSwitch(),
         clock: any MonotonicClock = SystemClock()
     ) {
-        shelf = keepsPackets.map { PacketShelf(delay: $0, wanted: wanted) }
+        shelf = keepsPackets.map { PacketBuffer(delay: $0, wanted: wanted) }
         self.standsUnseen = standsUnseen && pacing == .paced
         self.hasVideo = hasVideo
         self.pacing = pacing

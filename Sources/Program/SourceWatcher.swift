@@ -18,17 +18,17 @@ extension SourceWatcher {
     package func take(packetsOf feed: SourceFeed?, at index: FrameIndex) {}
 }
 
-/// Who takes what of a stage's sources, and from which frame on.
+/// Who takes what of a bus's sources, and from which frame on.
 struct SourceWatch {
-    let source: Stage
+    let source: Bus
     let watcher: any SourceWatcher
     let first: FrameIndex
 }
 
-extension Stage {
+extension Bus {
     /// Lets each of `watchers` take what its source has, from frame `first` of the program on, which is to be some frames
     /// ahead of a program that runs: then it is the same frame for all of them.
-    package func watch(_ watchers: [(source: Stage, watcher: any SourceWatcher)], from first: FrameIndex) {
+    package func watch(_ watchers: [(source: Bus, watcher: any SourceWatcher)], from first: FrameIndex) {
         let added = watchers.map { SourceWatch(source: $0.source, watcher: $0.watcher, first: first) }
         watches.withLock { $0 += added }
     }
@@ -39,7 +39,7 @@ extension Stage {
     }
 
     /// Hands whoever watches what the sources have for frame `index`, whose audio is that of `range`.
-    func tellWatchers(_ index: FrameIndex, _ range: Range<SampleIndex>, _ air: Air) {
+    func tellWatchers(_ index: FrameIndex, _ range: Range<SampleIndex>, _ air: MixEffect) {
         for watch in watches.withLock({ $0 }) where watch.first <= index {
             let silence = {
                 AudioBuffer.silence(

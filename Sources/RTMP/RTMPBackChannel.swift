@@ -10,7 +10,7 @@ package struct RTMPBackChannel {
         /// What the server says, in order.
         package var messages: [RTMPStatusMessage] = []
         /// What the player wants, in order.
-        package var wishes: [RTMPPlayerWish] = []
+        package var wishes: [RTMPPlayerCommand] = []
     }
 
     private var parser: RTMPInboundParser?
@@ -92,7 +92,7 @@ package struct RTMPBackChannel {
 
     private func append(command: [UInt8], to answer: inout Answer) {
         if let message = RTMPStatusMessage(command: command) { answer.messages.append(message) }
-        if let wish = RTMPPlayerWish(command: command) { answer.wishes.append(wish) }
+        if let wish = RTMPPlayerCommand(command: command) { answer.wishes.append(wish) }
     }
 
     private static func control(_ kind: RTMPMessage.Kind, _ value: UInt32) -> RTMPMessage {

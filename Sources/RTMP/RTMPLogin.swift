@@ -91,6 +91,6 @@ package struct RTMPLogin {
     }
 
     private func refusal(_ reason: String) -> OutputFailure {
-        OutputFailure(.refused, step: "handshake", reason: "\(url): \(reason)")
+        OutputFailure(.refused, step: "handshake", reason: "\(url): \(reason)", hint: .credentials)
     }
 }

@@ -169,8 +169,10 @@ package final class RTMPSession {
 
     private func failure(_ step: String) -> OutputFailure {
         if let refusal {
+            let kind = refusal.failureKind
             return OutputFailure(
-                refusal.failureKind, step: step, reason: "the server said \(refusal.words(masking: url))")
+                kind, step: step, reason: "the server said \(refusal.words(masking: url))",
+                hint: kind == .refused ? .credentials : nil)
         }
         if rtmp.pointee.m_sb.sb_timedout != 0 {
             return OutputFailure(.unreachable, step: step, reason: "\(url): the server did not answer in time")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CSRT
+package import Media
 
 extension SRTSocket {
     /// What the library counts and measures; nil where it has no connection any more. `inputBandwidth` is left open.

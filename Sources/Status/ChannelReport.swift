@@ -58,7 +58,7 @@ package struct ChannelReport: Sendable, Encodable {
     }
 
     /// Whether anybody can see the program now.
-    package var isOnAir: Bool { status?.outputs.contains { $0.state == "live" } ?? false }
+    package var isOnAir: Bool { status?.outputs.contains { $0.state == .live } ?? false }
     /// Whether it is being written.
     package var isRecording: Bool { status?.recorder?.state == .recording }
 
@@ -67,7 +67,7 @@ package struct ChannelReport: Sendable, Encodable {
     /// uploads that fail.
     package var problems: Int {
         guard let status else { return state == .over ? 0 : 1 }
-        let outputs = status.outputs.count { ["backing_off", "refused", "given_up"].contains($0.state) }
+        let outputs = status.outputs.count { [.backingOff, .refused, .givenUp].contains($0.state) }
         let sources = status.sources.count { [.waiting, .failed].contains($0.state) }
         let alarms = [status.monitor?.silence, status.monitor?.black, status.monitor?.frozen].count {
             $0?.isActive ?? false

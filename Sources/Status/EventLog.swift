@@ -6,6 +6,9 @@ internal import Synchronization
 
 /// Something that an operator wants to read later.
 package struct ControlEvent: Sendable, Encodable, Equatable {
+    /// In place of a kind: the line shows the status, and is no event.
+    package static let statusLine = "status"
+
     /// How much it matters, in the log's words.
     package enum Level: String, Sendable, Codable {
         case info, notice, warning, error
@@ -19,7 +22,7 @@ package struct ControlEvent: Sendable, Encodable, Equatable {
     package var channel: String?
     /// How much it matters.
     package var level: Level
-    /// What it is about: `output`, `input`, `recorder`, `storage`, `upload`, `alarm`, `operator`, `channel` or `relay`.
+    /// What it is about: `output`, `input`, `recorder`, `storage`, `upload`, `alarm`, `marker`, `operator`, `channel` or `relay`.
     package var kind: String
     /// The output it is about.
     package var output: String?

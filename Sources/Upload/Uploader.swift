@@ -60,6 +60,8 @@ package final class Uploader: RecordingObserver, RetentionVeto {
         self.delivery = delivery
         self.sleep = sleep
         self.clock = clock
+        var logger = logger
+        logger[metadataKey: LogKey.event] = "upload"
         self.logger = logger
         queue = DispatchQueue(label: "relay.upload.\(self.channel)", qos: .utility)
     }

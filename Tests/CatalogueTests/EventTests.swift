@@ -2,6 +2,7 @@
 
 import Archive
 import Foundation
+import GRDB
 import Testing
 
 @testable import Catalogue
@@ -50,6 +51,37 @@ struct EventTests {
         let kinds = Dictionary(grouping: try store.events(), by: \.kind)
         #expect(kinds.mapValues(\.count) == ["marker": 1, "input": Int(most), SceneEvent.kind: Int(most) + 1])
         #expect(kinds["input"]?.first?.text == "1")
+    }
+
+    @Test("A scene is kept as JSON, with a name of any words, and told in words")
+    func sceneAsJSON() throws {
+        let scene = SceneEvent(
+            name: "my clip.mp4", layout: "pip", sources: ["cam1", "file"], frame: 7, run: "3f2a", transition: "fade",
+            seconds: 0.5, details: [SceneEvent.detail("file", "/a b/50%: ä=1.mp4"), "in=1.5s"])
+        try store.put(CatalogueEvent(channel: "relay", at: UTCTime(milliseconds: 1), scene: scene))
+        let event = try #require(try store.events().first)
+        #expect(event.scene == scene && event.text == scene.text && event.kind == SceneEvent.kind)
+        let written = try store.write { try String.fetchAll($0, sql: "SELECT text FROM events") }
+        #expect(written.count == 1 && SceneEvent(json: written[0]) == scene)
+    }
+
+    @Test("Scenes in words are written as JSON once; what is neither stays as it is")
+    func rewritten() throws {
+        let words = ["duo: pip cam1 cam2 width=0.3 from frame 120 of 3f2a (fade 0.5 s)", "nothing of the kind"]
+        for (index, text) in words.enumerated() { try put(SceneEvent.kind, text, at: Int64(index)) }
+        try put(CatalogueEvent.marker, words[0], at: 9)
+        let written = { [store] in
+            try store.write { try String.fetchAll($0, sql: "SELECT text FROM events ORDER BY start") }
+        }
+        #expect(try written() == words + [words[0]])
+        // Before that they are read, too.
+        #expect(try store.events().map(\.scene?.frame) == [120, nil, nil])
+        for _ in 1...2 {
+            try store.write { try CatalogueSchema.rewriteScenes($0) }
+            let texts = try written()
+            #expect(SceneEvent(json: texts[0]) == SceneEvent(words: words[0]) && texts[1...] == [words[1], words[0]])
+        }
+        #expect(try store.events().map(\.text) == words + [words[0]])
     }
 
     @Test("They come in the order in which they were told, though the clock was set back")

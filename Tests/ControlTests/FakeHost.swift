@@ -29,7 +29,7 @@ struct FakeChannel: ControlledChannel {
     var stream: PacketStream? { nil }
     var archive: ChannelArchive? { nil }
     func archive(ofSource source: String) -> ChannelArchive? { nil }
-    var clips: ClipBook? { nil }
+    var clips: ClipStore? { nil }
 
     private var off: Refusal { Refusal(.unavailable, "The channel is not on air.") }
 

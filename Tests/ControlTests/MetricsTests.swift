@@ -18,11 +18,18 @@ import Upload
 
 @Suite("Metrics")
 struct MetricsTests {
-    private func output(_ name: String, state: String = "live") -> OutputStatus {
-        OutputStatus(
+    private func output(_ name: String, state: OutputState.Name = .live) -> OutputStatus {
+        var statistics = SRTStatistics()
+        statistics.totals.packetsSent = 700
+        statistics.moment = SRTStatistics.Moment(
+            roundTripMilliseconds: 12.5, sendRate: 8, bandwidth: 50, maximumBandwidth: 100, packetsInFlight: 1,
+            flowWindow: 8192, sendBufferMilliseconds: 20, sendBufferFreeBytes: 1_000_000, latencyMilliseconds: 120)
+        var details = OutputDetails()
+        details.srt = statistics
+        return OutputStatus(
             name: name, kind: "srt", address: "srt://host:9000?passphrase=***", state: state, detail: nil,
             liveSeconds: 1.5, bytes: 1000, frames: 25, reconnects: 2, attempts: 3, queue: QueueStatus(),
-            details: ["rtt_ms": 12.5, "send_rate_mbps": 8, "packets_sent_total": 700], wasLive: true,
+            details: details, wasLive: true,
             endpoint: .primary)
     }
 

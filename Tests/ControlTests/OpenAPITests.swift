@@ -84,6 +84,23 @@ struct OpenAPITests {
         #expect(Set(names).count == names.count)
     }
 
+    @Test("Responses and parameters that several operations have are described once")
+    func shared() throws {
+        let object = try JSONSerialization.jsonObject(with: try text()) as? [String: Any] ?? [:]
+        let paths = object["paths"] as? [String: [String: [String: Any]]] ?? [:]
+        var found: [String: Int] = [:]
+        for operation in paths.values.flatMap(\.values) {
+            let responses = operation["responses"] as? [String: [String: Any]] ?? [:]
+            let parameters = operation["parameters"] as? [[String: Any]] ?? []
+            #expect(!responses.isEmpty)
+            for part in Array(responses.values) + parameters where part["$ref"] == nil {
+                let text = try JSONSerialization.data(withJSONObject: part, options: .sortedKeys)
+                found[String(decoding: text, as: UTF8.self), default: 0] += 1
+            }
+        }
+        #expect(!paths.isEmpty && found.filter { $0.value > 1 }.isEmpty)
+    }
+
     @Test("A program's sources say whether they have video, and all that is said of them is described")
     func programSources() throws {
         let sources = [true, false].map {

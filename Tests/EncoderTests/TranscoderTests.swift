@@ -174,10 +174,10 @@ import Testing
 
     /// How far a slow encoder may go, and has come.
     private final class Progress: Sendable {
-        enum Stage { case reading, ending, over }
+        enum Bus { case reading, ending, over }
         let (take, end) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-        let stage = Mutex(Stage.reading)
-        func isAt(_ stage: Stage) -> Bool { self.stage.withLock { $0 == stage } }
+        let stage = Mutex(Bus.reading)
+        func isAt(_ stage: Bus) -> Bool { self.stage.withLock { $0 == stage } }
     }
 
     /// Takes as long for each packet, and for the end, as a test says.

@@ -259,7 +259,7 @@ extension SerialShows {
             try await Clip.make(input, ["-i", signal.path, "-c:v", "libx264", "-g", "90", "-bf", "2", "-c:a", "copy"])
             let port = try Ports.free()
             let relay = try RelayProcess(
-                ["--input", input, "--copy", "--segment", "6s", "--record", recordings.directory]
+                ["--input", input, "--loop", "--copy", "--segment", "6s", "--record", recordings.directory]
                     + ["--http", "127.0.0.1:\(port)"])
             try await relay.says("HTTP at", within: .seconds(10))
             let api = APIClient(base: "http://127.0.0.1:\(port)")

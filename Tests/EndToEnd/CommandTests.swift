@@ -107,6 +107,27 @@ extension Serial {
             #expect(fileNames(in: directory.path).isEmpty)
         }
 
+        @Test(
+            "What is wrong with an overlay, a stinger, a rendition or an input of a show is refused as wrong flags are")
+        func wrongParts() async throws {
+            let rtmp = ["--rtmp", "rtmp://127.0.0.1:24000/live/key"]
+            try await refuses(rtmp + ["--overlay", "a=text:b#x=2"], status: 64, hint: "--overlay a: x=")
+            try await refuses(rtmp + ["--stinger", "wipe=wipe.mov#cut=9"], status: 64, hint: "--stinger wipe: cut=")
+            try await refuses(rtmp + ["--rendition", "small#size=1x1"], status: 64, hint: "--rendition small: size=")
+            let show = ["render", directory.file("show.yaml"), "-o", directory.file("show.mp4")]
+            try await refuses(show + ["--input", "a.mp4#name=a,at=soon"], status: 64, hint: "at=")
+        }
+
+        @Test("A signal ends relay while it waits for its only input: 69", arguments: [SIGINT, SIGTERM, SIGHUP])
+        func endsWhileOpening(signal: Int32) async throws {
+            let port = try Ports.free()
+            let relay = try RelayProcess(
+                ["--input", "srt://127.0.0.1:\(port)?mode=listener", "--record", directory.file("r")])
+            try await relay.says("waiting for an SRT sender", within: .seconds(10))
+            let ended = try await relay.end(by: signal, within: .seconds(10))
+            #expect(ended.ending == .exited(69), "\(ended.log)")
+        }
+
         @Test("An input that cannot be read, or has no frame, ends with 66")
         func unreadable() async throws {
             let text = directory.file("notes.txt")

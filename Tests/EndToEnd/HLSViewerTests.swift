@@ -100,7 +100,7 @@ extension Serial {
                 try await hasSegments(3)
                 try channel.outputs.pause("hls")
                 try await eventually("the output is off air", within: .seconds(5)) {
-                    channel.outputs.statuses.first?.state == "paused"
+                    channel.outputs.statuses.first?.state == .paused
                 }
                 // Two seconds of the program are missing, so that there is something to read over.
                 let frames = channel.status.program.frames + 60

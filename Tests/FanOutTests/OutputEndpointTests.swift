@@ -148,7 +148,7 @@ struct OutputEndpointTests {
     func pause() {
         var machine = liveMachine()
         #expect(machine.handle(.pause(at: 0)) == [.retire(attempt: 1), .close])
-        #expect(machine.state.label == "paused")
+        #expect(machine.state.name == .paused)
         #expect(machine.handle(.pause(at: 0)).isEmpty)
         #expect(machine.handle(.retryNow).isEmpty)
         #expect(machine.handle(.resume) == [.open, .begin(attempt: 2, at: .primary)])

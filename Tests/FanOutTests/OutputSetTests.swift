@@ -40,7 +40,7 @@ struct OutputSetTests {
         return limits
     }()
 
-    private func state(_ name: String) -> String? { outputs.statuses.first { $0.name == name }?.state }
+    private func state(_ name: String) -> OutputState.Name? { outputs.statuses.first { $0.name == name }?.state }
 
     /// Waits for attempt `number` of `target`, accepts it, and returns it when it is on air.
     @discardableResult
@@ -57,7 +57,7 @@ struct OutputSetTests {
         try await eventually("attempt \(number)", line: line) { target.attempts.count == number + 1 }
         target.attempts[number].report(.failed(OutputFailure(.rejected, step: "publish", reason: "busy")))
         try await eventually("the next attempt is due", line: line) {
-            state("a") == "backing_off" && time.hasTimer(within: .seconds(2))
+            state("a") == .backingOff && time.hasTimer(within: .seconds(2))
         }
         time.advance(by: .seconds(2))
     }
@@ -262,12 +262,12 @@ struct OutputSetTests {
     func waits() async throws {
         let attempt = try await start()
         attempt.report(.awaitsCallers)
-        try await eventually { state("a") == "waiting" }
+        try await eventually { state("a") == .waiting }
         let status = outputs.statuses[0]
         #expect(status.detail == "waiting for a caller" && status.attempt == nil && status.cause == nil)
         #expect(status.nextAttemptSeconds == nil && status.failures == 0)
         attempt.report(.accepted)
-        try await eventually { state("a") == "live" }
+        try await eventually { state("a") == .live }
         #expect(outputs.statuses[0].reconnects == 0)
     }
 
@@ -339,7 +339,7 @@ struct OutputSetTests {
         let first = try await start(at: target)
         publish(0..<70)
         try await lose(first)
-        try await eventually { state("a") == "backing_off" }
+        try await eventually { state("a") == .backingOff }
         publish(70..<90)
         try outputs.retryNow("a")
         try await accept(1, of: target)
@@ -372,7 +372,7 @@ struct OutputSetTests {
         try outputs.add(OutputDefinition(name: "a", target: target))
         try await eventually { target.attempts.count == 1 }
         target.attempts[0].report(.failed(OutputFailure(.refused, step: "publish", reason: "bad key")))
-        try await eventually { state("a") == "refused" }
+        try await eventually { state("a") == .refused }
         try outputs.retryNow("a")
         try await eventually { target.attempts.count == 2 }
     }
@@ -426,7 +426,7 @@ struct OutputSetTests {
         try await accept(0, of: primary)
         try outputs.pause("paused")
         failed.attempts[0].report(.failed(OutputFailure(.lost, step: "write", reason: "no space")))
-        try await eventually { state("paused") == "paused" && state("failed") == "backing_off" }
+        try await eventually { state("paused") == .paused && state("failed") == .backingOff }
         try await finish(reason)
         #expect(paused.conclusions == count && failed.conclusions == count && never.conclusions == 0)
         #expect(paused.attempts.count == 1 && failed.attempts.count == 1)

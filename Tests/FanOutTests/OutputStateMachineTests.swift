@@ -32,7 +32,7 @@ struct OutputStateMachineTests {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
         #expect(machine.handle(.awaitsCallers(attempt: 1)).isEmpty)
-        #expect(machine.state == .waiting && machine.state.label == "waiting")
+        #expect(machine.state == .waiting && machine.state.name == .waiting)
         #expect(machine.handle(.retryDue(attempt: 1)).isEmpty && machine.handle(.retryNow).isEmpty)
         #expect(machine.handle(.accepted(attempt: 1, at: 5)) == [.goLive(attempt: 1)])
         #expect(machine.state == .live(since: 5))
@@ -49,9 +49,9 @@ struct OutputStateMachineTests {
         _ = machine.handle(.start)
         _ = machine.handle(.awaitsCallers(attempt: 1))
         #expect(machine.handle(.failed(attempt: 1, lost, at: 0)).contains(.hold))
-        #expect(machine.state.label == "backing_off")
+        #expect(machine.state.name == .backingOff)
         #expect(machine.handle(.awaitsCallers(attempt: 1)).isEmpty)
-        #expect(machine.state.label == "backing_off")
+        #expect(machine.state.name == .backingOff)
         #expect(machine.handle(.retryDue(attempt: 2)) == [.begin(attempt: 2, at: .primary)])
         #expect(machine.state == .connecting(attempt: 2))
     }
@@ -134,7 +134,7 @@ struct OutputStateMachineTests {
         let refused = OutputFailure(.refused, step: "publish", reason: "bad key")
         let actions = machine.handle(.failed(attempt: 1, refused, at: 0))
         #expect(actions.last == .wait(until: 60 * second, attempt: 2))
-        #expect(machine.state.label == "refused")
+        #expect(machine.state.name == .refused)
         #expect(machine.handle(.retryDue(attempt: 2)) == [.begin(attempt: 2, at: .primary)])
     }
 

@@ -32,7 +32,7 @@ private enum FuzzCase {
 }
 
 /// The program's times of what is fed; no frame may be shown before it is decoded.
-private struct Air {
+private struct MixEffect {
     private var timeline: PacketTimeline
 
     init(canWait: Bool, bits: Int?) {
@@ -51,7 +51,7 @@ private struct Air {
 
 /// Messages as a file of FLV has them: type, length, time, stream, body, length (Adobe FLV 10.1, E.4.1).
 private func publish(_ bytes: [UInt8]) {
-    var (reader, air) = (RTMPPacketReader(), Air(canWait: false, bits: 32))
+    var (reader, air) = (RTMPPacketReader(), MixEffect(canWait: false, bits: 32))
     // Behind the file's header, if it has one.
     var place = bytes.starts(with: [0x46, 0x4C, 0x56]) ? 13 : 0
     var arrival: Int64 = 0
@@ -96,7 +96,7 @@ private func demux(_ bytes: [UInt8], as format: String) {
     let readers = [demuxer.bestVideo, demuxer.bestAudio].compactMap(\.self).compactMap {
         TrackReader($0, subject: "fuzz")
     }
-    var air = Air(canWait: true, bits: readers.first?.stream.stampBits)
+    var air = MixEffect(canWait: true, bits: readers.first?.stream.stampBits)
     var damage = 0
     while damage < 100 {
         do {
@@ -126,7 +126,9 @@ private func readBitstreams(_ bytes: [UInt8]) {
 
 /// Packets of 19 bytes: the track and whether it is a keyframe, decoding time, time from it to being shown, arrival.
 private func time(_ bytes: [UInt8]) {
-    var airs = [Air(canWait: true, bits: nil), Air(canWait: false, bits: 32), Air(canWait: false, bits: 33)]
+    var airs = [
+        MixEffect(canWait: true, bits: nil), MixEffect(canWait: false, bits: 32), MixEffect(canWait: false, bits: 33),
+    ]
     var arrival: Int64 = 0
     for start in stride(from: 0, to: bytes.count - 18, by: 19) {
         func number(_ from: Int, _ count: Int) -> Int64 {

@@ -32,11 +32,11 @@ struct SparseVideoTests {
         defer { source.stop() }
         let feed = SourceFeed(pacing: .rendered, frameRate: rate, audio: .program)
         source.start(into: feed, video: source.description.video, audio: .program)
-        let (stage, screen) = (Stage(), Screen())
-        stage.add(feed)
-        stage.show(Scene(video: .feed(feed), audio: feed))
+        let (bus, screen) = (Bus(), Screen())
+        bus.add(feed)
+        bus.show(Scene(video: .feed(feed), audio: feed))
         let program = Program(
-            frameRate: rate, audio: .program, pacing: .unpaced, frameLimit: frames, stage: stage,
+            frameRate: rate, audio: .program, pacing: .unpaced, frameLimit: frames, bus: bus,
             sink: screen, logger: Logger(label: "test"))
         DispatchQueue.global().asyncAfter(deadline: .now() + 60) { program.stop() }
         _ = try program.run()

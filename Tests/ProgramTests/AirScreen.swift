@@ -33,7 +33,7 @@ struct AirScreen {
     func play(
         _ scene: Scene, _ changes: [Change], count: Int64, overlays: [Overlay] = []
     ) -> (frames: [PlainFrame], held: Int) {
-        var air = Air(
+        var air = MixEffect(
             scene, audio: .program, frameSamples: 1600, compositor: Compositor(format), holdsLast: true,
             overlays: overlays)
         var (frames, storages): ([PlainFrame], [Weak]) = ([], [])
@@ -41,7 +41,7 @@ struct AirScreen {
             let index = FrameIndex(number)
             if let change = changes.first(where: { $0.frame == number }) {
                 air.begin(
-                    Stage.Cue(
+                    Bus.Cue(
                         scene: change.scene, transition: change.transition, frames: change.frames, frame: index,
                         stinger: change.stinger), at: index)
             }

@@ -125,7 +125,7 @@ struct MixerTests {
 
     @Test("What came is told as it came, however much later or earlier it is heard", arguments: [-3000, 0, 3000])
     func asItCame(offset: Int64) {
-        let (feed, source) = (feed(440), Stage())
+        let (feed, source) = (feed(440), Bus())
         var mixer = Mixer(format: .program)
         for index in Int64(0)..<6 {
             feed.skipVideo(FrameIndex(index))
@@ -325,7 +325,7 @@ struct MixerTests {
 
     @Test("A meter shows the peak, and falls by 20 dB a second")
     func meter() {
-        let source = Stage()
+        let source = Bus()
         let (meter, feed) = (source.meter, feed(440, level: 0.5))
         _ = mix(5) { _ in [.init(feed: feed, isHeard: false, source: source)] }
         #expect(meter.levels.count == 2 && abs(meter.levels[0] + 6.02) < 0.1)

@@ -37,10 +37,10 @@ struct SceneTests {
     private static let format = VideoFormat(width: 160, height: 96, frameRate: rate)
     private let clock = ManualClock()
     private let screen = Screen()
-    private let stage = Stage()
+    private let bus = Bus()
 
     /// A source whose frames are all of one luma, and whose audio is all of one level.
-    private func source(_ luma: UInt8, level: Float = 0, frames: Int64 = 100) -> Stage {
+    private func source(_ luma: UInt8, level: Float = 0, frames: Int64 = 100) -> Bus {
         let feed = SourceFeed(pacing: .paced, frameRate: Self.rate, audio: .program, clock: clock)
         let storage = FrameBuffer(width: 160, height: 96) { $0.initializeMemory(as: UInt8.self, repeating: luma) }
         for pts in 0..<frames {
@@ -49,14 +49,14 @@ struct SceneTests {
             let channel = [Float](repeating: level, count: 1920)
             feed.deliver(AudioBuffer(position: pts * 1920, format: .program, channels: [channel, channel]))
         }
-        let source = Stage()
+        let source = Bus()
         source.add(feed)
         source.show(Scene(video: .feed(feed), audio: feed))
-        stage.add(source)
+        bus.add(source)
         return source
     }
 
-    private func scene(_ layout: SceneLayout.Kind, _ sources: [Stage]) -> Scene {
+    private func scene(_ layout: SceneLayout.Kind, _ sources: [Bus]) -> Scene {
         let placements = SceneLayout(layout, sources.indices.map { "\($0)" }).placements(in: .bt709)
         return Scene(
             layers: zip(sources, placements).map { Scene.Layer(.source($0), at: $1) },
@@ -65,7 +65,7 @@ struct SceneTests {
 
     private func play(_ frames: Int64) throws {
         let program = Program(
-            frameRate: Self.rate, audio: .program, pacing: .realTime(lead: 0), frameLimit: frames, stage: stage,
+            frameRate: Self.rate, audio: .program, pacing: .realTime(lead: 0), frameLimit: frames, bus: bus,
             format: Self.format, sink: screen, clock: clock, logger: Logger(label: "test"))
         _ = try program.run()
     }
@@ -75,14 +75,14 @@ struct SceneTests {
     @Test("A cut is at the frame that was named, asked for late or long before")
     func cuts() throws {
         let (a, b) = (source(50), source(200))
-        stage.show(scene(.single, [a]))
+        bus.show(scene(.single, [a]))
         let (later, back) = (scene(.single, [b]), scene(.single, [a]))
         let named = Mutex<[Int64]>([])
         screen.at.withLock {
-            $0[3] = { [stage] in
-                let next = stage.show(later, by: Transition(.cut), frames: 0)
-                let planned = stage.show(back, by: Transition(.cut), frames: 0, at: 9)
-                let past = stage.show(later, by: Transition(.cut), frames: 0, at: 1)
+            $0[3] = { [bus] in
+                let next = bus.show(later, by: Transition(.cut), frames: 0)
+                let planned = bus.show(back, by: Transition(.cut), frames: 0, at: 9)
+                let past = bus.show(later, by: Transition(.cut), frames: 0, at: 1)
                 named.withLock { $0 = [next, planned, past].map(\.number) }
             }
         }
@@ -98,10 +98,10 @@ struct SceneTests {
         arguments: [0, 1])
     func absent(place: Int) throws {
         var sources = [source(50)]
-        let away = Stage()
-        stage.add(away)
+        let away = Bus()
+        bus.add(away)
         sources.insert(away, at: place)
-        stage.show(scene(.splitHorizontal, sources))
+        bus.show(scene(.splitHorizontal, sources))
         try play(5)
         let frames = screen.frames.withLock { $0 }
         #expect(frames.count == 5 && clock.now >= 10_000_000_000)
@@ -111,9 +111,9 @@ struct SceneTests {
     @Test("A fade goes in even steps from the first frame to the last, and audio with it at equal power")
     func fade() throws {
         let (a, b) = (source(40, level: 0.5), source(240))
-        stage.show(scene(.single, [a]))
+        bus.show(scene(.single, [a]))
         let next = scene(.single, [b])
-        screen.at.withLock { $0[4] = { [stage] in stage.show(next, by: Transition(.fade), frames: 9) } }
+        screen.at.withLock { $0[4] = { [bus] in bus.show(next, by: Transition(.fade), frames: 9) } }
         try play(20)
         let seen = middles
         #expect(seen[..<5].allSatisfy { $0 == 40 } && seen[14...].allSatisfy { $0 == 240 })
@@ -128,11 +128,11 @@ struct SceneTests {
     @Test("A cut that a program makes up for is heard within half a frame of it, and not of all that was skipped")
     func lateCut() throws {
         let (a, b) = (source(40, level: 0.5), source(240))
-        stage.show(scene(.single, [a]))
+        bus.show(scene(.single, [a]))
         let next = scene(.single, [b])
         screen.at.withLock {
-            $0[4] = { [stage, clock] in
-                stage.show(next)
+            $0[4] = { [bus, clock] in
+                bus.show(next)
                 clock.advance(by: .seconds(1))
             }
         }
@@ -146,20 +146,20 @@ struct SceneTests {
     @Test("The program has a meter of its own, of what is heard")
     func meter() throws {
         let (a, b) = (source(40, level: 0.5), source(240, level: 0.125))
-        stage.show(scene(.single, [b]))
+        bus.show(scene(.single, [b]))
         try play(5)
         #expect(a.meter.levels.allSatisfy { abs($0 + 6.02) < 0.1 })
-        #expect(stage.meter.levels.count == 2 && stage.meter.levels.allSatisfy { abs($0 + 18.06) < 0.1 })
+        #expect(bus.meter.levels.count == 2 && bus.meter.levels.allSatisfy { abs($0 + 18.06) < 0.1 })
     }
 
     @Test("Another change in the middle of one begins with what is seen, and gives what was asked", arguments: 0..<12)
     func interrupted(at step: Int64) throws {
         let (a, b, c) = (source(40), source(240), source(120))
-        stage.show(scene(.single, [a]))
+        bus.show(scene(.single, [a]))
         let (first, second) = (scene(.single, [b]), scene(.single, [c]))
         screen.at.withLock {
-            $0[1] = { [stage] in stage.show(first, by: Transition(.fade), frames: 11) }
-            $0[2 + step] = { [stage] in stage.show(second, by: Transition(.fade), frames: 11) }
+            $0[1] = { [bus] in bus.show(first, by: Transition(.fade), frames: 11) }
+            $0[2 + step] = { [bus] in bus.show(second, by: Transition(.fade), frames: 11) }
         }
         try play(30)
         let seen = middles.map(Int.init)
@@ -170,11 +170,11 @@ struct SceneTests {
     @Test("A cut in the middle of a transition shows the new scene at its frame", arguments: 0..<12)
     func cutOff(at step: Int64) throws {
         let (a, b, c) = (source(40), source(240), source(120))
-        stage.show(scene(.single, [a]))
+        bus.show(scene(.single, [a]))
         let (first, second) = (scene(.single, [b]), scene(.single, [c]))
         screen.at.withLock {
-            $0[1] = { [stage] in stage.show(first, by: Transition(.fade), frames: 11) }
-            $0[2 + step] = { [stage] in stage.show(second) }
+            $0[1] = { [bus] in bus.show(first, by: Transition(.fade), frames: 11) }
+            $0[2 + step] = { [bus] in bus.show(second) }
         }
         try play(30)
         #expect(middles[Int(2 + step)] != 120 && middles[Int(3 + step)...].allSatisfy { $0 == 120 })
@@ -183,11 +183,11 @@ struct SceneTests {
     @Test("An inset moves from its place to a half of the frame, and goes on from where it is when that is changed")
     func moves() throws {
         let (a, b) = (source(50), source(200))
-        stage.show(scene(.pip, [a, b]))
+        bus.show(scene(.pip, [a, b]))
         let (split, single) = (scene(.splitHorizontal, [a, b]), scene(.single, [a]))
         screen.at.withLock {
-            $0[2] = { [stage] in stage.show(split, by: Transition(.move), frames: 20) }
-            $0[12] = { [stage] in stage.show(single, by: Transition(.move), frames: 5) }
+            $0[2] = { [bus] in bus.show(split, by: Transition(.move), frames: 20) }
+            $0[12] = { [bus] in bus.show(single, by: Transition(.move), frames: 5) }
         }
         try play(30)
         let frames = screen.frames.withLock { $0 }
@@ -199,10 +199,10 @@ struct SceneTests {
     @Test("A change at the frame behind another's last one begins with the whole scene")
     func chained() throws {
         let (a, b, c) = (source(40), source(240), source(120))
-        stage.show(scene(.single, [a]))
+        bus.show(scene(.single, [a]))
         let (first, second) = (scene(.single, [b]), scene(.single, [c]))
-        stage.show(first, by: Transition(.fade), frames: 5, at: 3)
-        stage.show(second, by: Transition(.fade), frames: 5, at: 8)
+        bus.show(first, by: Transition(.fade), frames: 5, at: 3)
+        bus.show(second, by: Transition(.fade), frames: 5, at: 8)
         try play(20)
         let seen = middles.map(Int.init)
         #expect(seen[8] == 220 || abs(seen[8] - 220) <= 1, "a sixth of the way from 240 to 120: \(seen)")
@@ -211,7 +211,7 @@ struct SceneTests {
     @Test("A source whose next input has no frame yet shows its last one")
     func between() throws {
         let (a, b) = (source(50), source(200))
-        stage.show(scene(.splitHorizontal, [a, b]))
+        bus.show(scene(.splitHorizontal, [a, b]))
         let empty = SourceFeed(pacing: .paced, frameRate: Self.rate, audio: .program, clock: clock)
         screen.at.withLock {
             $0[4] = {
@@ -225,9 +225,9 @@ struct SceneTests {
     @Test("A source that has no frame any more stands still, and neither the others nor the transition wait for it")
     func stalled() throws {
         let (a, b) = (source(50), source(200, frames: 6))
-        stage.show(scene(.splitHorizontal, [a, b]))
+        bus.show(scene(.splitHorizontal, [a, b]))
         let next = scene(.single, [b])
-        screen.at.withLock { $0[10] = { [stage] in stage.show(next, by: Transition(.fade), frames: 5) } }
+        screen.at.withLock { $0[10] = { [bus] in bus.show(next, by: Transition(.fade), frames: 5) } }
         try play(25)
         let frames = screen.frames.withLock { $0 }
         #expect(frames.count == 25 && frames[9].first == 50 && frames[9].last == 200)

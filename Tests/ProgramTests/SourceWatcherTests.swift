@@ -29,11 +29,11 @@ private final class Watcher: SourceWatcher {
 struct SourceWatcherTests {
     private static let rate = FrameRate(25)
     private let clock = ManualClock()
-    private let stage = Stage()
+    private let bus = Bus()
     private let sink = Nowhere()
 
     /// A source whose audio in frame N is of the level N / 100.
-    private func source(frames: Int64) -> Stage {
+    private func source(frames: Int64) -> Bus {
         let feed = SourceFeed(pacing: .paced, frameRate: Self.rate, audio: .program, clock: clock)
         let storage = FrameBuffer(width: 16, height: 16) { $0.initializeMemory(as: UInt8.self, repeating: 0) }
         for pts in 0..<frames {
@@ -41,20 +41,20 @@ struct SourceWatcherTests {
             let channel = [Float](repeating: Float(pts) / 100, count: 1920)
             feed.deliver(AudioBuffer(position: pts * 1920, format: .program, channels: [channel, channel]))
         }
-        let source = Stage()
+        let source = Bus()
         source.add(feed)
         source.show(Scene(video: .feed(feed), audio: feed))
-        stage.add(source)
+        bus.add(source)
         return source
     }
 
-    private func scene(_ source: Stage) -> Scene {
+    private func scene(_ source: Bus) -> Scene {
         Scene(layers: [Scene.Layer(.source(source))], audio: [.source(source)])
     }
 
     private func play(_ frames: Int64) throws {
         let program = Program(
-            frameRate: Self.rate, audio: .program, pacing: .realTime(lead: 0), frameLimit: frames, stage: stage,
+            frameRate: Self.rate, audio: .program, pacing: .realTime(lead: 0), frameLimit: frames, bus: bus,
             format: VideoFormat(width: 16, height: 16, frameRate: Self.rate), sink: sink, clock: clock,
             logger: Logger(label: "test"))
         _ = try program.run()
@@ -64,11 +64,11 @@ struct SourceWatcherTests {
     func wholly() throws {
         let (a, b) = (source(frames: 20), source(frames: 20))
         let watchers = [Watcher(), Watcher()]
-        stage.show(scene(a))
-        stage.watch([(a, watchers[0]), (b, watchers[1])], from: 0)
+        bus.show(scene(a))
+        bus.watch([(a, watchers[0]), (b, watchers[1])], from: 0)
         b.fader.change { $0.isMuted = true }
         let cuts = [(5, scene(b)), (9, scene(a)), (10, scene(b))]
-        for (frame, scene) in cuts { stage.show(scene, by: Transition(.cut), frames: 0, at: FrameIndex(Int64(frame))) }
+        for (frame, scene) in cuts { bus.show(scene, by: Transition(.cut), frames: 0, at: FrameIndex(Int64(frame))) }
         try play(20)
         for watcher in watchers {
             let taken = watcher.taken.withLock { $0 }
@@ -84,10 +84,10 @@ struct SourceWatcherTests {
     func late() throws {
         let (a, b) = (source(frames: 20), source(frames: 20))
         let watchers = [Watcher(), Watcher()]
-        stage.show(scene(a))
+        bus.show(scene(a))
         sink.at.withLock {
-            $0[2] = { [stage] in stage.watch([(a, watchers[0]), (b, watchers[1])], from: 6) }
-            $0[11] = { [stage] in stage.unwatch([watchers[0]]) }
+            $0[2] = { [bus] in bus.watch([(a, watchers[0]), (b, watchers[1])], from: 6) }
+            $0[11] = { [bus] in bus.unwatch([watchers[0]]) }
         }
         try play(15)
         #expect(watchers[0].taken.withLock { $0.map(\.index) } == Array(6..<12))
@@ -96,11 +96,11 @@ struct SourceWatcherTests {
 
     @Test("A source that shows nothing yet has no frame and silence; one that is over keeps its last frame")
     func without() throws {
-        let (a, b, absent) = (source(frames: 20), source(frames: 3), Stage())
+        let (a, b, absent) = (source(frames: 20), source(frames: 3), Bus())
         let watchers = [Watcher(), Watcher()]
-        stage.add(absent)
-        stage.show(scene(a))
-        stage.watch([(b, watchers[0]), (absent, watchers[1])], from: 0)
+        bus.add(absent)
+        bus.show(scene(a))
+        bus.watch([(b, watchers[0]), (absent, watchers[1])], from: 0)
         try play(6)
         #expect(watchers[0].taken.withLock { $0.map(\.pts) } == [0, 1, 2, 2, 2, 2])
         #expect(watchers[1].taken.withLock { $0.allSatisfy { $0.pts == nil && $0.audio.count == 1920 } })

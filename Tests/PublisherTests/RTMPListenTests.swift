@@ -88,7 +88,7 @@ import Testing
     }
 
     private func players(_ count: Int, line: Int = #line) throws {
-        try eventually(line: line) { attempt.progress.details["players"] == Double(count) }
+        try eventually(line: line) { attempt.progress.details.receivers?.count == count }
     }
 
     @Test("A player begins with its headers and the GOP under way, gets each frame once, and is told of the end")
@@ -133,7 +133,7 @@ import Testing
             try quick.reads { $0.frames.count == min(300, Int(start) + 10) }
         }
         #expect(attempt.progress.drops.frames > 100)
-        #expect(attempt.progress.details["player_queue_ms"] ?? 0 <= 4000)
+        #expect(attempt.progress.details.receivers?.queueMilliseconds ?? 0 <= 4000)
         try eventually { events.notices.contains { $0.hasPrefix("player 1 takes less") } }
         #expect(!events.notices.contains { $0.hasPrefix("player 2 takes") })
         // When it reads again it goes on, in order, with what waited.
@@ -195,7 +195,7 @@ import Testing
         try begin()
         _ = try join()
         try eventually { events.notices.contains { $0.contains("HEVC cannot be carried by RTMP") } }
-        #expect(attempt.progress.details["players_refused_total"] == 1)
+        #expect(attempt.progress.details.receivers?.refused == 1)
         let knowing = try join(
             capabilities: RTMPCapabilities(
                 connect: .object(["fourCcList": .array([.string("hvc1")])])))
@@ -239,7 +239,7 @@ import Testing
         try player.reads { $0.messages.last?.type == 20 }
         shutdown(player.descriptor, CInt(SHUT_RDWR))
         try players(0)
-        #expect(attempt.progress.details["players_total"] == 1)
+        #expect(attempt.progress.details.receivers?.total == 1)
     }
 
     @Test("Who joins while nobody serves the stream is let go, and a pause of the output ends its players")

@@ -77,12 +77,12 @@ import Testing
         push(0..<15, to: listener.packets)
         listener.attempt.wake()
         try eventually { listener.attempt.progress.frames == 15 }
-        let details = listener.attempt.progress.details
-        #expect(details["callers"] == 1 && details["callers_total"] == 1)
+        let callers = listener.attempt.progress.details.receivers
+        #expect(callers?.kind == .callers && callers?.count == 1 && callers?.total == 1)
         #expect(listener.events.waits == 1 && caller.events.waits == 0)
-        try eventually { (listener.attempt.progress.details["packets_sent_total"] ?? 0) > 0 }
+        try eventually { (listener.attempt.progress.details.srt?.totals.packetsSent ?? 0) > 0 }
         caller.attempt.abandon()
-        try eventually { listener.attempt.progress.details["callers"] == 0 }
+        try eventually { listener.attempt.progress.details.receivers?.count == 0 }
         try eventually("it waits for the next caller") { listener.events.waits == 2 }
         // What the caller that left had got stays counted.
         #expect(listener.attempt.progress.frames == 15)
@@ -101,7 +101,7 @@ import Testing
         listener.attempt.wake()
         try eventually { listener.attempt.progress.frames > 1 }
         caller.attempt.abandon()
-        try eventually { listener.attempt.progress.details["callers"] == 0 }
+        try eventually { listener.attempt.progress.details.receivers?.count == 0 }
         let progress = listener.attempt.progress
         #expect(progress.frames < 20)
         #expect(Int(progress.frames) + progress.drops.frames == 20)
@@ -123,7 +123,7 @@ import Testing
         caller.attempt.drain(until: .max, reason: .programOver)
         try eventually { caller.events.isDrained }
         #expect(caller.attempt.progress.frames == 30)
-        #expect(caller.attempt.progress.details["packets_dropped_total"] == 0)
+        #expect(caller.attempt.progress.details.srt?.totals.packetsDropped == 0)
         listener.attempt.abandon()
     }
 
@@ -136,7 +136,7 @@ import Testing
         #expect(caller.events.failure?.reason.contains("1404") == true)
         #expect(caller.events.failure?.reason.contains("kitchen") == false)
         try eventually { listener.events.notices.contains { $0.contains("1404") } }
-        #expect(listener.attempt.progress.details["callers_rejected_total"] == 1)
+        #expect(listener.attempt.progress.details.receivers?.refused == 1)
         #expect(!listener.events.isAccepted)
         listener.attempt.drain(until: .max, reason: .programOver)
         try eventually { listener.events.isDrained }

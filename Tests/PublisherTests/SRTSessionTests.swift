@@ -268,7 +268,7 @@ struct SRTSessionTests {
     func statistics() throws {
         let peer = try SRTPeer(latency: 300)
         let sender = try connect(to: peer, "latency=120")
-        #expect(sender.session.progress.details == SRTStatistics().details)
+        #expect(sender.session.progress.details.srt == SRTStatistics())
         sender.start()
         sender.push(0..<15)
         try eventually { frames(peer.received) == 15 }
@@ -284,7 +284,7 @@ struct SRTSessionTests {
         #expect(moment.latencyMilliseconds == 300)
         #expect(moment.roundTripMilliseconds > 0 && moment.flowWindow > 0 && moment.sendBufferFreeBytes > 0)
         #expect(try #require(moment.inputBandwidth) > 2)
-        #expect(sender.session.progress.details == sender.session.statistics.details)
+        #expect(sender.session.progress.details.srt == sender.session.statistics)
         sender.session.post { $0.abandon() }
     }
 }

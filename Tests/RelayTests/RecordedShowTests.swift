@@ -2,13 +2,13 @@
 
 import Archive
 import ArgumentParser
-import Catalogue
 import Foundation
 import Program
 import Studio
 import TestSupport
 import Testing
 
+@testable import Catalogue
 @testable import Channel
 @testable import Library
 @testable import Relay
@@ -55,8 +55,7 @@ struct RecordedShowTests {
             ("single file from frame 70 of a (cut)", 70),
         ].map { text, frame in
             CatalogueEvent(
-                channel: "relay", at: UTCTime(milliseconds: Self.begin + frame * 40 as Int64), kind: SceneEvent.kind,
-                text: text)
+                channel: "relay", at: UTCTime(milliseconds: Self.begin + frame * 40 as Int64), words: text)
         }
         let segments = try [("relay", "a"), ("relay-cam1", "a.1"), ("relay-cam2", "a.2"), ("relay-cam3", "a.3")].map {
             try segment($0, run: $1)
@@ -96,8 +95,8 @@ struct RecordedShowTests {
         let scenes: [(String, Int64)] = [("cam1", 0), ("cam2", 40), ("cam1", 70)]
         let events = scenes.map { name, frame in
             CatalogueEvent(
-                channel: "relay", at: UTCTime(milliseconds: Self.begin + frame * 40), kind: SceneEvent.kind,
-                text: "single \(name) audio=audio from frame \(frame) of a (cut)")
+                channel: "relay", at: UTCTime(milliseconds: Self.begin + frame * 40),
+                words: "single \(name) audio=audio from frame \(frame) of a (cut)")
         }
         let segments = try [("relay", "a"), ("relay-cam1", "a.1"), ("relay-cam2", "a.2")].map {
             try segment($0, run: $1)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Archive
-import Catalogue
 import Foundation
 import Kernels
 import Media
 import Program
 import Testing
 
+@testable import Catalogue
 @testable import Library
 @testable import Relay
 @testable import Studio
@@ -34,8 +34,8 @@ struct SceneRangesTests {
         _ text: String, _ frame: Int64, late: Int64 = 7, begin: Int64 = begin, channel: String = "relay"
     ) -> CatalogueEvent {
         CatalogueEvent(
-            channel: channel, at: UTCTime(milliseconds: begin + frame * 40 + late), kind: SceneEvent.kind,
-            text: "\(text) from frame \(frame) (cut)")
+            channel: channel, at: UTCTime(milliseconds: begin + frame * 40 + late),
+            words: "\(text) from frame \(frame) (cut)")
     }
 
     private func ranges(
@@ -62,7 +62,7 @@ struct SceneRangesTests {
                 name: "a", layout: "single", sources: ["file"], frame: 7, run: "3f2a", transition: "cut",
                 details: [SceneEvent.detail("file", "/a b/50%: ä=1.mp4"), "in=1.5s"]),
         ]
-        for event in events { #expect(SceneEvent(text: event.text) == event, "\(event.text)") }
+        for event in events { #expect(SceneEvent(words: event.text) == event, "\(event.text)") }
         #expect(events[0].text == "duo: pip cam1 cam.2 from frame 120 (slide-left)")
         #expect(events[4].text == "single cam1 from frame 7 of 3f2a (stinger wipe.2 1.0 s)")
         #expect(events[5].detail("file") == "/a b/50%: ä=1.mp4" && events[5].detail("in") == "1.5s")
@@ -71,14 +71,14 @@ struct SceneRangesTests {
         for name in ["pip cam1 cam2", "my clip.mp4"] {
             var event = events[1]
             event.name = name
-            #expect(SceneEvent(text: event.text) == events[1], "\(name)")
-            #expect(SceneEvent(text: "\(name): \(events[1].text)") == events[1], "\(name)")
+            #expect(SceneEvent(words: event.text) == events[1], "\(name)")
+            #expect(SceneEvent(words: "\(name): \(events[1].text)") == events[1], "\(name)")
         }
         #expect(events[0].shows("duo") && events[0].shows("cam.2") && !events[0].shows("pip"))
         let others = [
             "", "cam1", "from frame 1 (cut)", "a from frame x (cut)", "a from frame 99999999999999999999 (cut)",
         ]
-        for text in others { #expect(SceneEvent(text: text) == nil, "\(text)") }
+        for text in others { #expect(SceneEvent(words: text) == nil, "\(text)") }
     }
 
     @Test("What was on air is a run-down of as many frames, whose scenes begin where they did")
@@ -94,7 +94,7 @@ struct SceneRangesTests {
         let events = [
             event("single cam1", 0),
             CatalogueEvent(
-                channel: "relay", at: UTCTime(milliseconds: Self.begin + 5003), kind: SceneEvent.kind, text: fade.text),
+                channel: "relay", at: UTCTime(milliseconds: Self.begin + 5003), scene: fade),
             event("slate", 300),
         ]
         let text = { (limits: Range<Int64>?) in
@@ -147,8 +147,7 @@ struct SceneRangesTests {
             details: ["easing=in-out", SceneEvent.detail("color", "\(blue)")])
         let events = [("slate from frame 0 of a (cut)", 0), (dip.text, 2000)].map { text, at in
             CatalogueEvent(
-                channel: "relay", at: UTCTime(milliseconds: Self.begin + at as Int64), kind: SceneEvent.kind, text: text
-            )
+                channel: "relay", at: UTCTime(milliseconds: Self.begin + at as Int64), words: text)
         }
         let segments = [try segment(0, 4), try segment(0, 4, run: "a.1", channel: "relay-cam1")]
         let text = { (limits: Range<Int64>?) in
@@ -172,8 +171,8 @@ struct SceneRangesTests {
         ]
         let told = { (frame: Int64, run: String, at: Int64) in
             CatalogueEvent(
-                channel: "relay", at: UTCTime(milliseconds: Self.begin + at), kind: SceneEvent.kind,
-                text: "single cam\(frame % 7) from frame \(frame) of \(run) (cut)")
+                channel: "relay", at: UTCTime(milliseconds: Self.begin + at),
+                words: "single cam\(frame % 7) from frame \(frame) of \(run) (cut)")
         }
         let events = [told(0, "a", 0), told(2600, "a", 43_200_000), told(50, "b", -5), told(50, "gone", 0)]
         let show = try RecordedShow(of: segments, events, channel: nil, limits: nil)

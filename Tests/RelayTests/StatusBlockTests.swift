@@ -25,10 +25,11 @@ struct StatusBlockTests {
         return status
     }
 
-    private func output(_ state: String, detail: String? = nil) -> OutputStatus {
+    private func output(_ state: OutputState.Name, detail: String? = nil) -> OutputStatus {
         OutputStatus(
             name: "rtmp-1", kind: "rtmp", address: "rtmp://host/live/ke***", state: state, detail: detail,
-            liveSeconds: 0, bytes: 0, frames: 0, reconnects: 0, attempts: 1, queue: QueueStatus(), details: [:],
+            liveSeconds: 0, bytes: 0, frames: 0, reconnects: 0, attempts: 1, queue: QueueStatus(),
+            details: OutputDetails(),
             wasLive: true, endpoint: .primary)
     }
 
@@ -86,7 +87,7 @@ struct StatusBlockTests {
     @Test("A channel's status goes through JSON unchanged")
     func json() throws {
         var before = status(frames: 30, bytes: 7)
-        before.outputs = [output("live")]
+        before.outputs = [output(.live)]
         before.recorder = RecorderStatus()
         let data = try JSONEncoder().encode(before)
         let after = try JSONDecoder().decode(ChannelStatus.self, from: data)
@@ -133,14 +134,14 @@ struct StatusBlockTests {
     @Test("An output on air shows its queue; one that is not, why")
     func outputs() {
         var now = status(frames: 0)
-        var live = output("live")
+        var live = output(.live)
         live.queue.milliseconds = 40
         live.queue.droppedFrames = 7
         live.reconnects = 2
-        live.details = ["rtt_ms": 12.34]
+        live.details.connectionRoundTrip = 12.34
         now.outputs = [
-            live, output("backing_off", detail: "connection refused"),
-            output("waiting", detail: "waiting for a caller"),
+            live, output(.backingOff, detail: "connection refused"),
+            output(.waiting, detail: "waiting for a caller"),
         ]
         let all = lines(now)
         #expect(all[3] == "rtmp-1    waiting for a caller")
@@ -151,7 +152,7 @@ struct StatusBlockTests {
     @Test("The last line of a run says what an output's receivers missed, and how often it asked for a keyframe")
     func summary() {
         var now = status(frames: 30)
-        var live = output("live")
+        var live = output(.live)
         live.frames = 30
         now.outputs = [live]
         #expect(StatusBlock(now: now, before: nil, interval: 0).summary.hasSuffix("rtmp-1: 30 frames, 0 B"))
@@ -192,7 +193,7 @@ struct StatusBlockTests {
     @Test("A log's line is all of them in one")
     func line() {
         var now = status(frames: 0)
-        now.outputs = [output("live")]
+        now.outputs = [output(.live)]
         let line = StatusBlock(now: now, before: nil, interval: 0).line
         #expect(line.contains("dropped 0 | rtmp-1 live queue 0 ms"))
         #expect(!line.contains("\n") && !line.contains("  "))

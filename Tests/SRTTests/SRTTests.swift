@@ -239,15 +239,16 @@ struct SRTTests {
     }
 
     @Test("Callers' numbers add up, or show the worst")
-    func mergedNumbers() {
-        let details = SRTStatistics.merged([
+    func mergedNumbers() throws {
+        let merged = SRTStatistics.merged([
             statistics(roundTrip: 10, sent: 5, rate: 2, bandwidth: 50),
             statistics(roundTrip: 80, sent: 6, rate: 1, bandwidth: 20),
-        ]).details
-        #expect(details["rtt_ms"] == 80 && details["bandwidth_mbps"] == 20 && details["send_rate_mbps"] == 3)
-        #expect(details["packets_sent_total"] == 11 && details["packets_dropped_total"] == 2)
-        #expect(details["flight_packets"] == 6 && details["flow_window_packets"] == 94)
-        #expect(details["input_bw_mbps"] == nil)
+        ])
+        let moment = try #require(merged.moment)
+        #expect(moment.roundTripMilliseconds == 80 && moment.bandwidth == 20 && moment.sendRate == 3)
+        #expect(merged.totals.packetsSent == 11 && merged.totals.packetsDropped == 2)
+        #expect(moment.packetsInFlight == 6 && moment.flowWindow == 94)
+        #expect(moment.inputBandwidth == nil)
     }
 
     @Test("What is counted does not sink when a caller leaves, and nothing else of it stays")

@@ -17,14 +17,14 @@ struct DirectorMemoryTests {
         _ runDown: RunDown?, sources names: [String] = ["cam1", "cam2"], audio: String? = nil
     ) throws -> Director {
         let format = VideoFormat(width: 64, height: 36, frameRate: FrameRate(25))
-        let stage = Stage()
-        var sources = names.map { name in Director.Source(name: name, stage: Stage()) { nil } }
-        if let audio { sources.append(Director.Source(name: audio, stage: Stage(), hasVideo: false) { nil }) }
-        for source in sources { stage.add(source.stage) }
+        let bus = Bus()
+        var sources = names.map { name in Director.Source(name: name, bus: Bus()) { nil } }
+        if let audio { sources.append(Director.Source(name: audio, bus: Bus(), hasVideo: false) { nil }) }
+        for source in sources { bus.add(source.bus) }
         let director = Director(
-            stage, sources: sources, audio: .follow, slate: SlateScene(SlatePattern.frame(format, lines: [])),
+            bus, sources: sources, audio: .follow, slate: SlateScene(SlatePattern.frame(format, lines: [])),
             format: format,
-            scenes: [], overlays: try OverlayDesk([], format: format), stingers: [],
+            scenes: [], overlays: try Overlays([], format: format), stingers: [],
             recording: { nil },
             playing: RunDownPlaying(
                 clock: SystemClock(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
@@ -206,7 +206,7 @@ struct DirectorMemoryTests {
         let director = try director(first, sources: [], audio: "audio")
         #expect(director.report.scene.layout == .slate && director.report.preview.layout == .slate)
         for frame in Int64(0)..<3 { director.play(FrameIndex(frame)) }
-        #expect(director.stage.isOver)
+        #expect(director.bus.isOver)
     }
 
     @Test("What an interrupted transition came from is seen until the one that interrupted it is over")
@@ -216,12 +216,12 @@ struct DirectorMemoryTests {
         let show = { name in
             director.show(by: fade, at: nil) { _ in Director.Named(layout: SceneLayout(.single, [name])) }
         }
-        _ = director.stage.takeCue(for: 0)
+        _ = director.bus.takeCue(for: 0)
         let second = FrameIndex(show("cam2"))
-        _ = director.stage.takeCue(for: second + 10)
+        _ = director.bus.takeCue(for: second + 10)
         let third = FrameIndex(show("cam3"))
         #expect(Set(director.seen) == ["cam1", "cam2", "cam3"] && director.isWanted("cam1", orHeard: false))
-        _ = director.stage.takeCue(for: third + 30)
+        _ = director.bus.takeCue(for: third + 30)
         #expect(director.seen == ["cam3"] && !director.isWanted("cam1", orHeard: false))
     }
 
@@ -229,7 +229,7 @@ struct DirectorMemoryTests {
     func faders() throws {
         let before = try director(nil)
         let (faders, settings) = (
-            before.sources.map(\.stage.fader),
+            before.sources.map(\.bus.fader),
             { (gain: Double) in
                 var settings = Fader.Settings()
                 settings.gain = gain
@@ -242,17 +242,17 @@ struct DirectorMemoryTests {
         faders[1].change { $0.isMuted = true }
         let after = try director(nil)
         // The file says another gain of both.
-        for source in after.sources { source.stage.fader.begin(with: settings(-6)) }
+        for source in after.sources { source.bus.fader.begin(with: settings(-6)) }
         after.restore(before.memory)
         for source in after.sources {
-            #expect(source.stage.fader.settings.gain == -6 && source.stage.fader.settings.isMuted, "\(source.name)")
+            #expect(source.bus.fader.settings.gain == -6 && source.bus.fader.settings.isMuted, "\(source.name)")
         }
         // It still says so, and an operator changed it again.
-        after.sources[0].stage.fader.change { $0.gain = 2 }
+        after.sources[0].bus.fader.change { $0.gain = 2 }
         let last = try director(nil)
-        for source in last.sources { source.stage.fader.begin(with: settings(-6)) }
+        for source in last.sources { source.bus.fader.begin(with: settings(-6)) }
         last.restore(after.memory)
-        #expect(last.sources.map(\.stage.fader.settings.gain) == [2, -6])
-        #expect(last.sources.map(\.stage.fader.settings.isMuted) == [true, true])
+        #expect(last.sources.map(\.bus.fader.settings.gain) == [2, -6])
+        #expect(last.sources.map(\.bus.fader.settings.isMuted) == [true, true])
     }
 }

@@ -15,12 +15,12 @@ struct RunDownLoadingTests {
     func unseen() throws {
         let format = VideoFormat(width: 64, height: 36, frameRate: FrameRate(25))
         let sources = [
-            Director.Source(name: "cam1", stage: Stage()) { nil },
-            Director.Source(name: "audio", stage: Stage(), hasVideo: false) { nil },
+            Director.Source(name: "cam1", bus: Bus()) { nil },
+            Director.Source(name: "audio", bus: Bus(), hasVideo: false) { nil },
         ]
         let director = Director(
-            Stage(), sources: sources, audio: .follow, slate: SlateScene(SlatePattern.frame(format, lines: [])),
-            format: format, scenes: [], overlays: try OverlayDesk([], format: format), stingers: [],
+            Bus(), sources: sources, audio: .follow, slate: SlateScene(SlatePattern.frame(format, lines: [])),
+            format: format, scenes: [], overlays: try Overlays([], format: format), stingers: [],
             recording: { nil },
             playing: RunDownPlaying(
                 clock: SystemClock(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))

@@ -128,6 +128,8 @@ package struct ChannelConfiguration {
     package var audioChoice = Director.AudioChoice.follow
     /// What is shown when no input has anything; nil for the last frame.
     package var slate: SlateSpecification?
+    /// Whether it describes one of several sources of a program: see ``alone(_:)``.
+    package private(set) var isOneOfSeveral = false
     /// What it says instead of the channel's name.
     package var slateTitle: String?
     /// What the input does while it is neither seen nor heard.
@@ -182,7 +184,7 @@ extension ChannelConfiguration {
 
     /// Whether the packets of the input, which is one of several sources, can be kept beside its frames, for a recording of it.
     var keepsPackets: Bool {
-        slateTitle != nil && inputs.allSatisfy { $0.isLiveByNature == true && !$0.isDevice }
+        isOneOfSeveral && inputs.allSatisfy { $0.isLiveByNature == true && !$0.isDevice }
     }
 
     /// Whether any track of the input is passed through.
@@ -202,7 +204,7 @@ extension ChannelConfiguration {
         (configuration.runDown, configuration.runDownDirectory) = (nil, nil)
         (configuration.input, configuration.inputName) = (source.input, source.name)
         (configuration.backups, configuration.selection) = (source.backups, source.selection)
-        (configuration.slate, configuration.slateTitle) = (slate, source.name)
+        (configuration.isOneOfSeveral, configuration.slateTitle) = (true, source.name)
         configuration.whenOff = source.whenOff
         return configuration
     }

@@ -17,7 +17,7 @@ package struct ChannelInputs: ProgramInputs {
     let videoFeed: SourceFeed
     /// Where the program's audio comes from; nil for silence.
     let audioFeed: SourceFeed?
-    let stage: Stage
+    let bus: Bus
     /// Whether all inputs can be read ahead of the clock.
     let canReadAhead: Bool
     private let sources: [any MediaSource]
@@ -45,7 +45,7 @@ package struct ChannelInputs: ProgramInputs {
         } else {
             audioFeed = video.source.description.hasAudio ? videoFeed : nil
         }
-        stage = Stage(Scene(video: .feed(videoFeed), audio: audioFeed))
+        bus = Bus(Scene(video: .feed(videoFeed), audio: audioFeed))
         sources = [video.source] + (audio.map { [$0] } ?? [])
     }
 

@@ -13,7 +13,7 @@ protocol ProgramInputs: Sendable {
     /// Whether all inputs can be read ahead of the clock.
     var canReadAhead: Bool { get }
     /// What the program shows.
-    var stage: Stage { get }
+    var bus: Bus { get }
     /// Begins to read. Returns at once.
     func start()
     /// Ends reading. Returns at once.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Ingest
-internal import Media
+package import Media
 
 /// An input of a rendered show as a flag gives it: one of `relay run`, which may have `at=` among its options.
 package struct RenderedInput: Equatable {
@@ -12,7 +12,7 @@ package struct RenderedInput: Equatable {
     /// How much later than the show it begins.
     package let lead: Duration
 
-    package init(_ text: String) throws {
+    package init(_ text: String) throws(TextFailure) {
         let (address, fragment) = InputLocation.split(text, knowing: ["at"])
         let options = fragment.split(separator: ",")
         let leads = options.filter { $0.hasPrefix(Self.option) }

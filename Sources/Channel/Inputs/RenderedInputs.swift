@@ -14,12 +14,12 @@ final class RenderedInputs: ProgramInputs {
         let name: String
         let source: any MediaSource
         let feed: SourceFeed
-        let stage = Stage()
+        let bus = Bus()
     }
 
     let format: VideoFormat
     let canReadAhead = true
-    let stage = Stage()
+    let bus = Bus()
     let director: Director?
     private let sources: [Source]
     private let audio: SeparateAudio?
@@ -32,7 +32,7 @@ final class RenderedInputs: ProgramInputs {
         clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) {
         var opened: [(name: String, lead: Duration, input: any MediaSource, video: VideoFormat)] = []
-        let overlays: OverlayDesk
+        let overlays: Overlays
         var openedAudio: SeparateAudio?
         do throws(ChannelFailure) {
             for source in configuration.sources {
@@ -48,7 +48,7 @@ final class RenderedInputs: ProgramInputs {
                 } else {
                     try StudioInputs.format(of: configuration, listening: listening, logger: logger)
                 }
-            overlays = try OverlayDesk(configuration.overlays, format: format)
+            overlays = try Overlays(configuration.overlays, format: format)
             openedAudio = try SeparateAudio(
                 configuration, ofFile: .rendered, listening: listening, clock: clock, logger: logger)
             stingers = try StingerReel.all(configuration.stingers, format: format, isAwaited: true, logger: logger)
@@ -63,17 +63,17 @@ final class RenderedInputs: ProgramInputs {
             let feed = SourceFeed(pacing: .rendered, frameRate: format.frameRate, audio: .program, clock: clock)
             if opened.lead > .zero { feed.begin(at: FrameIndex(format.frameRate.timeBase.ticks(opened.lead))) }
             let source = Source(name: opened.name, source: opened.input, feed: feed)
-            source.stage.show(Scene(video: .feed(feed), audio: opened.input.description.hasAudio ? feed : nil))
+            source.bus.show(Scene(video: .feed(feed), audio: opened.input.description.hasAudio ? feed : nil))
             return source
         }
         for (source, said) in zip(sources, configuration.sources) {
-            source.stage.fader.begin(with: said.audio)
-            stage.add(source.stage)
+            source.bus.fader.begin(with: said.audio)
+            bus.add(source.bus)
         }
-        var heard = sources.map { source in Director.Source(name: source.name, stage: source.stage) { nil } }
-        if let audio { heard.append(audio.source(on: stage)) }
+        var heard = sources.map { source in Director.Source(name: source.name, bus: source.bus) { nil } }
+        if let audio { heard.append(audio.source(on: bus)) }
         let director = Director(
-            stage, sources: heard, audio: configuration.audioChoice,
+            bus, sources: heard, audio: configuration.audioChoice,
             slate: SlateScene(SlatePattern.frame(format, lines: ["NO SIGNAL", configuration.name])), format: format,
             scenes: configuration.scenes, overlays: overlays,
             stingers: stingers, recording: { recordings.current },

@@ -82,13 +82,13 @@ struct SeparateAudio {
         }
     }
 
-    /// Lets it play along on `stage`, as a source that is heard and never seen. For a program of several sources.
-    func source(on stage: Stage) -> Director.Source {
-        let own = Stage()
+    /// Lets it play along on `bus`, as a source that is heard and never seen. For a program of several sources.
+    func source(on bus: Bus) -> Director.Source {
+        let own = Bus()
         own.show(Scene(layers: [], audio: [.feed(feed)]))
-        stage.add(own)
+        bus.add(own)
         let name = "audio"
-        return Director.Source(name: name, stage: own, hasVideo: false) { isComing ? name : nil }
+        return Director.Source(name: name, bus: own, hasVideo: false) { isComing ? name : nil }
     }
 
     /// Whether audio comes now.

@@ -13,28 +13,28 @@ internal import Studio
 final class StudioInputs: ProgramInputs {
     let format: VideoFormat
     let canReadAhead = false
-    let stage = Stage()
+    let bus = Bus()
     let director: Director?
-    private let sources: [SwitchedInputs]
+    private let sources: [SourceInputs]
     private let names: [String]
     private let audio: SeparateAudio?
     private let stingers: [StingerReel]
     private let slate: SlateScene
 
     /// Opens the sources that `configuration` names, all at once, and waits until one says what the program looks like: see
-    /// ``SwitchedInputs/decide(among:_:clock:)``. Without sources the run-down's first file says it. Throws
+    /// ``SourceInputs/decide(among:_:clock:)``. Without sources the run-down's first file says it. Throws
     /// ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration, listening: ChannelListening, recordings: RecordingSlot,
         clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) {
-        var sources: [SwitchedInputs] = []
+        var sources: [SourceInputs] = []
         let common = CommonBuffer()
         do throws(ChannelFailure) {
             for index in configuration.sources.indices {
                 sources.append(
-                    try SwitchedInputs(
-                        configuration.alone(index), isOneOfSeveral: true, common: common, listening: listening,
+                    try SourceInputs(
+                        configuration.alone(index), common: common, listening: listening,
                         recordings: recordings, clock: clock, logger: logger))
             }
             audio = try SeparateAudio(
@@ -45,42 +45,42 @@ final class StudioInputs: ProgramInputs {
         }
         self.sources = sources
         names = configuration.sources.map(\.name)
-        let overlays: OverlayDesk
+        let overlays: Overlays
         do throws(ChannelFailure) {
             if let first = sources.first {
-                try SwitchedInputs.decide(among: sources, configuration, clock: clock)
+                try SourceInputs.decide(among: sources, configuration, clock: clock)
                 format = first.format
             } else {
                 format = try Self.format(of: configuration, listening: listening, logger: logger)
             }
-            overlays = try OverlayDesk(configuration.overlays, format: format)
+            overlays = try Overlays(configuration.overlays, format: format)
             stingers = try StingerReel.all(configuration.stingers, format: format, logger: logger)
-            let slateStage = Stage()
+            let slateBus = Bus()
             let shown = try Slate(
-                configuration.slate ?? .bars, channel: configuration.name, format: format, stage: slateStage,
+                configuration.slate ?? .bars, channel: configuration.name, format: format, bus: slateBus,
                 clock: clock, logger: logger)
-            slate = SlateScene(shown, on: slateStage, in: stage)
+            slate = SlateScene(shown, on: slateBus, in: bus)
         } catch {
             for source in sources { source.stop() }
             audio?.stop()
             throw error
         }
         for (source, inputs) in zip(configuration.sources, sources) {
-            inputs.stage.fader.begin(with: source.audio)
-            stage.add(inputs.stage)
+            inputs.bus.fader.begin(with: source.audio)
+            bus.add(inputs.bus)
         }
         var heard = zip(configuration.sources, sources).map { configuration, inputs in
             Director.Source(
-                name: configuration.name, stage: inputs.stage, file: inputs.file,
+                name: configuration.name, bus: inputs.bus, file: inputs.file,
                 problem: { inputs.statuses.lazy.compactMap(\.overload).first },
                 delivered: { inputs.feedStatuses.video }
             ) {
                 inputs.selection?.onAir
             }
         }
-        if let audio { heard.append(audio.source(on: stage)) }
+        if let audio { heard.append(audio.source(on: bus)) }
         let director = Director(
-            stage, sources: heard, audio: configuration.audioChoice,
+            bus, sources: heard, audio: configuration.audioChoice,
             slate: slate, format: format, scenes: configuration.scenes, overlays: overlays, stingers: stingers,
             recording: { recordings.current },
             playing: RunDownPlaying(directory: configuration.runDownDirectory, clock: clock, logger: logger))
@@ -149,7 +149,7 @@ final class StudioInputs: ProgramInputs {
         return zip(names, sources).map { name, inputs in
             PartStatus(
                 name: name, isOnAir: seen.contains(name), selection: inputs.selection, feed: inputs.feedStatuses.video,
-                levels: inputs.stage.meter.levels)
+                levels: inputs.bus.meter.levels)
         }
     }
 

@@ -42,7 +42,7 @@ package final class EncodedProgram: ChannelProgram {
                 try StudioInputs(
                     configuration, listening: listening, recordings: recordings, clock: clock, logger: logger)
             } else if configuration.hasChoice {
-                try SwitchedInputs(
+                try SourceInputs(
                     configuration, listening: listening, recordings: recordings, clock: clock, logger: logger)
             } else {
                 try ChannelInputs(configuration, listening: listening, clock: clock, logger: logger)
@@ -69,7 +69,7 @@ package final class EncodedProgram: ChannelProgram {
             pacing: configuration.isPaced
                 ? .realTime(lead: inputs.canReadAhead ? Int64(encoder.delayInFrames) : 0) : .unpaced,
             frameLimit: configuration.duration.map { max(1, inputs.format.frameRate.frames(atLeast: $0)) },
-            stage: inputs.stage, format: inputs.director == nil ? nil : inputs.format, sink: hashes ?? monitor,
+            bus: inputs.bus, format: inputs.director == nil ? nil : inputs.format, sink: hashes ?? monitor,
             clock: clock,
             heartbeat: heartbeat, logger: logger)
     }
@@ -119,9 +119,9 @@ package final class EncodedProgram: ChannelProgram {
     var recordedSources: RecordedSources? {
         inputs.director.map { director in
             RecordedSources(
-                stage: director.stage,
+                bus: director.bus,
                 sources: director.sources.map {
-                    (name: $0.name, stage: $0.stage, hasVideo: $0.hasVideo, canBeCopied: copied.contains($0.name))
+                    (name: $0.name, bus: $0.bus, hasVideo: $0.hasVideo, canBeCopied: copied.contains($0.name))
                 }, format: inputs.format,
                 encoder: settings)
         }

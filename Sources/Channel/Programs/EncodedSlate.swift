@@ -24,7 +24,7 @@ final class EncodedSlate: Sendable {
     private struct State {
         /// Each start and each stop is a turn, odd while the slate is wanted: what belongs to another one is over.
         var turn = 0
-        var running: (program: Program, slate: Slate, stage: Stage)?
+        var running: (program: Program, slate: Slate, bus: Bus)?
     }
 
     private let choice: SlateSpecification
@@ -41,7 +41,7 @@ final class EncodedSlate: Sendable {
         (self.choice, self.channel, self.clock, self.logger) = (choice, channel, clock, logger)
         queue = DispatchQueue(label: "relay.slate.\(channel)")
         _ = try Slate(
-            choice, channel: channel, format: VideoFormat(codedLike: nil), stage: Stage(), clock: clock, logger: logger)
+            choice, channel: channel, format: VideoFormat(codedLike: nil), bus: Bus(), clock: clock, logger: logger)
     }
 
     /// Begins to encode frames of the size, rate and color of `track`, and silence, in real time. Does nothing if it is
@@ -87,7 +87,7 @@ final class EncodedSlate: Sendable {
     func refresh() {
         guard let running = state.withLock({ $0.running }) else { return }
         let scene = scene(of: running.slate)
-        if scene != running.stage.scene { running.stage.show(scene) }
+        if scene != running.bus.scene { running.bus.show(scene) }
     }
 
     private func scene(of slate: Slate) -> Scene {
@@ -95,9 +95,9 @@ final class EncodedSlate: Sendable {
     }
 
     /// The slate in this format; color bars if its file cannot be read any more.
-    private func slate(_ format: VideoFormat, on stage: Stage) throws -> Slate {
+    private func slate(_ format: VideoFormat, on bus: Bus) throws -> Slate {
         let make = { [self] (choice: SlateSpecification) throws(ChannelFailure) in
-            try Slate(choice, channel: channel, format: format, stage: stage, clock: clock, logger: logger)
+            try Slate(choice, channel: channel, format: format, bus: bus, clock: clock, logger: logger)
         }
         do {
             return try make(choice)
@@ -109,25 +109,25 @@ final class EncodedSlate: Sendable {
 
     /// Encodes until it is stopped. Blocks.
     private func run(_ turn: Int, _ format: VideoFormat, _ bitrate: Int, into sink: any Sink) throws {
-        let stage = Stage()
-        let slate = try slate(format, on: stage)
+        let bus = Bus()
+        let slate = try slate(format, on: bus)
         defer { slate.stop() }
         let encoder = try EncoderSession(
             settings: Self.settings(bitrate), video: format, audio: .program, sink: InterleavingSink(sink),
             logger: logger)
         let program = Program(
             frameRate: format.frameRate, audio: .program, pacing: .realTime(lead: Int64(encoder.delayInFrames)),
-            frameLimit: nil, stage: stage, sink: encoder, clock: clock, logger: logger)
+            frameLimit: nil, bus: bus, sink: encoder, clock: clock, logger: logger)
         let begins = state.withLock { state in
             guard state.turn == turn else { return false }
-            state.running = (program, slate, stage)
+            state.running = (program, slate, bus)
             return true
         }
         guard begins else { return }
         defer { state.withLock { $0.running = nil } }
         sink.begin(encoder.description)
         slate.start()
-        stage.show(scene(of: slate))
+        bus.show(scene(of: slate))
         _ = try program.run()
     }
 

@@ -158,12 +158,12 @@ package final class Recording: SceneRecording {
                     """
                     recording waits for its disk and begins when that is mounted: \(admission.sentence) \
                     If the directory is on no disk of its own any more, give --no-record-mount.
-                    """)
+                    """, metadata: [LogKey.event: "storage"])
                 return
             }
             let refusal = "recording refused: \(admission.sentence)"
             guard program.hasOutputs else { throw ChannelFailure(.storageRefused, refusal) }
-            program.logger.error("\(refusal)")
+            program.logger.error("\(refusal)", metadata: [LogKey.event: "storage"])
         }
     }
 
@@ -200,7 +200,7 @@ package final class Recording: SceneRecording {
     /// Notes an event of the channel in the catalogue.
     func noteEvent(_ kind: String, _ text: String) { place.noteEvent(kind, text) }
 
-    func record(_ scene: SceneEvent) { noteEvent(SceneEvent.kind, scene.text) }
+    func record(_ scene: SceneEvent) { place.noteScene(scene) }
 
     /// Marks `time`, in nanoseconds of program time, in the file that is being written, and the moment in the catalogue.
     func mark(_ text: String, at time: Int64) {

@@ -47,6 +47,9 @@ struct RecordingPlace: Sendable {
     /// Notes an event of the channel in the catalogue. Returns at once.
     func noteEvent(_ kind: String, _ text: String) { catalogue.noteEvent(kind, text) }
 
+    /// Notes in the catalogue that a scene came on air.
+    func noteScene(_ scene: SceneEvent) { catalogue.noteScene(scene) }
+
     /// Who still needs finished files.
     var vetoes: [any RetentionVeto] {
         let all: [(any RetentionVeto)?] = [

@@ -12,7 +12,7 @@ struct Rendition: Sendable {
     let name: String
     let settings: EncoderSettings
     let format: VideoFormat
-    let encoder: SideEncoder
+    let encoder: BackgroundEncoder
     /// Its packets.
     let stream: PacketStream
 
@@ -27,7 +27,7 @@ struct Rendition: Sendable {
         self.format = specification.format(of: format)
         var logger = logger
         logger[metadataKey: "rendition"] = "\(name)"
-        encoder = try SideEncoder(
+        encoder = try BackgroundEncoder(
             .init(subject: "the rendition \(name)", thread: "relay.rendition"), settings, format: self.format,
             into: stream, clock: clock, logger: logger)
     }

@@ -15,7 +15,7 @@ final class Renditions: ProgramSink {
     /// In the order in which they were asked for.
     let all: [Rendition]
     /// Those of one size, which share the frames that are scaled to it; without a resizer it is the program's.
-    private let sizes: [(resizer: FrameResizer?, encoders: [SideEncoder])]
+    private let sizes: [(resizer: FrameResizer?, encoders: [BackgroundEncoder])]
     /// The program's own encoder.
     let next: any ProgramSink
     private let clock: any MonotonicClock
@@ -27,7 +27,7 @@ final class Renditions: ProgramSink {
     init(_ all: [Rendition], of format: VideoFormat, before next: any ProgramSink, clock: any MonotonicClock) {
         (self.all, self.next, self.clock) = (all, next, clock)
         sizes = Dictionary(grouping: all) { FrameSize(width: $0.format.width, height: $0.format.height) }
-            .map { (size, renditions) -> (resizer: FrameResizer?, encoders: [SideEncoder]) in
+            .map { (size, renditions) -> (resizer: FrameResizer?, encoders: [BackgroundEncoder]) in
                 let isScaled = size != FrameSize(width: format.width, height: format.height)
                 let resizer = isScaled ? FrameResizer(from: format, to: renditions[0].format) : nil
                 return (resizer: resizer, encoders: renditions.map(\.encoder))

@@ -8,11 +8,11 @@ internal import Program
 internal import Synchronization
 
 /// Encodes what one source shows and plays, frame by frame of the program, beside the program and never in its way: see
-/// ``SideEncoder``.
+/// ``BackgroundEncoder``.
 ///
 /// All calls may come from any thread and return at once.
 final class SourceEncoder: SourceWatcher, KeyframeRequester {
-    private let encoder: SideEncoder
+    private let encoder: BackgroundEncoder
     /// What the source showed last; it stands while there is nothing else.
     private let standing: Mutex<VideoFrame>
 
@@ -23,7 +23,7 @@ final class SourceEncoder: SourceWatcher, KeyframeRequester {
         clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) {
         standing = Mutex(placeholder)
-        encoder = try SideEncoder(
+        encoder = try BackgroundEncoder(
             .init(subject: "the recording of a source", thread: "relay.source"), settings, format: format, into: hub,
             clock: clock, logger: logger)
         // The recorder asks here for keyframes; a hub that held the session would hold itself.

@@ -15,8 +15,8 @@ internal import Upload
 /// What there is to record of the sources of a program.
 struct RecordedSources: Sendable {
     /// The program's.
-    let stage: Stage
-    let sources: [(name: String, stage: Stage, hasVideo: Bool, canBeCopied: Bool)]
+    let bus: Bus
+    let sources: [(name: String, bus: Bus, hasVideo: Bool, canBeCopied: Bool)]
     /// What all of them are converted to.
     let format: VideoFormat
     var encoder: EncoderSettings
@@ -33,7 +33,7 @@ struct RecordedSources: Sendable {
 final class SourceRecordings: KeyframeRequester {
     private struct Source {
         let name: String
-        let stage: Stage
+        let bus: Bus
         let coding: any SourceCoding
         let hub: PacketStream
         let recording: Recording
@@ -44,7 +44,7 @@ final class SourceRecordings: KeyframeRequester {
     /// Frames by which what is to happen at one frame everywhere is asked for ahead.
     private static let lead: Int64 = 10
 
-    private let stage: Stage
+    private let bus: Bus
     private let frameRate: FrameRate
     private let keyframes: any KeyframeRequester
     private let sources: [Source]
@@ -60,7 +60,7 @@ final class SourceRecordings: KeyframeRequester {
         _ recorded: RecordedSources, _ configuration: ChannelConfiguration.Recording, of program: Recording.Program,
         as companion: Recording.Companion, budget: StorageBudget
     ) {
-        (stage, frameRate, keyframes) = (recorded.stage, recorded.format.frameRate, program.keyframes)
+        (bus, frameRate, keyframes) = (recorded.bus, recorded.format.frameRate, program.keyframes)
         var sources: [Source] = []
         var failures: [(name: String, reason: String)] = []
         for (number, source) in recorded.sources.enumerated() {
@@ -99,7 +99,7 @@ final class SourceRecordings: KeyframeRequester {
         one.companion = companion.source(number + 1, budget: budget.shared(by: recorded.videoCount + 1))
         let place = try RecordingPlace(configuration, channel: channel, logger: logger)
         return Source(
-            name: source.name, stage: source.stage, coding: coding, hub: hub,
+            name: source.name, bus: source.bus, coding: coding, hub: hub,
             recording: try Recording(configuration, in: place, of: one))
     }
 
@@ -131,7 +131,7 @@ final class SourceRecordings: KeyframeRequester {
     /// Begins with the program's first frame, or with one that is just ahead, and returns its time, in nanoseconds; the program
     /// has a keyframe there, too. `group` is left when what a crash left open is completed.
     func start(joinsRunningProgram: Bool, in group: DispatchGroup) -> Int64 {
-        let first: FrameIndex = joinsRunningProgram ? stage.nextFrame + Self.lead : 0
+        let first: FrameIndex = joinsRunningProgram ? bus.nextFrame + Self.lead : 0
         let time = frameRate.start(of: first).nanoseconds
         for source in sources {
             source.recording.start(at: source.hub, .program, in: group)
@@ -140,14 +140,14 @@ final class SourceRecordings: KeyframeRequester {
             source.coding.start(for: source.recording) { [working] in working.leave() }
         }
         if joinsRunningProgram { keyframes.requestKeyframe(at: time) }
-        stage.watch(sources.map { ($0.stage, $0.coding) }, from: first)
+        bus.watch(sources.map { ($0.bus, $0.coding) }, from: first)
         return time
     }
 
     /// Ends the files of all sources at a frame that is just ahead, and returns its time, in nanoseconds; the program has a
     /// keyframe there, too.
     func cut() -> Int64 {
-        let time = frameRate.start(of: stage.nextFrame + Self.lead).nanoseconds
+        let time = frameRate.start(of: bus.nextFrame + Self.lead).nanoseconds
         requestKeyframe(at: time)
         return time
     }
@@ -159,7 +159,7 @@ final class SourceRecordings: KeyframeRequester {
 
     /// Encodes what it has, closes all files, and leaves `group` when what is to be done with them is done.
     func finish(in group: DispatchGroup) {
-        stage.unwatch(sources.map { $0.coding })
+        bus.unwatch(sources.map { $0.coding })
         for source in sources {
             source.coding.finish()
             group.enter()

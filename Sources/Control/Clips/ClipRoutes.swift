@@ -246,7 +246,7 @@ struct ClipRoutes {
         return text
     }
 
-    private func clips(_ request: ControlRequest) throws(Refusal) -> ClipBook {
+    private func clips(_ request: ControlRequest) throws(Refusal) -> ClipStore {
         guard let channel = host.channel(try request.parameter("channel")) else {
             throw Refusal(.notFound, "There is no channel of this name.")
         }

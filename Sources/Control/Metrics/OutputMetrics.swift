@@ -13,7 +13,8 @@ enum OutputMetrics {
         },
         each("relay_output_state", .gauge, "What the output does: 1 of its state, 0 of the others.", labels: ["state"])
         {
-            output, samples in samples.choose(output.state, among: OutputState.labels, output.name)
+            output, samples in
+            samples.choose(output.state.rawValue, among: OutputState.Name.allCases.map(\.rawValue), output.name)
         },
         each(
             "relay_output_endpoint", .gauge, "Which of the output's addresses is in use: 1 of it, 0 of the others.",
@@ -38,9 +39,11 @@ enum OutputMetrics {
         one("relay_output_sent_bytes_total", .counter, "Bytes sent, over all connections.") { Double($0.bytes) },
         one("relay_output_sent_frames_total", .counter, "Frames sent, over all connections.") { Double($0.frames) },
         one("relay_output_send_errors_total", .counter, "UDP: datagrams that the system did not take.") {
-            $0.details["send_errors"]
+            $0.details.sendErrors.map { Double($0) }
         },
-        one("relay_output_segments_total", .counter, "HLS: segments written.") { $0.details["segments"] },
+        one("relay_output_segments_total", .counter, "HLS: segments written.") {
+            $0.details.segments.map { Double($0) }
+        },
         one("relay_output_round_trip_seconds", .gauge, "The connection's round trip, where the protocol tells it.") {
             $0.roundTripSeconds
         },
@@ -73,19 +76,19 @@ enum OutputMetrics {
     /// Of outputs that listen: SRT's callers, RTMP's players.
     private static let receivers: [MetricFamily] = [
         one("relay_output_receivers", .gauge, "Receivers of an output that listens.") {
-            $0.details["callers"] ?? $0.details["players"]
+            $0.details.receivers.map { Double($0.count) }
         },
         one("relay_output_receivers_total", .counter, "Receivers so far of an output that listens.") {
-            $0.details["callers_total"] ?? $0.details["players_total"]
+            $0.details.receivers.map { Double($0.total) }
         },
         one("relay_output_receivers_refused_total", .counter, "Receivers that an output sent away.") {
-            $0.details["callers_rejected_total"] ?? $0.details["players_refused_total"]
+            $0.details.receivers.map { Double($0.refused) }
         },
         one("relay_output_receiver_queue_seconds", .gauge, "Media that waits for the slowest receiver.") {
-            ($0.details["caller_queue_ms"] ?? $0.details["player_queue_ms"]).map { $0 / 1000 }
+            $0.details.receivers.map { Double($0.queueMilliseconds) / 1000 }
         },
         one("relay_output_receiver_dropped_frames", .gauge, "Frames that the worst of the present receivers missed.") {
-            $0.details["caller_dropped_frames"] ?? $0.details["player_dropped_frames"]
+            $0.details.receivers.map { Double($0.droppedFrames) }
         },
     ]
 

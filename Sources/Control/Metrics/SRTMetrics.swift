@@ -2,6 +2,7 @@
 
 internal import FanOut
 internal import Ingest
+internal import Media
 internal import SRT
 internal import Status
 
@@ -14,23 +15,24 @@ enum SRTMetrics {
     private static let megabit = 125_000.0
 
     private static let sent: [MetricFamily] = [
-        output(
-            "relay_srt_packets_sent_total", .counter, "Data packets sent, with retransmissions.", "packets_sent_total"),
-        output("relay_srt_packets_sent_unique_total", .counter, "Data packets sent once.", "packets_sent_unique_total"),
-        output("relay_srt_packets_retrans_total", .counter, "Data packets sent again.", "packets_retransmitted_total"),
-        output("relay_srt_packets_send_loss_total", .counter, "Packets reported lost.", "packets_lost_total"),
-        output("relay_srt_packets_send_drop_total", .counter, "Packets given up as too late.", "packets_dropped_total"),
-        output("relay_srt_send_drop_bytes_total", .counter, "Bytes given up as too late.", "dropped_bytes_total"),
-        output("relay_srt_packets_received_nak_total", .counter, "Reports of loss.", "naks_received_total"),
-        output("relay_srt_send_rate_bytes_per_second", .gauge, "What goes out.", "send_rate_mbps", megabit),
-        output("relay_srt_max_bw_bytes_per_second", .gauge, "What libsrt may send at most.", "max_bw_mbps", megabit),
-        output(
-            "relay_srt_input_bw_bytes_per_second", .gauge, "The stream's rate that libsrt was told.", "input_bw_mbps",
-            megabit),
-        output("relay_srt_packets_flight_size", .gauge, "Packets sent and not acknowledged.", "flight_packets"),
-        output("relay_srt_packets_flow_window", .gauge, "Packets that the receiver allows.", "flow_window_packets"),
-        output("relay_srt_send_buf_seconds", .gauge, "Media that waits for its acknowledgement.", "snd_buf_ms", 0.001),
-        output("relay_srt_avail_send_buf_bytes", .gauge, "Room in the send buffer.", "snd_buf_free_bytes"),
+        sum("relay_srt_packets_sent_total", "Data packets sent, with retransmissions.", \.packetsSent),
+        sum("relay_srt_packets_sent_unique_total", "Data packets sent once.", \.packetsSentUnique),
+        sum("relay_srt_packets_retrans_total", "Data packets sent again.", \.packetsRetransmitted),
+        sum("relay_srt_packets_send_loss_total", "Packets reported lost.", \.packetsLost),
+        sum("relay_srt_packets_send_drop_total", "Packets given up as too late.", \.packetsDropped),
+        sum("relay_srt_send_drop_bytes_total", "Bytes given up as too late.", \.bytesDropped),
+        sum("relay_srt_packets_received_nak_total", "Reports of loss.", \.reportsReceived),
+        now("relay_srt_send_rate_bytes_per_second", "What goes out.") { $0.sendRate * megabit },
+        now("relay_srt_max_bw_bytes_per_second", "What libsrt may send at most.") { $0.maximumBandwidth * megabit },
+        now("relay_srt_input_bw_bytes_per_second", "The stream's rate that libsrt was told.") {
+            $0.inputBandwidth.map { $0 * megabit }
+        },
+        now("relay_srt_packets_flight_size", "Packets sent and not acknowledged.") { Double($0.packetsInFlight) },
+        now("relay_srt_packets_flow_window", "Packets that the receiver allows.") { Double($0.flowWindow) },
+        now("relay_srt_send_buf_seconds", "Media that waits for its acknowledgement.") {
+            Double($0.sendBufferMilliseconds) / 1000
+        },
+        now("relay_srt_avail_send_buf_bytes", "Room in the send buffer.") { Double($0.sendBufferFreeBytes) },
     ]
 
     private static let received: [MetricFamily] = [
@@ -61,23 +63,39 @@ enum SRTMetrics {
     ]
 
     private static let both: [MetricFamily] = [
-        both("relay_srt_rtt_seconds", "The round trip, smoothed.", "rtt_ms", 0.001) { $0.roundTripMilliseconds },
-        both("relay_srt_link_capacity_bytes_per_second", "What the path could carry.", "bandwidth_mbps", megabit) {
-            $0.bandwidth
+        both("relay_srt_rtt_seconds", "The round trip, smoothed.", { $0.roundTripMilliseconds / 1000 }) {
+            $0.roundTripMilliseconds / 1000
         },
-        both("relay_srt_latency_seconds", "How long the receiver holds what it gets.", "latency_ms", 0.001) {
-            Double($0.latencyMilliseconds)
+        both("relay_srt_link_capacity_bytes_per_second", "What the path could carry.", { $0.bandwidth * megabit }) {
+            $0.bandwidth * megabit
         },
+        both(
+            "relay_srt_latency_seconds", "How long the receiver holds what it gets.",
+            { Double($0.latencyMilliseconds) / 1000 }
+        ) { Double($0.latencyMilliseconds) / 1000 },
     ]
 
-    /// Of outputs: what they count under `key`, times `factor`.
+    /// Of outputs: a number of what libsrt says.
     private static func output(
-        _ name: String, _ kind: MetricFamily.Kind, _ help: String, _ key: String, _ factor: Double = 1
+        _ name: String, _ kind: MetricFamily.Kind, _ help: String,
+        _ value: @escaping @Sendable (SRTStatistics) -> Double?
     ) -> MetricFamily {
         .each(name, kind, help, labels: ["output"], of: \.outputs) { output, samples in
-            guard output.kind == "srt" else { return }
-            samples.add(output.details[key].map { $0 * factor }, output.name)
+            guard let statistics = output.details.srt else { return }
+            samples.add(value(statistics), output.name)
         }
+    }
+
+    private static func sum(
+        _ name: String, _ help: String, _ value: any KeyPath<SRTStatistics.Totals, Int64> & Sendable
+    ) -> MetricFamily {
+        output(name, .counter, help) { Double($0.totals[keyPath: value]) }
+    }
+
+    private static func now(
+        _ name: String, _ help: String, _ value: @escaping @Sendable (SRTStatistics.Moment) -> Double?
+    ) -> MetricFamily {
+        output(name, .gauge, help) { $0.moment.flatMap(value) }
     }
 
     private static func input(
@@ -96,16 +114,17 @@ enum SRTMetrics {
     }
 
     private static func both(
-        _ name: String, _ help: String, _ key: String, _ factor: Double,
-        _ value: @escaping @Sendable (SRTInputStatistics.Moment) -> Double
+        _ name: String, _ help: String, _ output: @escaping @Sendable (SRTStatistics.Moment) -> Double,
+        _ input: @escaping @Sendable (SRTInputStatistics.Moment) -> Double
     ) -> MetricFamily {
         .channel(name, .gauge, help, labels: ["output", "source"]) { report, samples in
             guard let status = report.status else { return }
-            for output in status.outputs where output.kind == "srt" {
-                samples.add(output.details[key].map { $0 * factor }, output.name, nil)
+            for each in status.outputs {
+                guard let statistics = each.details.srt else { continue }
+                samples.add(statistics.moment.map(output), each.name, nil)
             }
             for source in SourceMetrics.named(status) {
-                samples.add(source.status.srt?.moment.map { value($0) * factor }, nil, source.name)
+                samples.add(source.status.srt?.moment.map(input), nil, source.name)
             }
         }
     }

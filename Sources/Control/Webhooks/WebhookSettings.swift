@@ -44,7 +44,7 @@ struct WebhookStatus: Sendable, Equatable {
 extension ControlEvent {
     /// What an event can be about, but for webhooks themselves.
     package static let kinds = [
-        "alarm", "channel", "export", "input", "operator", "output", "recorder", "relay", "storage", "upload",
+        "alarm", "channel", "export", "input", "marker", "operator", "output", "recorder", "relay", "storage", "upload",
     ]
     /// Of an event about a webhook.
     package static let webhookKind = "webhook"

@@ -61,8 +61,8 @@ package struct AttemptProgress: Sendable, Equatable {
     /// What was taken from the output's own queue and did not reach one of several receivers: dropped on the way, or still
     /// waiting when the receiver left.
     package var drops = DropCounts()
-    /// More numbers of the protocol's own, such as `rtt_ms`, for display and metrics.
-    package var details: [String: Double] = [:]
+    /// What the protocol tells beside that.
+    package var details = OutputDetails()
 
     /// Nothing sent yet.
     package init() {}

@@ -21,7 +21,7 @@ final class OutputLane: Sendable {
     }
 }
 
-extension OutputLanes {
+extension OutputAttempts {
     /// An attempt beside the one on air.
     enum Candidate {
         /// Its peer has not accepted it yet. Next: `ready`, or none.

@@ -28,24 +28,33 @@ package enum OutputState: Sendable, Equatable {
     /// What ``waiting`` is called where an operator reads it.
     static let waitingWords = "waiting for a caller"
 
-    /// All words that ``label`` may be, in the order of the cases.
-    package static let labels = [
-        "idle", "connecting", "waiting", "live", "draining", "backing_off", "refused", "given_up", "paused", "stopped",
-    ]
+    /// A state without what belongs to it, for status and metrics.
+    package enum Name: String, Sendable, Codable, CaseIterable {
+        case idle
+        case connecting
+        case waiting
+        case live
+        case draining
+        case backingOff = "backing_off"
+        case refused
+        case givenUp = "given_up"
+        case paused
+        case stopped
+    }
 
-    /// One word, for metrics and the status line.
-    package var label: String {
+    /// The state's name.
+    package var name: Name {
         switch self {
-        case .idle: "idle"
-        case .connecting: "connecting"
-        case .waiting: "waiting"
-        case .live: "live"
-        case .draining: "draining"
-        case .backingOff: "backing_off"
-        case .refused: "refused"
-        case .givenUp: "given_up"
-        case .paused: "paused"
-        case .stopped: "stopped"
+        case .idle: .idle
+        case .connecting: .connecting
+        case .waiting: .waiting
+        case .live: .live
+        case .draining: .draining
+        case .backingOff: .backingOff
+        case .refused: .refused
+        case .givenUp: .givenUp
+        case .paused: .paused
+        case .stopped: .stopped
         }
     }
 }

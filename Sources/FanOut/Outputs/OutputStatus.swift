@@ -12,8 +12,8 @@ package struct OutputStatus: Sendable, Codable {
     package var kind: String
     /// The address without secrets.
     package var address: String
-    /// ``OutputState/label``.
-    package var state: String
+    /// What it does.
+    package var state: OutputState.Name
     /// The step of an attempt under way, whom the output waits for, or the cause of the last failure.
     package var detail: String?
     /// Seconds in the present state of being on air; 0 when not.
@@ -29,7 +29,7 @@ package struct OutputStatus: Sendable, Codable {
     /// The queue.
     package var queue: QueueStatus
     /// Numbers of the protocol's own.
-    package var details: [String: Double]
+    package var details: OutputDetails
     /// Whether the output was ever on air.
     package var wasLive: Bool
     /// Which of the output's addresses `address` is.
@@ -46,6 +46,8 @@ package struct OutputStatus: Sendable, Codable {
     package var nextAttemptSeconds: Double?
     /// What the last failure means; nil while the output is on air, and before there was one.
     package var cause: OutputFailure.Kind?
+    /// What to look at first then; nil where the detail says all that is known.
+    package var hint: OutputFailure.Hint?
     /// The connection's round trip; nil where the protocol does not tell it.
     package var roundTripSeconds: Double?
 }

@@ -90,7 +90,7 @@ extension OutputSupervisor {
     }
 
     /// Called by the publishing thread, at the keyframe from which the new lane is fed.
-    func complete(_ change: OutputLanes.Change) {
+    func complete(_ change: OutputAttempts.Change) {
         retire(change.retired)
         queue.async { for action in change.actions { self.perform(action) } }
         logOnAir(change.next, clock.now, level: .notice)

@@ -10,7 +10,7 @@ internal import Synchronization
 /// Its own serial queue runs the state machine and never blocks; whatever can block is the attempt's business. All calls
 /// may come from any thread.
 package final class OutputSupervisor: PacketConsumer {
-    let state: Mutex<OutputLanes>
+    let state: Mutex<OutputAttempts>
     /// Where all outputs' queues run: nothing blocks there, and hundreds of outputs that start at once must not take a
     /// thread each.
     package static let shared = DispatchQueue(label: "relay.outputs")
@@ -61,7 +61,7 @@ package final class OutputSupervisor: PacketConsumer {
         var policy = retry
         policy.hasBackup = backup != nil
         state = Mutex(
-            OutputLanes(
+            OutputAttempts(
                 machine: OutputStateMachine(policy: policy),
                 packets: PacketQueue(
                     limits: limits, isFromStart: !joinsRunningProgram, awaitsCallers: target.awaitsCallers,
@@ -85,7 +85,7 @@ package final class OutputSupervisor: PacketConsumer {
 
     @discardableResult
     package func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {
-        var (change, event) = (OutputLanes.Change?.none, DropLog.Event?.none)
+        var (change, event) = (OutputAttempts.Change?.none, DropLog.Event?.none)
         var missed: DropCounts?
         let (server, request) = state.withLock { lanes -> ((any PacketServer)?, Int?) in
             var (hasDrops, hasKeyframe) = (false, false)
@@ -145,22 +145,23 @@ package final class OutputSupervisor: PacketConsumer {
         let machine = lanes.machine
         let target = lanes.current?.target ?? target(at: machine.endpoint, lanes)
         var status = OutputStatus(
-            name: name, kind: target.kind, address: target.displayAddress, state: machine.state.label, detail: nil,
+            name: name, kind: target.kind, address: target.displayAddress, state: machine.state.name, detail: nil,
             liveSeconds: 0, bytes: lanes.bytes, frames: lanes.frames, reconnects: max(0, machine.connections - 1),
             attempts: machine.attempts, queue: lanes.queueStatus,
-            details: lanes.current?.attempt.progress.details ?? [:], wasLive: machine.connections > 0,
+            details: lanes.current?.attempt.progress.details ?? OutputDetails(), wasLive: machine.connections > 0,
             endpoint: machine.endpoint, keyframesRequested: lanes.keyframes.requests, origin: origin)
         status.queue.boundMilliseconds = limits.maximumDuration.inNanoseconds / 1_000_000
         status.rendition = rendition
-        status.roundTripSeconds = status.details["rtt_ms"].map { $0 / 1000 }
+        status.roundTripSeconds = status.details.roundTripMilliseconds.map { $0 / 1000 }
         (status.cause, status.failures) = (machine.lastFailure?.kind, machine.record.failuresInRow)
+        status.hint = machine.lastFailure?.hint
         switch machine.state {
         case .connecting(let attempt):
             status.attempt = attempt
             status.detail = [lanes.step, machine.lastFailure?.description].compactMap(\.self).first
-        case .waiting: (status.detail, status.cause) = (OutputState.waitingWords, nil)
+        case .waiting: (status.detail, status.cause, status.hint) = (OutputState.waitingWords, nil, nil)
         case .live(let since):
-            (status.liveSeconds, status.cause) = (Double(clock.now - since) / 1e9, nil)
+            (status.liveSeconds, status.cause, status.hint) = (Double(clock.now - since) / 1e9, nil, nil)
         case .backingOff(let until, let cause), .refused(let until, let cause):
             status.detail = cause.description
             status.nextAttemptSeconds = max(0, Double(until - clock.now) / 1e9)
@@ -172,7 +173,7 @@ package final class OutputSupervisor: PacketConsumer {
     }
 
     /// The target of attempts at `endpoint`.
-    func target(at endpoint: OutputEndpoint, _ lanes: OutputLanes) -> any OutputTarget {
+    func target(at endpoint: OutputEndpoint, _ lanes: OutputAttempts) -> any OutputTarget {
         switch endpoint {
         case .primary: primary
         case .backup: backup ?? primary

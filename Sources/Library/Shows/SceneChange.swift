@@ -28,7 +28,7 @@ struct SceneChange {
         let channel = try program(of: channel, among: Set(told.map(\.channel)))
         let files = ProgramFiles(segments.filter { $0.channel == channel })
         let changes = told.filter { $0.channel == channel }.compactMap { event -> SceneChange? in
-            guard let scene = SceneEvent(text: event.text),
+            guard let scene = event.scene,
                 let place = files.place(
                     of: scene, toldAt: min(max(0, event.start), 9_000_000_000_000) * 1_000_000)
             else { return nil }

@@ -112,7 +112,7 @@ extension TLSGuard {
     }
 
     private static func refusal(_ reason: String) -> OutputFailure {
-        OutputFailure(.refused, step: "tls", reason: reason)
+        OutputFailure(.refused, step: "tls", reason: reason, hint: .certificate)
     }
 
     private static func rejection(_ reason: String) -> OutputFailure {

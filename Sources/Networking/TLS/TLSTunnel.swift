@@ -92,13 +92,15 @@ package final class TLSTunnel: SocketTunnel {
             }
             return end
         } catch let error as OutputFailure {
-            throw failure(error.kind, "\(host): \(error.reason)")
+            throw failure(error.kind, "\(host): \(error.reason)", error.hint)
         } catch {
             throw failure(.unreachable, "\(host): \(error)")
         }
     }
 
-    private static func failure(_ kind: OutputFailure.Kind, _ reason: String) -> OutputFailure {
-        OutputFailure(kind, step: "tls", reason: reason)
+    private static func failure(
+        _ kind: OutputFailure.Kind, _ reason: String, _ hint: OutputFailure.Hint? = nil
+    ) -> OutputFailure {
+        OutputFailure(kind, step: "tls", reason: reason, hint: hint)
     }
 }

@@ -7,7 +7,7 @@ import { timeOfDay } from "./words.js";
 const kept = 500;
 const icons = {
     output: "ring", recorder: "film", storage: "disk", input: "ring", alarm: "triangle", operator: "check",
-        channel: "ring", export: "cut",
+        marker: "flag", channel: "ring", export: "cut",
 };
 export const isProblem = (event) => event.level === "warning" || event.level === "error";
 
@@ -51,8 +51,7 @@ export class EventLog {
 
     /** Markers set, for the timeline. */
     markersOf(channel) {
-        return this.events.filter((event) => event.channel === channel && event.kind === "operator"
-            && /^marker/i.test(event.text));
+        return this.events.filter((event) => event.channel === channel && event.kind === "marker");
     }
 
     #choose(showsProblems) {
@@ -77,7 +76,7 @@ class EventRow {
         this.root.className = bad ? "ev w" : "ev";
         setText(this.parts.time, timeOfDay(event.time));
         setAttribute(this.parts.time, "datetime", event.time);
-        setIcon(this.parts.icon, bad ? "triangle" : /^marker/i.test(event.text) ? "flag" : icons[event.kind] ?? "ring");
+        setIcon(this.parts.icon, bad ? "triangle" : icons[event.kind] ?? "ring");
         setText(this.parts.text, event.text);
     }
 }

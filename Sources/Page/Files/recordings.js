@@ -363,7 +363,7 @@ class Timeline {
     }
 
     #markers() {
-        const told = (this.panel.events ?? []).filter((event) => /marker/i.test(event.kind));
+        const told = (this.panel.events ?? []).filter((event) => event.kind === "marker");
         const logged = this.panel.log.markersOf(this.panel.channel);
         return (told.length ? told : logged).map((event) => ({ key: `mark/${event.time}/${event.text}`, kind: "mark",
             from: Date.parse(event.time), label: sentence(event.text) }))

@@ -101,11 +101,11 @@ export function causeWords(output) {
         rejected: "The server closed the connection.",
         refused: "The server says the stream key is wrong.",
     }[output.cause];
-    if (/certificate/i.test(detail)) return detail;
-    if (output.cause === "unreachable" && /resolv|not known|name or service|no such host/i.test(detail)) {
+    if (output.hint === "certificate") return detail;
+    if (output.hint === "unknownName") {
         return `${hostOf(output.address).replace(/:\d+$/, "")} is not known.`;
     }
-    if (output.cause === "refused" && detail && !/badname|key|auth|denied/i.test(detail)) return detail;
+    if (output.cause === "refused" && detail && output.hint !== "credentials") return detail;
     return words ?? detail;
 }
 

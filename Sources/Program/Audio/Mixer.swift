@@ -18,7 +18,7 @@ struct Mixer {
         /// How many samples later it is heard than it comes, or earlier if negative; nil if that never changes.
         var offset: Int64?
         /// The source whose audio it is: it is told how loud that is, heard or not.
-        var source: Stage?
+        var source: Bus?
     }
 
     /// A feed that is heard, or just was.
@@ -46,7 +46,7 @@ struct Mixer {
     private var shifts: [(feed: SourceFeed, audio: AudioShift)] = []
     private var taken: [SourceFeed] = []
     /// What came of each source, as it came.
-    private var came: [(source: Stage, audio: AudioBuffer)] = []
+    private var came: [(source: Bus, audio: AudioBuffer)] = []
     private var hasBegun = false
     /// Whether what was mixed last is of one source, and nowhere louder than it came; or nothing.
     private(set) var isAlone = true
@@ -131,7 +131,7 @@ struct Mixer {
     func isTaken(_ feed: SourceFeed) -> Bool { taken.contains { $0 === feed } }
 
     /// What the last call of ``mix(_:_:fade:)`` took of `source`, as it came; nil if it has no audio.
-    func audio(of source: Stage) -> AudioBuffer? { came.first { $0.source === source }?.audio }
+    func audio(of source: Bus) -> AudioBuffer? { came.first { $0.source === source }?.audio }
 
     /// Whether something of `feed` was still to be heard after that call.
     func isHeard(_ feed: SourceFeed) -> Bool { strips.contains { $0.feed === feed && $0.angle > 0 } }

@@ -12,7 +12,7 @@ package struct Scene: Sendable, Equatable {
         /// One frame, in the program's format, again and again.
         case still(VideoFrame)
         /// What a source shows, whatever that is at the moment: one of its inputs, or its slate.
-        case source(Stage)
+        case source(Bus)
 
         package static func == (left: Video, right: Video) -> Bool {
             switch (left, right) {
@@ -25,8 +25,8 @@ package struct Scene: Sendable, Equatable {
 
         /// The same, with a source taken for what it shows now: a feed or a still; nil for a source that shows nothing.
         var resolved: Video? {
-            guard case .source(let stage) = self else { return self }
-            return stage.scene?.layers.first?.video.resolved
+            guard case .source(let bus) = self else { return self }
+            return bus.scene?.layers.first?.video.resolved
         }
 
         /// The feed whose frames are shown now.
@@ -53,7 +53,7 @@ package struct Scene: Sendable, Equatable {
         /// A feed's audio.
         case feed(SourceFeed)
         /// The audio of what a source shows.
-        case source(Stage)
+        case source(Bus)
 
         package static func == (left: Audio, right: Audio) -> Bool {
             switch (left, right) {
@@ -67,7 +67,7 @@ package struct Scene: Sendable, Equatable {
         var feeds: [SourceFeed] {
             switch self {
             case .feed(let feed): [feed]
-            case .source(let stage): stage.scene?.audio.flatMap(\.feeds) ?? []
+            case .source(let bus): bus.scene?.audio.flatMap(\.feeds) ?? []
             }
         }
     }

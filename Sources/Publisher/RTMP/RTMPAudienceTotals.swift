@@ -6,7 +6,7 @@ internal import Synchronization
 /// What all players of an offered stream count together, those that left included. Any thread.
 final class RTMPAudienceTotals: Sendable {
     private struct State {
-        var seats: [RTMPSeat] = []
+        var seats: [RTMPPlayerOutput] = []
         /// What players that left had counted.
         var past = AttemptProgress()
         var players = 0
@@ -27,10 +27,10 @@ final class RTMPAudienceTotals: Sendable {
     func countRefusal() { state.withLock { $0.refused += 1 } }
 
     /// The player is on air.
-    func add(_ seat: RTMPSeat) { state.withLock { $0.seats.append(seat) } }
+    func add(_ seat: RTMPPlayerOutput) { state.withLock { $0.seats.append(seat) } }
 
     /// Takes a player from those on air, in one step with what it had counted: no number goes back.
-    func remove(_ seat: RTMPSeat) {
+    func remove(_ seat: RTMPPlayerOutput) {
         let (progress, drops) = (seat.connection.progress, seat.packets.drops)
         state.withLock { state in
             state.seats.removeAll { $0 === seat }
@@ -53,11 +53,9 @@ final class RTMPAudienceTotals: Sendable {
             queue = max(queue, packets.milliseconds)
             dropped = max(dropped, packets.droppedFrames)
         }
-        sum.details["players"] = Double(state.seats.count)
-        sum.details["players_total"] = Double(state.players)
-        sum.details["players_refused_total"] = Double(state.refused)
-        sum.details["player_queue_ms"] = Double(queue)
-        sum.details["player_dropped_frames"] = Double(dropped)
+        sum.details.receivers = .init(
+            .players, count: state.seats.count, total: state.players, refused: state.refused,
+            queueMilliseconds: queue, droppedFrames: dropped)
         return sum
     }
 }

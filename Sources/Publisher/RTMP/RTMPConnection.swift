@@ -142,7 +142,7 @@ extension RTMPConnection {
     private func measure(_ socket: TCPSocket, now: Int64) {
         nextMeasurement = now + Self.measurementInterval.inNanoseconds
         guard let roundTrip = socket.roundTripMicroseconds else { return }
-        sent.withLock { $0.details["rtt_ms"] = Double(roundTrip) / 1000 }
+        sent.withLock { $0.details.connectionRoundTrip = Double(roundTrip) / 1000 }
     }
 
     /// What ``service(now:)`` does with the socket; `.bytes` when everything went out.
@@ -333,7 +333,7 @@ extension RTMPConnection {
     }
 
     /// What a player wants.
-    private func obey(_ wishes: [RTMPPlayerWish]) {
+    private func obey(_ wishes: [RTMPPlayerCommand]) {
         for wish in wishes {
             playback.obey(wish)
             if wish == .stop, phase == .live || phase == .draining { return leave() }

@@ -27,7 +27,7 @@ actor RTMPListenAttempt: EndingAttempt, PacketServer {
     nonisolated let executor: QueueExecutor
 
     private var phase = Phase.idle
-    private var seats: [RTMPSeat] = []
+    private var seats: [RTMPPlayerOutput] = []
     /// What is told of each seat's drops, by its number.
     private var drops: [Int: DropLog] = [:]
     /// Whether the output's queue may be read.
@@ -101,7 +101,8 @@ extension RTMPListenAttempt {
             to: .player("player \(number) at \(player.address)"), socket: player.socket, handover: player.handover,
             writer: writer, packets: queue, description: description, carriage: carriage, clock: clock,
             report: AttemptReport(clock: clock) { [weak self] event in self?.post { $0.note(event, of: number) } })
-        let seat = RTMPSeat(number: number, player: player, packets: queue, connection: connection, writer: writer)
+        let seat = RTMPPlayerOutput(
+            number: number, player: player, packets: queue, connection: connection, writer: writer)
         seats.append(seat)
         totals.add(seat)
         stream.join(seat)
@@ -130,7 +131,7 @@ extension RTMPListenAttempt {
         endIfDrained()
     }
 
-    private func remove(_ seat: RTMPSeat) {
+    private func remove(_ seat: RTMPPlayerOutput) {
         stream.remove(seat)
         totals.remove(seat)
     }
@@ -146,7 +147,7 @@ extension RTMPListenAttempt {
     }
 
     /// Tells when a player's queue begins to drop, and when that is over.
-    private func noteDrops(of seat: RTMPSeat) {
+    private func noteDrops(of seat: RTMPPlayerOutput) {
         let counts = seat.packets.drops
         var log = drops[seat.number] ?? DropLog()
         if drops[seat.number] == nil { _ = log.join(DropCounts()) }

@@ -18,7 +18,7 @@ struct RTMPPlayback {
     var isWhole: Bool { !isPaused && unwanted.isEmpty && resuming.isEmpty }
 
     /// The player changes its mind.
-    mutating func obey(_ wish: RTMPPlayerWish) {
+    mutating func obey(_ wish: RTMPPlayerCommand) {
         switch wish {
         case .stop: isPaused = true
         case .pause(let isPaused):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FanOut
+internal import Media
 internal import SRT
 internal import Synchronization
 
@@ -60,12 +61,11 @@ final class SRTCallerTotals: Sendable {
         }
         let queues = state.sessions.map(\.packets.status)
         for queue in queues { sum.drops.add(queue.dropCounts) }
-        sum.details = SRTStatistics.merged(state.sessions.map(\.statistics), past: state.pastTotals).details
-        sum.details["callers"] = Double(state.sessions.count)
-        sum.details["callers_total"] = Double(state.callers)
-        sum.details["callers_rejected_total"] = Double(state.rejected)
-        sum.details["caller_queue_ms"] = Double(queues.map(\.milliseconds).max() ?? 0)
-        sum.details["caller_dropped_frames"] = Double(queues.map(\.droppedFrames).max() ?? 0)
+        sum.details.srt = SRTStatistics.merged(state.sessions.map(\.statistics), past: state.pastTotals)
+        sum.details.receivers = .init(
+            .callers, count: state.sessions.count, total: state.callers, refused: Int(clamping: state.rejected),
+            queueMilliseconds: queues.map(\.milliseconds).max() ?? 0,
+            droppedFrames: queues.map(\.droppedFrames).max() ?? 0)
         return sum
     }
 }

@@ -86,7 +86,7 @@ actor SRTSession: QueueActor {
         let sent = shared.withLock { $0 }
         var progress = AttemptProgress()
         (progress.bytes, progress.frames, progress.drops) = (sent.bytes, sent.frames, sent.lost)
-        progress.details = sent.statistics.details
+        progress.details.srt = sent.statistics
         return progress
     }
 

@@ -47,7 +47,9 @@ struct EncoderTrial {
         let format = program.description.video?.frameFormat
         let rate = program.description.video?.nominalRate ?? FrameRate(25)
         let before = Self.processorSeconds
-        if case .failed(let cause) = program.run() { throw ChannelFailure(cause, "The encoder ended early: \(cause).") }
+        if case .failed(let cause) = program.run() {
+            throw ChannelFailure(cause, "The encoder ended before the trial was over.")
+        }
         cores = (Self.processorSeconds - before) / Self.length.inSeconds
         let size = format.map { "\($0.width)x\($0.height), " } ?? ""
         let tenths = Double((rate.value * 100).rounded()) / 100

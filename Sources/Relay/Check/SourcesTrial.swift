@@ -71,13 +71,13 @@ struct SourcesTrial {
     func cores(for layout: SceneLayout) -> Double {
         guard let format else { return 0 }
         let frames = layout.sources.compactMap { name in decoded.first { $0.name == name }?.frame }
-        let stage = Stage()
-        stage.show(
+        let bus = Bus()
+        bus.show(
             Scene(
                 layers: zip(frames, layout.placements(in: format.color)).map { Scene.Layer(.still($0), at: $1) },
                 audio: []))
         let program = Program(
-            frameRate: format.frameRate, audio: .program, pacing: .unpaced, frameLimit: Self.frames, stage: stage,
+            frameRate: format.frameRate, audio: .program, pacing: .unpaced, frameLimit: Self.frames, bus: bus,
             format: format, sink: Nothing(), clock: clock, logger: logger)
         let before = EncoderTrial.processorSeconds
         guard (try? program.run()) != nil else { return 0 }

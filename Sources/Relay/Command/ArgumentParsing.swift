@@ -67,7 +67,8 @@ enum ArgumentParsing {
         try message { () throws(TextFailure) in try EncodingText.frameRate(text) }
     }
 
-    private static func message<T>(_ body: () throws(TextFailure) -> T) throws -> T {
+    /// What `body` reads; what is wrong with a text is the parser's error, with its exit status.
+    static func message<T>(_ body: () throws(TextFailure) -> T) throws -> T {
         do {
             return try body()
         } catch {

@@ -3,6 +3,7 @@
 internal import ArgumentParser
 internal import Channel
 internal import Ingest
+internal import Media
 internal import Networking
 internal import Program
 internal import Studio
@@ -78,8 +79,12 @@ extension InputOptions {
     private var unseenSources: [String] { audioInput == nil ? [] : ["audio"] }
 
     private func applyOverlays(to configuration: inout ChannelConfiguration) throws {
-        configuration.overlays = try overlay.map { (text) throws in try OverlaySpecification(text) }
-        configuration.stingers = try stinger.map { (text) throws in try StingerSpecification(text) }
+        configuration.overlays = try overlay.map { text in
+            try ArgumentParsing.message { () throws(TextFailure) in try OverlaySpecification(text) }
+        }
+        configuration.stingers = try stinger.map { text in
+            try ArgumentParsing.message { () throws(TextFailure) in try StingerSpecification(text) }
+        }
         for (flag, names, most) in [
             ("--overlay", configuration.overlays.map(\.name), OverlaySpecification.most),
             ("--stinger", configuration.stingers.map(\.name), StingerSpecification.most),

@@ -17,7 +17,7 @@ struct InputOptions: ParsableArguments {
             discussion:
                 "Several are open side by side, and an operator says by the HTTP API which are seen; the first is to "
                 + "begin with. test: is a built-in pattern with timecode and tone. Files are played in real time; live sources "
-                + "are taken as they come. rtmp-listen://[address][:port]/app/KEY waits for whoever publishes "
+                + "are taken as they come. rtmp-listen://[address][:port]/app/KEY waits for a client that publishes "
                 + "there by RTMP, on the loopback interface unless an address is given, such as 0.0.0.0; "
                 + "?takeover=yes lets a second publisher take the place of the first. "
                 + "srt://host:port?mode=caller&latency=200&passphrase=…&streamid=… receives MPEG-TS by SRT, times in "
@@ -129,7 +129,7 @@ struct InputOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "A program, or an http:// or https:// address, that decides about whoever wants to publish to an --input of "
+            "A program, or an http:// or https:// address, that decides which clients may publish to an --input of "
                 + "rtmp-listen://.",
             discussion:
                 "It is asked about each client that has the key, within 8 s. A program allows it by status 0. What it learns "

@@ -45,7 +45,7 @@ struct OutputOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "A program, or an address, that decides about whoever wants to play an --output of rtmp-listen://.",
+            "A program, or an address, that decides which clients may play an --output of rtmp-listen://.",
             discussion: "As --on-publish; the event is play.", valueName: "program"))
     var onPlay: String?
 

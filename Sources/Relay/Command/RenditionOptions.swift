@@ -3,6 +3,7 @@
 internal import ArgumentParser
 internal import Channel
 internal import Encoder
+internal import Media
 
 /// The flag of further encodings of the program.
 struct RenditionOptions: ParsableArguments {
@@ -19,7 +20,9 @@ struct RenditionOptions: ParsableArguments {
     var rendition: [String] = []
 
     func apply(to configuration: inout ChannelConfiguration) throws {
-        configuration.renditions = try rendition.map { try RenditionSpecification($0) }
+        configuration.renditions = try rendition.map { text in
+            try ArgumentParsing.message { () throws(TextFailure) in try RenditionSpecification(text) }
+        }
         let names = configuration.renditions.map(\.name)
         if let twice = names.first(where: { name in names.count { $0 == name } > 1 }) {
             throw ValidationError("--rendition \(twice): there are two of this name; each has one of its own.")

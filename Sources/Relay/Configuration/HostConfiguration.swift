@@ -94,5 +94,5 @@ struct HostConfiguration {
     }
 
     /// Descriptors that all channels' outputs hold at most.
-    package var descriptors: Int { channels.reduce(0) { $0 + $1.configuration.descriptors } }
+    var descriptors: Int { channels.reduce(0) { $0 + $1.configuration.descriptors } }
 }

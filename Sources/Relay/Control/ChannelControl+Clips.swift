@@ -12,8 +12,8 @@ internal import Status
 
 extension ChannelControl {
     /// What clips of the channel are made of.
-    var clipped: ClipBook.Source {
-        ClipBook.Source(
+    var clipped: ClipStore.Source {
+        ClipStore.Source(
             newest: { [weak self] in
                 guard let status = try? self?.open().status else { return nil }
                 return Double(Self.newest(of: status)) / max(0.001, status.frameRate.value)
@@ -24,13 +24,13 @@ extension ChannelControl {
     }
 
     /// What is being recorded now, the program's recording first.
-    private func recorded() throws(Refusal) -> [ClipBook.Recorded] {
+    private func recorded() throws(Refusal) -> [ClipStore.Recorded] {
         let channel = try open()
         guard channel.stream.description.video != nil else {
             throw Refusal(.conflict, "A clip is made of frames, and the program is audio alone.")
         }
         let status = channel.status
-        var recorded: [ClipBook.Recorded] = []
+        var recorded: [ClipStore.Recorded] = []
         if let recording = channel.recordings.current, recording.format != .ts, let stretch = recording.stretch {
             recorded.append(
                 Self.recorded(
@@ -59,13 +59,14 @@ extension ChannelControl {
     private static func recorded(
         _ stretch: RecordedStretch, _ status: ChannelStatus, _ state: RecorderState?, isRefused: Bool,
         isForClips: Bool = false
-    ) -> ClipBook.Recorded {
+    ) -> ClipStore.Recorded {
         let rate = status.frameRate
         let position = newest(of: status) + 1
         let start = TimeBase.nanoseconds.rescale(stretch.start, to: rate.timeBase)
-        return ClipBook.Recorded(
+        return ClipStore.Recorded(
             program: .init(run: stretch.run, frames: start..<max(start, position), rate: rate), stretch: stretch,
-            refusal: isRefused ? ClipBook.nothingRecorded : nil, isForClips: isForClips, isSuspended: isSuspended(state)
+            refusal: isRefused ? ClipStore.nothingRecorded : nil, isForClips: isForClips,
+            isSuspended: isSuspended(state)
         )
     }
 
@@ -78,7 +79,7 @@ extension ChannelControl {
                 throw Refusal(
                     .conflict, "A clip is a part of a recording, and there is none: start it, or give --replay.")
             case .ts: throw Refusal(.conflict, "Clips are made of MP4 recordings, and this one is MPEG-TS.")
-            case .hybrid, .fragmented: throw ClipBook.nothingRecorded
+            case .hybrid, .fragmented: throw ClipStore.nothingRecorded
             }
         }
         try Self.translating { () throws in try channel.startClips(recording) }

@@ -42,7 +42,7 @@ final class ChannelControl: ControlledChannel {
         /// What was recorded there of each source, also of one that is recorded no more.
         var sources: [String: ChannelArchive] = [:]
         /// The clips of what was recorded; made when they are first asked for.
-        var clips: ClipBook?
+        var clips: ClipStore?
         var marks = MarkLimit()
         /// The run that says whether the channel is on air.
         var run = 0
@@ -118,7 +118,7 @@ final class ChannelControl: ControlledChannel {
     func closed(_ stage: ChannelReport.State, by run: Int, hasFailed: Bool = false) {
         var memory = state.withLock { $0.run == run ? $0.channel : nil }?.director?.memory
         if hasFailed { memory?.noteFailure() }
-        let clips = state.withLock { [memory] state -> ClipBook? in
+        let clips = state.withLock { [memory] state -> ClipStore? in
             guard state.run == run else { return nil }
             (state.channel, state.stage, state.startedAt) = (nil, stage, nil)
             if let memory { state.changes.program = memory }
@@ -174,11 +174,11 @@ final class ChannelControl: ControlledChannel {
 
     var stream: PacketStream? { state.withLock { $0.channel }?.stream }
 
-    var clips: ClipBook? {
+    var clips: ClipStore? {
         guard let archive else { return nil }
         return state.withLock { state in
             if let clips = state.clips { return clips }
-            let clips = ClipBook(archive, of: clipped)
+            let clips = ClipStore(archive, of: clipped)
             state.clips = clips
             return clips
         }

@@ -112,11 +112,11 @@ struct CtlChannel: Decodable {
     }
 
     /// Whether the output waits to be called; its detail says so in words.
-    private static func isWaiting(_ output: Output) -> Bool { output.state == OutputState.waiting.label }
+    private static func isWaiting(_ output: Output) -> Bool { output.state == OutputState.Name.waiting.rawValue }
 
     private static func words(_ output: Output) -> String {
         var words = output.rendition.map { ["takes \($0)"] } ?? []
-        if output.state == "live" {
+        if output.state == OutputState.Name.live.rawValue {
             words += [output.liveSeconds.map { Figure.clock($0) }, output.address].compactMap(\.self)
             if let place = output.endpoint, place != "primary" { words.append("at \(place)") }
             words += output.queue?.milliseconds.map { ["queue \(Int($0)) ms"] } ?? []

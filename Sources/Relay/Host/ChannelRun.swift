@@ -103,7 +103,7 @@ final class ChannelRun: Sendable {
     /// Waits until the channel is over, `limit` at most.
     func waitForEnd(_ limit: Duration) { _ = over.wait(timeout: .now() + .nanoseconds(Int(limit.inNanoseconds))) }
 
-    /// What the file says of it.
+    /// What is asked of it.
     var plan: ConfiguredChannel { state.withLock { $0.plan } }
     /// The channel, while it is open.
     var channel: Channel? { state.withLock { $0.channel } }
@@ -115,8 +115,9 @@ final class ChannelRun: Sendable {
     /// What a service manager sees of it.
     var served: ServedChannel {
         let (channel, wasTried, isOver) = state.withLock { ($0.channel, $0.wasTried, $0.result != nil) }
+        // A channel that is opened once and could not be ends the process, which never was up.
         return ServedChannel(
-            name: name, status: channel?.status, wasTried: wasTried, isOver: isOver,
+            name: name, status: channel?.status, wasTried: isLasting && wasTried, isOver: isLasting && isOver,
             heartbeats: channel?.heartbeats ?? [])
     }
 
@@ -149,11 +150,12 @@ final class ChannelRun: Sendable {
                 (state.channel, state.opening, state.wasTried) = (nil, nil, true)
                 return state.isEnding
             }
-            control.closed(.waiting, by: number, hasFailed: result == .failed(.internalError) && !isEnding)
             let isMisconfigured = result == .failed(.configuration)
-            if isEnding || !isLasting || result == .done || (isMisconfigured && isFirst && failures == 0) {
-                return result
-            }
+            let isOver = isEnding || !isLasting || result == .done || (isMisconfigured && isFirst && failures == 0)
+            control.closed(
+                isOver ? .over : .waiting, by: number,
+                hasFailed: result == .failed(.internalError) && !isEnding)
+            if isOver { return result }
             if resources.clock.now - began > Self.stableTime.inNanoseconds { failures = 0 }
             failures += 1
             let wait = isMisconfigured ? Self.longestWait : min(Self.longestWait, .seconds(1 << min(failures - 1, 5)))

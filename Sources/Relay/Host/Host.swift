@@ -90,7 +90,7 @@ final class Host: Sendable {
     var controls: [ChannelControl] { state.withLock { $0.runs }.map(\.control) }
 }
 
-// MARK: A configuration file
+// MARK: Channels
 
 extension Host {
     /// Whether nothing is left to be done. While the file is read again a channel may be between its end and its new
@@ -114,7 +114,11 @@ extension Host {
         if isEnding { return }
         run.start(report: { [self] in report($0, of: run.name) }, completion: { [self] in changed.signal() })
     }
+}
 
+// MARK: A configuration file
+
+extension Host {
     private func reloaded() {
         state.withLock { $0.reloads -= 1 }
         changed.signal()
@@ -207,8 +211,10 @@ extension Host {
                 state.isEnding = true
                 return state.runs
             }
-            for run in runs { run.end() }
+            // An input that is being opened may take its time to be given up; the process does not wait for it, and answers
+            // further signals meanwhile.
             changed.signal()
+            DispatchQueue.global().async { for run in runs { run.end() } }
         case .ignore: break
         case .endAtOnce: endAtOnce(128 + number)
         }
@@ -260,7 +266,7 @@ extension Host {
         }
         // A log is read later: once a minute is enough.
         guard !terminal.showsStatus, ticks > 0, ticks % 60 == 0 else { return }
-        for (name, block) in blocks { log("status: \(block.line)", of: name) }
+        for (name, block) in blocks { log("status: \(block.line)", of: name, as: ControlEvent.statusLine) }
     }
 
     private func block(_ channel: Channel) -> StatusBlock {
@@ -276,5 +282,9 @@ extension Host {
     }
 
     /// Logs a line about a channel.
-    private func log(_ text: String, of name: String) { logger.info("\(text)", metadata: ["channel": "\(name)"]) }
+    private func log(_ text: String, of name: String, as event: String? = nil) {
+        var metadata: Logger.Metadata = ["channel": "\(name)"]
+        metadata[LogKey.event] = event.map { "\($0)" }
+        logger.info("\(text)", metadata: metadata)
+    }
 }

@@ -174,8 +174,8 @@ final class HostService: Sendable {
         let outputs = channels.compactMap(\.status).flatMap(\.outputs)
         let recording = channels.filter { $0.status?.recorder?.state == .recording }
         var parts = ["\(onAir.count) of \(channels.count) channels on air"]
-        if !outputs.isEmpty { parts.append("\(outputs.count { $0.state == "live" }) of \(outputs.count) outputs live") }
-        let waiting = outputs.count { $0.state == OutputState.waiting.label }
+        if !outputs.isEmpty { parts.append("\(outputs.count { $0.state == .live }) of \(outputs.count) outputs live") }
+        let waiting = outputs.count { $0.state == .waiting }
         if waiting > 0 { parts.append("\(waiting) waiting for a caller") }
         if !recording.isEmpty { parts.append("\(recording.count) recording") }
         return parts.joined(separator: ", ")

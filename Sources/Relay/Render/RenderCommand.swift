@@ -98,7 +98,9 @@ struct RenderCommand: BlockingCommand {
     /// What a channel of the run-down would be, but without a clock.
     func channelConfiguration() throws -> ChannelConfiguration {
         var configuration = ChannelConfiguration()
-        let inputs = try input.map { try RenderedInput($0) }
+        let inputs = try input.map { text in
+            try ArgumentParsing.message { () throws(TextFailure) in try RenderedInput(text) }
+        }
         let flags: [[String]] = [
             ["--rundown=\(show)"], inputs.map { "--input=\($0.text)" }, scene.map { "--scene=\($0)" },
             overlay.map { "--overlay=\($0)" }, stinger.map { "--stinger=\($0)" },

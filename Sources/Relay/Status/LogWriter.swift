@@ -71,13 +71,14 @@ final class LogWriter: Sendable {
     private func tell(_ leftOut: [LogLimit.LeftOut]) {
         for lines in leftOut {
             // Of the others only what they have in common is true of all.
-            let metadata = lines.metadata.filter { LogLimit.Cause.subjects.contains($0.key) }
+            let metadata = lines.metadata.filter { LogLimit.Cause.subjects.contains($0.key) || $0.key == LogKey.event }
             put(lines.level, "\(lines.count) more like this were left out: \(lines.message)", metadata)
         }
     }
 
     private func put(_ level: Logger.Level, _ message: Logger.Message, _ metadata: Logger.Metadata) {
         if let events, let told = ControlEvent(level, "\(message)", metadata) { events.append(told) }
+        let metadata = metadata.filter { $0.key != LogKey.event }
         switch format {
         case .json: write(level, RelayLogHandler.json(level, message, metadata))
         case .text:

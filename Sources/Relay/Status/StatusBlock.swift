@@ -142,17 +142,15 @@ struct StatusBlock {
     }
 
     private func output(_ output: OutputStatus) -> String {
-        let isWaiting = output.state == OutputState.waiting.label
+        let isWaiting = output.state == .waiting
         // The words say what the state does, and for whom.
-        let state = isWaiting ? output.detail ?? output.state : output.state
+        let state = isWaiting ? output.detail ?? output.state.rawValue : output.state.rawValue
         var parts = [Self.padded(output.name, 8), Self.padded(state, 11)]
         if let rendition = output.rendition { parts.append("takes \(rendition)") }
-        if output.state == "live" || output.state == "draining" {
+        if output.state == .live || output.state == .draining {
             parts.append("queue \(output.queue.milliseconds) ms")
-            for noun in ["callers", "players"] {
-                if let count = output.details[noun] { parts.append("\(noun) \(Int(count))") }
-            }
-            if let rtt = output.details["rtt_ms"] { parts.append("rtt \(Figure.decimal(rtt)) ms") }
+            if let receivers = output.details.receivers { parts.append("\(receivers.kind) \(receivers.count)") }
+            if let rtt = output.details.roundTripMilliseconds { parts.append("rtt \(Figure.decimal(rtt)) ms") }
         }
         if output.endpoint != .primary { parts.append("at \(output.endpoint.rawValue)") }
         if output.queue.droppedFrames > 0 { parts.append("dropped \(output.queue.droppedFrames)") }

@@ -57,6 +57,8 @@ package final class StorageGuard: Sendable {
         self.directory = directory
         self.probe = probe
         self.clock = clock
+        var logger = logger
+        logger[metadataKey: LogKey.event] = "storage"
         self.logger = logger
         self.control = control
         self.writtenBytes = writtenBytes

@@ -12,7 +12,7 @@ extension Director {
         fileprivate var preview: Named
         fileprivate var transition: TransitionRequest
         fileprivate var faders: [String: Fader.Memory]
-        fileprivate var overlays: [OverlayDesk.Memory]
+        fileprivate var overlays: [Overlays.Memory]
         fileprivate var runDown: RunDownMemory?
 
         /// The channel failed while this was on air.
@@ -26,7 +26,7 @@ extension Director {
             Memory(
                 scene: onAir(&state).now.scene, preview: state.preview, transition: state.transition,
                 faders: Dictionary(
-                    sources.compactMap { source in source.stage.fader.memory.map { (source.name, $0) } }
+                    sources.compactMap { source in source.bus.fader.memory.map { (source.name, $0) } }
                 ) {
                     $1
                 },
@@ -38,7 +38,7 @@ extension Director {
     /// configuration says otherwise now.
     package func restore(_ memory: Memory) {
         for source in sources {
-            if let kept = memory.faders[source.name] { source.stage.fader.restore(kept) }
+            if let kept = memory.faders[source.name] { source.bus.fader.restore(kept) }
         }
         overlays.restore(memory.overlays)
         let isRight = { (scene: Named) in (try? self.check(scene.layout)) != nil }

@@ -8,7 +8,7 @@ internal import Synchronization
 extension Director {
     /// A snapshot.
     package var report: ProgramReport {
-        let next = stage.nextFrame
+        let next = bus.nextFrame
         let (change, before, preview, transition, waiting) = state.withLock { state in
             let (now, before) = onAir(&state)
             return (now, before, state.preview, state.transition, state.changes.filter { $0.frame > next })
@@ -19,7 +19,7 @@ extension Director {
             audioFrom: audio.text,
             sources: sources.map { self.report(of: $0, seen: seen, preview: preview.layout.sources) },
             scenes: scenes.map(\.name))
-        report.levels = stage.meter.levels
+        report.levels = bus.meter.levels
         (report.sceneName, report.previewName) = (change.scene.name, preview.name)
         (report.overlays, report.stingers) = (overlays.reports, stingers.map(\.name))
         report.changes = waiting.map { change in
@@ -40,15 +40,15 @@ extension Director {
 
     /// The peaks of the sources that are heard and never seen, in dBFS, by their names.
     package var heardLevels: [String: [Double]] {
-        Dictionary(sources.filter { !$0.hasVideo }.map { ($0.name, $0.stage.meter.levels) }) { first, _ in first }
+        Dictionary(sources.filter { !$0.hasVideo }.map { ($0.name, $0.bus.meter.levels) }) { first, _ in first }
     }
 
     private func report(of source: Source, seen: [String], preview: [String]) -> ProgramReport.Source {
-        let settings = source.stage.fader.settings
+        let settings = source.bus.fader.settings
         var report = ProgramReport.Source(
             name: source.name, hasVideo: source.hasVideo, input: source.input(),
             isOnAir: seen.contains(source.name), isInPreview: preview.contains(source.name), gain: settings.gain,
-            isMuted: settings.isMuted, audioOffset: settings.offset, levels: source.stage.meter.levels)
+            isMuted: settings.isMuted, audioOffset: settings.offset, levels: source.bus.meter.levels)
         report.whenOff = source.file?.whenOff.rawValue
         report.problem = source.problem()
         let delivered = source.delivered?()
@@ -60,7 +60,7 @@ extension Director {
     package func withdraw(at frame: Int64) throws(Refusal) {
         let frame = FrameIndex(frame)
         let isDone = state.withLock { state in
-            guard stage.withdraw(at: frame) else { return false }
+            guard bus.withdraw(at: frame) else { return false }
             state.changes.removeAll { $0.frame == frame }
             state.desk?.withdraw(at: frame)
             return true
@@ -70,7 +70,7 @@ extension Director {
 
     /// Changes the overlay of this name. Returns the frame at which that begins. Blocks while a text is drawn.
     package func changeOverlay(_ name: String, _ request: OverlayRequest) throws(Refusal) -> Int64 {
-        try overlays.change(name, request, on: stage)
+        try overlays.change(name, request, on: bus)
     }
 }
 
@@ -119,7 +119,7 @@ extension Director {
     }
 }
 
-extension RunDownDesk {
+extension RunDownState {
     /// What was to come on air at `frame` does not.
     mutating func withdraw(at frame: FrameIndex) {
         player.withdraw(at: frame)

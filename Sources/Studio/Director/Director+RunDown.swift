@@ -55,12 +55,12 @@ extension Director {
             playing.logger.warning("a segment of the run-down is left out", metadata: ["segment": "\(text)"])
         }
         // A show of files alone ends as a file does.
-        if isOver, playing.isRendered || !sources.contains(where: \.hasVideo) { stage.finish() }
+        if isOver, playing.isRendered || !sources.contains(where: \.hasVideo) { bus.finish() }
     }
 
     /// Waits until each file that is being opened has its first frames, or cannot be opened.
     private func waitForFiles() {
-        while !stage.isOver {
+        while !bus.isOver {
             let isOpening = state.withLock { state in
                 guard let desk = state.desk else { return false }
                 return desk.player.openClips.contains { id, isStarted in
@@ -74,7 +74,7 @@ extension Director {
     }
 
     /// Does what can be done without the director's state.
-    private func handle(_ action: RunDownPlayer.Action, _ desk: inout RunDownDesk) {
+    private func handle(_ action: RunDownPlayer.Action, _ desk: inout RunDownState) {
         switch action {
         case .prepare(let id, let clip):
             desk.clips[id] = RunDownClip(
@@ -83,22 +83,22 @@ extension Director {
         case .start(let id, let frame):
             guard let feed = desk.clips[id]?.feed else { return }
             feed.begin(at: frame)
-            stage.add(feed)
+            bus.add(feed)
         case .release, .show, .skip: break
         }
     }
 
     private func release(_ clip: RunDownClip) {
-        if let feed = clip.feed { stage.remove(feed) }
+        if let feed = clip.feed { bus.remove(feed) }
         clip.stop()
     }
 
     private func show(
-        _ showing: RunDownPlayer.Showing, at frame: FrameIndex, _ desk: RunDownDesk, _ state: inout State
+        _ showing: RunDownPlayer.Showing, at frame: FrameIndex, _ desk: RunDownState, _ state: inout State
     ) {
         let clip = showing.clip.flatMap { desk.clips[$0] }
-        let start = stage.show(
-            scene(of: showing.view.layout, clip: clip?.stage, audio: showing.audio),
+        let start = bus.show(
+            scene(of: showing.view.layout, clip: clip?.bus, audio: showing.audio),
             by: look(showing.change.kind, showing.change.easing, showing.change.color), frames: showing.frames,
             stinger: stingers.first { $0.name == showing.change.stinger }, at: frame)
         let scene = Named(layout: showing.view.layout, name: showing.view.name)
@@ -126,7 +126,7 @@ extension Director {
         .notFound, "No run-down is loaded: name one by --rundown, or put one here.")
 
     package func runDownStatus(withSegments: Bool) -> RunDownStatus? {
-        let frame = stage.nextFrame
+        let frame = bus.nextFrame
         return state.withLock { state in
             state.desk.map { desk in
                 desk.player.status(
@@ -171,11 +171,11 @@ extension Director {
             let runDown = timed(runDown)
             let old = state.desk
             old?.lengths?.stop()
-            var desk = RunDownDesk(player: RunDownPlayer(runDown, rate: format.frameRate))
+            var desk = RunDownState(player: RunDownPlayer(runDown, rate: format.frameRate))
             if !playing.isRendered { desk.lengths = RunDownLengths(of: runDown, logger: playing.logger) }
             desk.former = (old?.former ?? []) + (old?.clips.values.map(\.self) ?? [])
             // What an operator will put on air then is no less a cut.
-            let next = stage.nextFrame
+            let next = bus.nextFrame
             for change in state.changes where change.frame > next {
                 desk.player.cut(at: change.frame, fade: change.frames)
                 desk.noteChange(at: change.frame, frames: change.frames)
@@ -199,7 +199,7 @@ extension Director {
     package func perform(_ command: RunDownCommand) throws(Refusal) -> Int64 {
         let result = state.withLock { state -> Result<FrameIndex, RunDownPlayer.Refusal>? in
             guard let next = state.desk?.next else { return nil }
-            let frame = max(next, stage.nextFrame)
+            let frame = max(next, bus.nextFrame)
             do throws(RunDownPlayer.Refusal) {
                 try state.desk?.player.perform(command, at: frame)
                 return .success(frame)
@@ -231,7 +231,7 @@ extension Director {
         let deadline = playing.clock.now + patience.inNanoseconds
         repeat {
             play(0)
-            guard !stage.isOver, state.withLock({ $0.desk?.player.isStarting == true }) else { return }
+            guard !bus.isOver, state.withLock({ $0.desk?.player.isStarting == true }) else { return }
             playing.clock.sleep(until: playing.clock.now + 5_000_000)
         } while playing.clock.now < deadline
     }
@@ -256,7 +256,7 @@ extension Director {
         }
         if memory.isHeld {
             state.withLock { state in
-                let frame = max(state.desk?.next ?? 0, stage.nextFrame)
+                let frame = max(state.desk?.next ?? 0, bus.nextFrame)
                 try? state.desk?.player.start(held: segment, isCutAway: memory.isCutAway, at: frame)
             }
         } else if (try? perform(.start(segment: segment))) == nil {

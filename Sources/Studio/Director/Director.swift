@@ -6,7 +6,7 @@ package import Media
 package import Program
 internal import Synchronization
 
-/// Says what a program of several sources shows: turns scenes as people write them into those of the stage, and knows what
+/// Says what a program of several sources shows: turns scenes as people write them into those of the bus, and knows what
 /// is on air, what is in the preview, and what comes at which frame.
 ///
 /// All calls may come from any thread and return at once.
@@ -14,7 +14,7 @@ package final class Director: Sendable {
     /// One of the sources.
     package struct Source: Sendable {
         package let name: String
-        package let stage: Stage
+        package let bus: Bus
         /// Whether it can be seen.
         package var hasVideo = true
         /// Plays its file; nil if it is none.
@@ -26,13 +26,13 @@ package final class Director: Sendable {
         /// What of it is on air.
         let input: @Sendable () -> String?
 
-        /// A source that shows what `stage` shows.
+        /// A source that shows what `bus` shows.
         package init(
-            name: String, stage: Stage, hasVideo: Bool = true, file: (any PlayedFile)? = nil,
+            name: String, bus: Bus, hasVideo: Bool = true, file: (any PlayedFile)? = nil,
             problem: @escaping @Sendable () -> String? = { nil }, delivered: (@Sendable () -> FeedStatus)? = nil,
             input: @escaping @Sendable () -> String?
         ) {
-            (self.name, self.stage, self.hasVideo, self.file) = (name, stage, hasVideo, file)
+            (self.name, self.bus, self.hasVideo, self.file) = (name, bus, hasVideo, file)
             (self.problem, self.delivered, self.input) = (problem, delivered, input)
         }
     }
@@ -82,7 +82,7 @@ package final class Director: Sendable {
         var preview: Named
         var transition = TransitionRequest(.fade)
         /// The run-down that is loaded, and the one that the configuration names.
-        var desk: RunDownDesk?
+        var desk: RunDownState?
         /// Why a segment of the one that has ended was not as it should be.
         var runDownFailure: String?
         /// What the one was at whose files were let go.
@@ -98,13 +98,13 @@ package final class Director: Sendable {
     /// How many transitions that were interrupted one after the other may still be on the screen.
     private static let mostInterrupted = 8
 
-    package let stage: Stage
+    package let bus: Bus
     package let sources: [Source]
     let audio: AudioChoice
     let slate: SlateScene
     let format: VideoFormat
     let scenes: [(name: String, layout: SceneLayout)]
-    let overlays: OverlayDesk
+    let overlays: Overlays
     let stingers: [StingerReel]
     /// The recording under way, which is told what comes on air; nil while nothing is recorded.
     let recording: @Sendable () -> (any SceneRecording)?
@@ -112,15 +112,15 @@ package final class Director: Sendable {
     let playing: RunDownPlaying
     let state: Mutex<State>
 
-    /// A director of `stage`, which shows the first of `sources` that can be seen from now on, or the slate where there is
+    /// A director of `bus`, which shows the first of `sources` that can be seen from now on, or the slate where there is
     /// none. Each of `scenes` is right.
     package init(
-        _ stage: Stage, sources: [Source], audio: AudioChoice, slate: SlateScene, format: VideoFormat,
-        scenes: [(name: String, layout: SceneLayout)], overlays: OverlayDesk, stingers: [StingerReel],
+        _ bus: Bus, sources: [Source], audio: AudioChoice, slate: SlateScene, format: VideoFormat,
+        scenes: [(name: String, layout: SceneLayout)], overlays: Overlays, stingers: [StingerReel],
         recording: @escaping @Sendable () -> (any SceneRecording)?, playing: RunDownPlaying
     ) {
         (self.overlays, self.stingers) = (overlays, stingers)
-        (self.stage, self.sources, self.audio, self.slate) = (stage, sources, audio, slate)
+        (self.bus, self.sources, self.audio, self.slate) = (bus, sources, audio, slate)
         (self.format, self.scenes, self.recording, self.playing) = (format, scenes, recording, playing)
         let seen = sources.filter(\.hasVideo).map(\.name)
         let first = Self.single(seen.first)
@@ -128,9 +128,9 @@ package final class Director: Sendable {
         state = Mutex(
             State(
                 changes: [Change(frame: 0, frames: 0, scene: first, kind: "cut")], preview: second))
-        for overlay in overlays.all { stage.add(overlay) }
-        stage.show(scene(of: first.layout))
-        stage.beforeEachFrame { [weak self] frame in
+        for overlay in overlays.all { bus.add(overlay) }
+        bus.show(scene(of: first.layout))
+        bus.beforeEachFrame { [weak self] frame in
             guard let self else { return }
             play(frame)
             slate.refresh(isWanted: isSlateOnAir, at: Timestamp(nanoseconds: playing.clock.now))
@@ -151,10 +151,10 @@ package final class Director: Sendable {
     }
 
     /// A scene, in which `clip` has the name of a run-down's own file.
-    func scene(of layout: SceneLayout, clip: Stage? = nil, audio: RunDown.Audio = .standard) -> Scene {
-        let named = { [sources] (name: String) -> Stage? in
+    func scene(of layout: SceneLayout, clip: Bus? = nil, audio: RunDown.Audio = .standard) -> Scene {
+        let named = { [sources] (name: String) -> Bus? in
             if let clip, name == RunDown.clipName { return clip }
-            return sources.first { $0.name == name }?.stage
+            return sources.first { $0.name == name }?.bus
         }
         let seen = layout.sources.compactMap(named)
         let layers = zip(seen, layout.placements(in: format.color)).map { Scene.Layer(.source($0), at: $1) }
@@ -168,7 +168,7 @@ package final class Director: Sendable {
         let heard =
             switch choice {
             case .follow: Array(seen.prefix(1))
-            case .mix: sources.map(\.stage) + [clip].compactMap(\.self)
+            case .mix: sources.map(\.bus) + [clip].compactMap(\.self)
             case .source(let name): [named(name)].compactMap(\.self)
             }
         return Scene(
@@ -227,7 +227,7 @@ extension Director {
     package func put(_ request: ProgramRequest) throws(Refusal) -> Int64 {
         guard let choice = request.scene else { throw Refusal(.malformed, "The body lacks scene.") }
         let (scene, transition) = (try named(choice), try transition(request.transition))
-        let latest = stage.nextFrame + Int64(Self.farthest * format.frameRate.value)
+        let latest = bus.nextFrame + Int64(Self.farthest * format.frameRate.value)
         if let frame = request.at, !(0...latest.number).contains(frame) {
             throw Refusal(.unusable, "at is the number of a frame, from 0 to an hour ahead: \(latest.number).")
         }
@@ -263,7 +263,7 @@ extension Director {
     package func snapshot(of name: String, width: Int) throws(Refusal) -> [UInt8] {
         let source = try source(name, otherwise: .notFound)
         guard source.hasVideo else { throw Refusal(.conflict, "The source \(name) has no video.") }
-        guard let frame = source.stage.thumbnail(width: width) else {
+        guard let frame = source.bus.thumbnail(width: width) else {
             throw Refusal(.conflict, "The source \(name) shows nothing yet.")
         }
         do throws(AVFailure) {
@@ -281,7 +281,7 @@ extension Director {
         }
         if let offset = request.audioOffset { try check(offset: offset, of: source) }
         try play(source, request)
-        source.stage.fader.change { settings in
+        source.bus.fader.change { settings in
             if let gain = request.gain { settings.gain = gain }
             if let isMuted = request.muted { settings.isMuted = isMuted }
             if let offset = request.audioOffset { settings.offset = offset }
@@ -292,7 +292,7 @@ extension Director {
         guard (Fader.earliest...Fader.latest).contains(offset) else {
             throw Refusal(.unusable, "audioOffset is from \(Fader.earliest) to \(Int(Fader.latest)) s.")
         }
-        guard let most = source.stage.mostAhead, -offset > most else { return }
+        guard let most = source.bus.mostAhead, -offset > most else { return }
         let text = (most * 1000).rounded(.down) / 1000
         throw Refusal(
             .unusable,
@@ -302,7 +302,7 @@ extension Director {
 
     /// Puts the preview on air, and what was there into the preview. A run-down's own file cannot be put back by its name, but
     /// by going on with the run-down: what was in the preview stays there then.
-    private func swap(by transition: Way) throws(Refusal) -> Int64 {
+    private func swap(by transition: ResolvedTransition) throws(Refusal) -> Int64 {
         try check(state.withLock { $0.preview.layout })
         return show(by: transition, at: nil) { state in
             let (now, preview) = (onAir(&state).now, state.preview)
@@ -313,11 +313,11 @@ extension Director {
 
     /// Puts the scene that `choose` names on air. Returns the frame at which it begins.
     func show(
-        by transition: Way, at frame: FrameIndex?, _ choose: (inout State) -> Named
+        by transition: ResolvedTransition, at frame: FrameIndex?, _ choose: (inout State) -> Named
     ) -> Int64 {
         state.withLock { state in
             let scene = choose(&state)
-            let start = stage.show(
+            let start = bus.show(
                 self.scene(of: scene.layout), by: transition.look, frames: transition.frames,
                 stinger: transition.stinger, at: frame)
             state.note(
@@ -334,7 +334,7 @@ extension Director {
     /// What is on air, and what was before if a transition from it is under way: several where one interrupted another,
     /// which then goes on from what was on the screen. Forgets what was before that.
     func onAir(_ state: inout State) -> (now: Change, before: [Change]) {
-        let next = stage.nextFrame
+        let next = bus.nextFrame
         let current = state.changes.lastIndex { $0.frame <= next } ?? 0
         let least = max(0, current - Self.mostInterrupted)
         var (first, end) = (current, next)

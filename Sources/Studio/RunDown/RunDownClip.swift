@@ -28,7 +28,7 @@ package final class RunDownClip: Sendable {
     }
 
     /// Shows the file, once it is open.
-    let stage = Stage()
+    let bus = Bus()
     /// The file, and where it begins.
     let clip: RunDown.Clip
     private let format: VideoFormat
@@ -104,7 +104,7 @@ package final class RunDownClip: Sendable {
             let (source, _) = try Self.open(clip, opening: opening, logger: logger)
             state.withLock { $0.source = source }
             let feed = try play(source)
-            stage.show(Scene(video: .feed(feed), audio: source.description.hasAudio ? feed : nil))
+            bus.show(Scene(video: .feed(feed), audio: source.description.hasAudio ? feed : nil))
             let isStopped = state.withLock { state in
                 state.feed = feed
                 state.frames = source.description.duration.map {

@@ -13,9 +13,9 @@ package final class Slate: Sendable {
     /// The feed of a file that is played.
     private final class Player: Sendable {
         let feed = Mutex<SourceFeed?>(nil)
-        let stage: Stage
+        let bus: Bus
 
-        init(stage: Stage) { self.stage = stage }
+        init(bus: Bus) { self.bus = bus }
 
         /// Lets `next` play instead of what played; nil for nothing.
         func put(_ next: SourceFeed?) {
@@ -23,8 +23,8 @@ package final class Slate: Sendable {
                 defer { feed = next }
                 return feed
             }
-            if let old { stage.remove(old) }
-            if let next { stage.add(next) }
+            if let old { bus.remove(old) }
+            if let next { bus.add(next) }
         }
     }
 
@@ -35,10 +35,10 @@ package final class Slate: Sendable {
 
     /// The slate that `slate` names, in `format`. A file is read, which blocks. Throws ``ChannelFailure`` if it cannot be.
     package init(
-        _ slate: SlateSpecification, channel: String, format: VideoFormat, stage: Stage,
+        _ slate: SlateSpecification, channel: String, format: VideoFormat, bus: Bus,
         clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) {
-        let player = Player(stage: stage)
+        let player = Player(bus: bus)
         self.player = player
         guard case .file(let path) = slate else {
             still = SlatePattern.frame(format, lines: ["NO SIGNAL", channel])

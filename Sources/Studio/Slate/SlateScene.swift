@@ -11,27 +11,27 @@ internal import Synchronization
 package final class SlateScene: Sendable {
     /// What the scene shows.
     let video: Scene.Video
-    private let played: (slate: Slate, stage: Stage)?
+    private let played: (slate: Slate, bus: Bus)?
     private let isPlaying = Mutex(false)
 
     /// A still.
     package init(_ still: VideoFrame) { (video, played) = (.still(still), nil) }
 
-    /// A slate that plays on `stage`, which is for nothing else, in `program`.
-    package init(_ slate: Slate, on stage: Stage, in program: Stage) {
+    /// A slate that plays on `bus`, which is for nothing else, in `program`.
+    package init(_ slate: Slate, on bus: Bus, in program: Bus) {
         guard slate.plays else {
             (video, played) = (.still(slate.still), nil)
             return
         }
-        stage.show(Scene(video: slate.video(at: Timestamp(nanoseconds: 0)), audio: nil))
-        program.add(stage)
-        video = .source(stage)
-        played = (slate, stage)
+        bus.show(Scene(video: slate.video(at: Timestamp(nanoseconds: 0)), audio: nil))
+        program.add(bus)
+        video = .source(bus)
+        played = (slate, bus)
     }
 
     /// Plays, or stops, and brings what is seen up to date: a file begins to play by and by.
     func refresh(isWanted: @autoclosure () -> Bool, at now: Timestamp) {
-        guard let (slate, stage) = played else { return }
+        guard let (slate, bus) = played else { return }
         let isWanted = isWanted()
         let wasPlaying = isPlaying.withLock { isPlaying in
             defer { isPlaying = isWanted }
@@ -40,7 +40,7 @@ package final class SlateScene: Sendable {
         if isWanted, !wasPlaying { slate.start() }
         if !isWanted, wasPlaying { slate.stop() }
         let scene = Scene(video: slate.video(at: now), audio: nil)
-        if scene != stage.scene { stage.show(scene) }
+        if scene != bus.scene { bus.show(scene) }
     }
 
     /// Ends playing.

@@ -62,7 +62,7 @@ struct OverlayTests {
     private let format = VideoFormat(width: 16, height: 16, frameRate: FrameRate(25))
     private let clock = ManualClock()
     private let corner = Corner()
-    private let stage = Stage()
+    private let bus = Bus()
 
     private func still(_ luma: UInt8) -> VideoFrame {
         PlainFrame(width: 16, height: 16, PixelColor(y: luma, u: 128, v: 128)).frame
@@ -81,7 +81,7 @@ struct OverlayTests {
 
     private func run(frames: Int64) throws -> [Int] {
         let program = Program(
-            frameRate: format.frameRate, audio: .program, pacing: .realTime(lead: 0), frameLimit: frames, stage: stage,
+            frameRate: format.frameRate, audio: .program, pacing: .realTime(lead: 0), frameLimit: frames, bus: bus,
             format: format, sink: corner, clock: clock, logger: Logger(label: "test"))
         _ = try program.run()
         return corner.luma.withLock { $0 }
@@ -90,10 +90,10 @@ struct OverlayTests {
     @Test("It comes and goes with the scene that names it: at once with a cut, faded with a transition")
     func comesWithScenes() throws {
         let white = white()
-        stage.add(white)
-        stage.show(scene(16))
-        stage.show(scene(16, [white]), by: Transition(.cut), frames: 0, at: 2)
-        stage.show(scene(16), by: Transition(.pushLeft), frames: 4, at: 5)
+        bus.add(white)
+        bus.show(scene(16))
+        bus.show(scene(16, [white]), by: Transition(.cut), frames: 0, at: 2)
+        bus.show(scene(16), by: Transition(.pushLeft), frames: 4, at: 5)
         let luma = try run(frames: 12)
         #expect(luma[..<2] == [16, 16] && luma[2..<5] == [235, 235, 235])
         // A fifth of it is gone with each frame, and all of it when the transition is over.
@@ -105,22 +105,22 @@ struct OverlayTests {
     @Test("One that is in both scenes stands still through a transition")
     func standsStill() throws {
         let white = white()
-        stage.add(white)
-        stage.show(scene(16, [white]))
-        stage.show(scene(100, [white]), by: Transition(.fade), frames: 6, at: 2)
+        bus.add(white)
+        bus.show(scene(16, [white]))
+        bus.show(scene(100, [white]), by: Transition(.fade), frames: 6, at: 2)
         #expect(try run(frames: 12) == Array(repeating: 235, count: 12))
     }
 
     @Test("A cut takes it away at once though a transition was fading it, and another transition fades the rest")
     func cutWhileFading() throws {
         let white = white()
-        stage.add(white)
-        stage.show(scene(16, [white]))
-        stage.show(scene(16), by: Transition(.fade), frames: 20, at: 2)
-        stage.show(scene(100), by: Transition(.cut), frames: 0, at: 5)
-        stage.show(scene(16, [white]), by: Transition(.cut), frames: 0, at: 8)
-        stage.show(scene(16), by: Transition(.fade), frames: 20, at: 10)
-        stage.show(scene(100), by: Transition(.fade), frames: 3, at: 13)
+        bus.add(white)
+        bus.show(scene(16, [white]))
+        bus.show(scene(16), by: Transition(.fade), frames: 20, at: 2)
+        bus.show(scene(100), by: Transition(.cut), frames: 0, at: 5)
+        bus.show(scene(16, [white]), by: Transition(.cut), frames: 0, at: 8)
+        bus.show(scene(16), by: Transition(.fade), frames: 20, at: 10)
+        bus.show(scene(100), by: Transition(.fade), frames: 3, at: 13)
         let luma = try run(frames: 20)
         #expect(luma[2] < 235 && luma[4] > 190 && luma[5..<8] == [100, 100, 100], "\(luma)")
         #expect(luma[8..<10] == [235, 235] && luma[12] > 190, "\(luma)")
@@ -130,10 +130,10 @@ struct OverlayTests {
     @Test("What an operator fades is not hurried by a cut below it")
     func fadedByHand() throws {
         let white = white()
-        stage.add(white)
-        stage.show(scene(16))
+        bus.add(white)
+        bus.show(scene(16))
         #expect(white.show(true, frames: 9, at: 2))
-        stage.show(scene(16), by: Transition(.cut), frames: 0, at: 4)
+        bus.show(scene(16), by: Transition(.cut), frames: 0, at: 4)
         let luma = try run(frames: 14)
         // A tenth of it more with each frame.
         let steps = zip(luma[1...], luma[2...11]).map { $1 - $0 }
@@ -143,12 +143,12 @@ struct OverlayTests {
     @Test("What an operator says holds whatever the scene, from its frame on, and what scenes say holds again after it")
     func choice() throws {
         let white = white()
-        stage.add(white)
-        stage.show(scene(16))
+        bus.add(white)
+        bus.show(scene(16))
         #expect(white.show(true, frames: 3, at: 2))
         #expect(white.show(false, frames: 0, at: 8))
         #expect(white.show(nil, frames: 0, at: 10))
-        stage.show(scene(16, [white]), by: Transition(.cut), frames: 0, at: 9)
+        bus.show(scene(16, [white]), by: Transition(.cut), frames: 0, at: 9)
         let luma = try run(frames: 12)
         #expect(luma[..<2] == [16, 16] && luma[5..<8] == [235, 235, 235] && luma[8..<10] == [16, 16])
         #expect(luma[2] > 60 && luma[2] < luma[3] && luma[3] < luma[4] && luma[4] < 200, "\(luma)")
@@ -158,8 +158,8 @@ struct OverlayTests {
     @Test("One that is on from the beginning is not faded in, and another look holds from the next frame on")
     func fromTheBeginning() throws {
         let white = white(isVisible: true)
-        stage.add(white)
-        stage.show(scene(16))
+        bus.add(white)
+        bus.show(scene(16))
         let gray = OverlayImage(
             rgba: (0..<256).flatMap { _ in [128, 128, 128, 255] as [UInt8] }, width: 16, height: 16, color: .bt709)
         corner.at.withLock { $0[3] = { white.draw(as: OverlayArt(gray, x: 0, y: 0, opacity: 1)) } }
@@ -178,10 +178,10 @@ struct OverlayTests {
     @Test("A stinger is shown over both scenes; the cut is on its frame below it, with overlays and audio")
     func stinger() throws {
         let (white, card) = (white(), Card())
-        stage.add(white)
-        stage.show(scene(16))
-        stage.show(scene(100), by: Transition(.cut), frames: card.frames, stinger: card, at: 2)
-        stage.show(scene(50, [white]), by: Transition(.cut), frames: card.frames, stinger: card, at: 10)
+        bus.add(white)
+        bus.show(scene(16))
+        bus.show(scene(100), by: Transition(.cut), frames: card.frames, stinger: card, at: 2)
+        bus.show(scene(50, [white]), by: Transition(.cut), frames: card.frames, stinger: card, at: 10)
         let luma = try run(frames: 20)
         #expect(luma[..<10] == [16, 16, 16, 16, 200, 200, 100, 100, 100, 100], "\(luma)")
         #expect(luma[10...] == [100, 100, 200, 200, 235, 235, 235, 235, 235, 235], "\(luma)")
@@ -191,9 +191,9 @@ struct OverlayTests {
     @Test("A stinger that is cut off is made ready, and what was below it goes on")
     func cutOff() throws {
         let card = Card()
-        stage.show(scene(16))
-        stage.show(scene(100), by: Transition(.cut), frames: card.frames, stinger: card, at: 2)
-        stage.show(scene(50), by: Transition(.cut), frames: 0, at: 4)
+        bus.show(scene(16))
+        bus.show(scene(100), by: Transition(.cut), frames: card.frames, stinger: card, at: 2)
+        bus.show(scene(50), by: Transition(.cut), frames: 0, at: 4)
         let luma = try run(frames: 8)
         #expect(luma == [16, 16, 16, 16, 50, 50, 50, 50])
         #expect(card.rewinds.load(ordering: .relaxed) == 1)
@@ -202,9 +202,9 @@ struct OverlayTests {
     @Test("A stinger that another transition cuts off goes with it, evenly")
     func cutOffByAnother() throws {
         let card = Card()
-        stage.show(scene(16))
-        stage.show(scene(100), by: Transition(.cut), frames: card.frames, stinger: card, at: 2)
-        stage.show(scene(50), by: Transition(.fade), frames: 9, at: 5)
+        bus.show(scene(16))
+        bus.show(scene(100), by: Transition(.cut), frames: card.frames, stinger: card, at: 2)
+        bus.show(scene(50), by: Transition(.fade), frames: 9, at: 5)
         let luma = try run(frames: 16)
         #expect(luma[..<5] == [16, 16, 16, 16, 200] && luma[14...] == [50, 50], "\(luma)")
         #expect(zip(luma[4...], luma[5...14]).allSatisfy { $0 > $1 && $0 - $1 <= 24 }, "\(luma)")
@@ -213,7 +213,7 @@ struct OverlayTests {
 
     @Test("Below a stinger captions are those of the scene that is seen")
     func captions() throws {
-        func source(_ captions: [UInt8]) -> Stage {
+        func source(_ captions: [UInt8]) -> Bus {
             let feed = SourceFeed(pacing: .paced, frameRate: format.frameRate, audio: .program, clock: clock)
             for pts in 0..<Int64(20) {
                 var frame = still(captions[0])
@@ -221,16 +221,16 @@ struct OverlayTests {
                 feed.deliver(frame)
             }
             feed.end(.audio)
-            let source = Stage()
+            let source = Bus()
             source.add(feed)
             source.show(Scene(video: .feed(feed), audio: nil))
-            stage.add(source)
+            bus.add(source)
             return source
         }
         let (first, second) = (source([16, 1, 2]), source([100, 1, 2]))
-        stage.show(Scene(layers: [.init(.source(first))], audio: []))
+        bus.show(Scene(layers: [.init(.source(first))], audio: []))
         let next = Scene(layers: [.init(.source(second))], audio: [])
-        stage.show(next, by: Transition(.cut), frames: 6, stinger: Card(), at: 2)
+        bus.show(next, by: Transition(.cut), frames: 6, stinger: Card(), at: 2)
         _ = try run(frames: 10)
         let seen = corner.captions.withLock { $0.map(\.first) }
         #expect(seen == Array(repeating: 16, count: 5) + Array(repeating: 100, count: 5))
@@ -238,11 +238,11 @@ struct OverlayTests {
 
     @Test("A change that waits is taken back, one that is on air is not")
     func withdrawn() throws {
-        stage.show(scene(16))
-        stage.show(scene(100), by: Transition(.cut), frames: 0, at: 4)
-        stage.show(scene(50), by: Transition(.cut), frames: 0, at: 6)
-        #expect(stage.withdraw(at: 4) && !stage.withdraw(at: 4) && !stage.withdraw(at: 5))
+        bus.show(scene(16))
+        bus.show(scene(100), by: Transition(.cut), frames: 0, at: 4)
+        bus.show(scene(50), by: Transition(.cut), frames: 0, at: 6)
+        #expect(bus.withdraw(at: 4) && !bus.withdraw(at: 4) && !bus.withdraw(at: 5))
         #expect(try run(frames: 8) == [16, 16, 16, 16, 16, 16, 50, 50])
-        #expect(!stage.withdraw(at: 6))
+        #expect(!bus.withdraw(at: 6))
     }
 }

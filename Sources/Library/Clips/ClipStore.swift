@@ -11,7 +11,7 @@ internal import Synchronization
 /// The clips of one channel, for the API: taken at once, and noted in the catalogue beside the program.
 ///
 /// All calls may come from any thread. Of what was recorded they read files; of the program they know numbers alone.
-package final class ClipBook: Sendable {
+package final class ClipStore: Sendable {
     /// A program that is being recorded.
     package struct Recorded {
         var program: ClipMachine.Program
@@ -111,7 +111,7 @@ package final class ClipBook: Sendable {
 
 // MARK: What became of them
 
-extension ClipBook {
+extension ClipStore {
     /// Brings clips in line with what is recorded, and returns what is being recorded now.
     @discardableResult
     func look() throws(Refusal) -> [Recorded] {
@@ -138,7 +138,7 @@ extension ClipBook {
         let files = try archive.files(ofRun: run)
         let closed = state.withLock { state -> [String] in
             let end = files.map(\.program.upperBound).max() ?? 0
-            let rate = state.machine.clips.first { $0.run == run }.flatMap { state.details[$0.id]?.rate }
+            let rate = state.machine.clips.first { $0.run == run }.flatMap { state.facts[$0.id]?.rate }
             // Without a clip there may still be releases that wait for their presses.
             let frame = rate.map { TimeBase.nanoseconds.rescale(end, to: $0.timeBase) } ?? 0
             let closed = state.machine.close(run: run, at: frame)
@@ -174,7 +174,7 @@ extension ClipBook {
             // None was taken before.
             state.machine = ClipMachine(rows.map(\.clip))
             for row in rows {
-                state.details[row.id] = Details(
+                state.facts[row.id] = Facts(
                     rate: row.rate, start: row.start, name: row.name, released: row.released,
                     audioOffset: row.audioOffset)
             }
@@ -184,7 +184,7 @@ extension ClipBook {
 
 // MARK: Exports
 
-extension ClipBook {
+extension ClipStore {
     /// What is to be exported for the clip `id`, with a frame more on each side if it `hasHandles`.
     package func export(_ id: String, hasHandles: Bool) throws(Refusal) -> ExportRequest {
         let row = try ended(id)
@@ -243,7 +243,7 @@ extension ClipBook {
     }
 
     /// The clip `id` is being made by the job `job`. Returns at once.
-    package func exporting(_ id: String, job: String) { state.withLock { $0.details[id]?.job = job } }
+    package func exporting(_ id: String, job: String) { state.withLock { $0.facts[id]?.job = job } }
 
     private func isComplete(_ id: String) -> Bool {
         _ = try? look()
@@ -252,8 +252,8 @@ extension ClipBook {
 
     private func exported(_ id: String, _ audioOffset: Int64?) {
         state.withLock { state in
-            state.details[id]?.released = UTCTime.now.milliseconds
-            if let audioOffset { state.details[id]?.audioOffset = audioOffset }
+            state.facts[id]?.released = UTCTime.now.milliseconds
+            if let audioOffset { state.facts[id]?.audioOffset = audioOffset }
             writer.note(state.row(id, channel: archive.channel))
         }
     }

@@ -6,7 +6,7 @@ internal import Status
 internal import Synchronization
 
 /// The overlays of a program, by name. All calls may come from any thread.
-package final class OverlayDesk: Sendable {
+package final class Overlays: Sendable {
     /// One of them.
     struct Entry: Sendable {
         let specification: OverlaySpecification
@@ -71,22 +71,22 @@ package final class OverlayDesk: Sendable {
         }
     }
 
-    /// Does what `request` says of an overlay. Returns the frame of `stage` at which that begins. Blocks while a text is
+    /// Does what `request` says of an overlay. Returns the frame of `bus` at which that begins. Blocks while a text is
     /// drawn.
-    func change(_ name: String, _ request: OverlayRequest, on stage: Stage) throws(Refusal) -> Int64 {
+    func change(_ name: String, _ request: OverlayRequest, on bus: Bus) throws(Refusal) -> Int64 {
         let entry = try entry(name, otherwise: .notFound)
         let seconds = request.seconds ?? 0
         guard (0...Self.longestFade).contains(seconds) else {
             throw Refusal(.unusable, "An overlay comes and goes within 0 to \(Int(Self.longestFade)) s.")
         }
-        let latest = stage.nextFrame + Int64(Self.farthest * format.frameRate.value)
+        let latest = bus.nextFrame + Int64(Self.farthest * format.frameRate.value)
         if let frame = request.at, !(0...latest.number).contains(frame) {
             throw Refusal(.unusable, "at is the number of a frame, from 0 to an hour ahead: \(latest.number).")
         }
         let drawn = try request.text.map { text throws(Refusal) in try draw(text, as: entry) }
         let frames = Int64((seconds * format.frameRate.value).rounded())
         return try texts.withLock { texts throws(Refusal) in
-            var frame = stage.nextFrame
+            var frame = bus.nextFrame
             if let choice = request.visible {
                 frame = max(frame, FrameIndex(request.at ?? 0))
                 guard entry.overlay.show(choice.isVisible, frames: frames, at: frame, as: drawn?.art) else {
@@ -119,7 +119,7 @@ package final class OverlayDesk: Sendable {
 
 // MARK: What an operator chose, for the next time
 
-extension OverlayDesk {
+extension Overlays {
     var memory: [Memory] {
         let texts = texts.withLock { $0 }
         return entries.map {

@@ -3,9 +3,9 @@
 internal import Kernels
 internal import Media
 
-/// What the program's thread makes of its stage: the scene on air, a transition under way, and the one frame and the one
+/// What the program's thread makes of its bus: the scene on air, a transition under way, and the one frame and the one
 /// audio that come of them. Used by that thread alone.
-struct Air {
+struct MixEffect {
     /// What a transition begins with.
     private enum Origin {
         case scenes(SceneMix)
@@ -49,9 +49,9 @@ struct Air {
     /// What each feed that is seen shows in the frame under way.
     private var choices: [(feed: SourceFeed, choice: LiveFrames.Choice?)] = []
     /// What each source that is seen shows in the frame under way: asked once, as it may change at any time.
-    private var shown: [(source: Stage, video: Scene.Video?)] = []
+    private var shown: [(source: Bus, video: Scene.Video?)] = []
     /// What each of them showed last: it stands while another of its inputs has no frame yet.
-    private var standing: [(source: Stage, frame: VideoFrame)] = []
+    private var standing: [(source: Bus, frame: VideoFrame)] = []
     private var mixer: Mixer
     /// Nil for a scene that never changes: one source is heard as it is.
     private var limiter: Limiter?
@@ -76,7 +76,7 @@ struct Air {
 
     /// Puts another scene on air, from frame `index` on. A transition under way ends, and the next one begins with what it
     /// had come to.
-    mutating func begin(_ cue: Stage.Cue, at index: FrameIndex) {
+    mutating func begin(_ cue: Bus.Cue, at index: FrameIndex) {
         endIfOver(at: index)
         let isSeen = cue.stinger != nil || (cue.transition.kind != .cut && (cue.scene != scene || running != nil))
         let next = Running(
@@ -210,18 +210,18 @@ struct Air {
     private mutating func look() {
         shown.removeAll(keepingCapacity: true)
         for layer in scenes.flatMap(\.layers) {
-            guard case .source(let stage) = layer.video, !shown.contains(where: { $0.source === stage }) else {
+            guard case .source(let bus) = layer.video, !shown.contains(where: { $0.source === bus }) else {
                 continue
             }
-            shown.append((stage, layer.video.resolved))
+            shown.append((bus, layer.video.resolved))
         }
         let seen = shown
         standing.removeAll { stood in !seen.contains { $0.source === stood.source } }
     }
 
     private func resolved(_ video: Scene.Video) -> Scene.Video? {
-        guard case .source(let stage) = video else { return video }
-        return shown.first { $0.source === stage }?.video
+        guard case .source(let bus) = video else { return video }
+        return shown.first { $0.source === bus }?.video
     }
 
     private func feed(of video: Scene.Video) -> SourceFeed? {
@@ -267,15 +267,15 @@ struct Air {
             case .feed(let feed): choices.first { $0.feed === feed }?.choice?.frame
             default: nil
             }
-        guard case .source(let stage) = video else { return frame }
-        return frame ?? standing.first { $0.source === stage }?.frame
+        guard case .source(let bus) = video else { return frame }
+        return frame ?? standing.first { $0.source === bus }?.frame
     }
 
     private mutating func frame(of video: Scene.Video) -> VideoFrame? {
         let frame = newest(video)
-        guard let frame, case .source(let stage) = video else { return frame }
-        let index = standing.firstIndex { $0.source === stage }
-        if let index { standing[index].frame = frame } else { standing.append((stage, frame)) }
+        guard let frame, case .source(let bus) = video else { return frame }
+        let index = standing.firstIndex { $0.source === bus }
+        if let index { standing[index].frame = frame } else { standing.append((bus, frame)) }
         return frame
     }
 
@@ -285,8 +285,8 @@ struct Air {
 
 // MARK: Audio
 
-extension Air {
-    /// The audio that is ready once `range` is, the samples of the frame under way, of all `parts` that the stage has: it
+extension MixEffect {
+    /// The audio that is ready once `range` is, the samples of the frame under way, of all `parts` that the bus has: it
     /// follows what was ready before. A change is faded over as long as its transition, and within half a frame at a cut,
     /// whatever time the frame under way makes up for.
     mutating func audio(_ range: Range<SampleIndex>, _ parts: [Mixer.Part]) -> AudioBuffer {
@@ -304,7 +304,7 @@ extension Air {
     }
 
     /// The audio of a source for the frame under way, as it came; nil if it has none.
-    func audio(of source: Stage) -> AudioBuffer? { mixer.audio(of: source) }
+    func audio(of source: Bus) -> AudioBuffer? { mixer.audio(of: source) }
 
     /// Whether the feed's audio was taken for the frame under way.
     func isTaken(_ feed: SourceFeed) -> Bool { mixer.isTaken(feed) }

@@ -10,8 +10,8 @@ internal import Studio
 internal import Synchronization
 
 /// An input with backups and a slate, decoded: a ``SourceSwitch`` says which of them is open and which is on air, and a
-/// stage shows it. All calls may come from any thread.
-final class SwitchedInputs: ProgramInputs {
+/// bus shows it. All calls may come from any thread.
+final class SourceInputs: ProgramInputs {
     /// One input of the list.
     struct Input {
         var description: SourceDescription?
@@ -33,7 +33,7 @@ final class SwitchedInputs: ProgramInputs {
     /// More than inputs wait that are not told how long.
     private static let usualLatency = Duration.seconds(5)
 
-    let stage = Stage()
+    let bus = Bus()
     let canReadAhead = false
     let configuration: ChannelConfiguration
     private let names: [String]
@@ -48,7 +48,7 @@ final class SwitchedInputs: ProgramInputs {
     /// ``decide(among:_:clock:)``. Throws ``ChannelFailure`` if no input answers and there is no slate. Switches are noted in
     /// the catalogue of what is recorded. `common` is the buffer that several sources share.
     init(
-        _ configuration: ChannelConfiguration, isOneOfSeveral: Bool = false, common: CommonBuffer? = nil,
+        _ configuration: ChannelConfiguration, common: CommonBuffer? = nil,
         listening: ChannelListening, recordings: RecordingSlot, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) {
         (self.configuration, self.clock, self.logger) = (configuration, clock, logger)
@@ -63,7 +63,7 @@ final class SwitchedInputs: ProgramInputs {
         listening.whenGivenUp { [weak self] in self?.stop() }
         choice.begin(self)
         do throws(ChannelFailure) {
-            if !isOneOfSeveral { try Self.decide(among: [self], configuration, clock: clock) }
+            if !configuration.isOneOfSeveral { try Self.decide(among: [self], configuration, clock: clock) }
         } catch {
             stop()
             throw error
@@ -91,7 +91,7 @@ final class SwitchedInputs: ProgramInputs {
 
 // MARK: Status
 
-extension SwitchedInputs {
+extension SourceInputs {
     var statuses: [SourceStatus] {
         state.withLock { $0.sources }.map(\.report.status) + (audio.map { [$0.status] } ?? [])
     }
@@ -111,11 +111,11 @@ extension SwitchedInputs {
 
 // MARK: The program's shape
 
-extension SwitchedInputs {
+extension SourceInputs {
     /// Waits until one of `all`, which are open side by side, says what the program of this configuration looks like. One
     /// behind the first counts when those before it have failed, or 10 s are over.
     static func decide(
-        among all: [SwitchedInputs], _ configuration: ChannelConfiguration, clock: any MonotonicClock
+        among all: [SourceInputs], _ configuration: ChannelConfiguration, clock: any MonotonicClock
     ) throws(ChannelFailure) {
         let isGiven = configuration.slate != nil && configuration.size != nil && configuration.frameRate != nil
         let deadline = clock.now + (isGiven ? 0 : SourceSwitch.patience)
@@ -156,7 +156,7 @@ extension SwitchedInputs {
     private func decide(on format: VideoFormat) throws(ChannelFailure) {
         let slate = try configuration.slate.map { (slate) throws(ChannelFailure) in
             try Slate(
-                slate, channel: configuration.slateName, format: format, stage: stage, clock: clock, logger: logger)
+                slate, channel: configuration.slateName, format: format, bus: bus, clock: clock, logger: logger)
         }
         state.withLock { state in (state.format, state.slate) = (format, slate) }
     }
@@ -164,7 +164,7 @@ extension SwitchedInputs {
 
 // MARK: The inputs
 
-extension SwitchedInputs {
+extension SourceInputs {
     private func makeSource(
         _ index: Int, _ location: InputLocation, _ common: CommonBuffer?, _ listening: ChannelListening
     ) -> StandbySource {
@@ -177,7 +177,7 @@ extension SwitchedInputs {
             var options = options
             options.commonBuffer = common
             // One of several sources leaves the machine to the others.
-            if self?.configuration.slateTitle != nil { opening.mayReduce() }
+            if self?.configuration.isOneOfSeveral == true { opening.mayReduce() }
             if index == 0 { options.start = self?.state.withLock { $0.file.start } ?? .zero }
             let source = try listening.open(location, options, opening: opening, clock: clock, logger: logger)
             guard let self, let video = source.description.video else {
@@ -208,16 +208,16 @@ extension SwitchedInputs {
         // sources is recorded while nobody sees it.
         let stands =
             index == 0
-            ? configuration.whenOff != .keep : configuration.choice.standby == .cold && configuration.slateTitle == nil
+            ? configuration.whenOff != .keep : configuration.choice.standby == .cold && !configuration.isOneOfSeveral
         let delay = configuration.inputs[index].latency ?? Self.usualLatency
         let feed = SourceFeed(
             pacing: description.isLive ? .live(frameRate: video.frameRate) : .paced, frameRate: format.frameRate,
             audio: .program, leads: configuration.inputs[index].isReference,
             standsUnseen: stands,
-            keepsPackets: configuration.keepsPackets && description.isLive ? delay : nil, wanted: stage.packets,
+            keepsPackets: configuration.keepsPackets && description.isLive ? delay : nil, wanted: bus.packets,
             clock: clock)
         replace(index, by: feed)
-        stage.add(feed)
+        bus.add(feed)
         return (feed, format)
     }
 
@@ -228,7 +228,7 @@ extension SwitchedInputs {
             state.inputs[index].feed = feed
             return old
         }
-        if let old { stage.remove(old) }
+        if let old { bus.remove(old) }
     }
 
     func source(_ input: Int) -> StandbySource { state.withLock { $0.sources[input] } }
@@ -236,14 +236,14 @@ extension SwitchedInputs {
 
 // MARK: The choice
 
-extension SwitchedInputs: SwitchedSources {
+extension SourceInputs: SwitchedSources {
     func report(of input: Int, at now: Timestamp) -> InputReport {
         // A file that is closed while nobody wants it is no loss.
         if input == 0, state.withLock({ $0.file.isClosed }) { return InputReport(isRunning: true, newest: now) }
         let report = source(input).report
         let feed = state.withLock { $0.inputs[input].feed }
         // One of several sources leaves the program to the others.
-        if report.isOver, input == 0, feed != nil, configuration.slateTitle == nil { stage.finish() }
+        if report.isOver, input == 0, feed != nil, !configuration.isOneOfSeveral { bus.finish() }
         return InputReport(
             isRunning: report.status.state == .running, failures: report.failures, newest: feed?.newestVideo(at: now),
             skipped: report.status.framesSkipped)
@@ -263,8 +263,8 @@ extension SwitchedInputs: SwitchedSources {
     func close(_ input: Int) {
         // What is closed because nobody wants it leaves its last frame.
         let feed = state.withLock { $0.inputs[input].feed }
-        if let last = feed?.newestFrame, scene(of: .source(input)) == stage.scene {
-            stage.show(Scene(video: .still(last), audio: nil))
+        if let last = feed?.newestFrame, scene(of: .source(input)) == bus.scene {
+            bus.show(Scene(video: .still(last), audio: nil))
         }
         source(input).stop()
         replace(input, by: nil)
@@ -282,8 +282,8 @@ extension SwitchedInputs: SwitchedSources {
     /// decided before it was known what the program looks like is shown now.
     func refresh(_ onAir: SourceSelector.OnAir) {
         checkFile()
-        guard let scene = scene(of: onAir), scene != stage.scene else { return }
-        stage.show(scene)
+        guard let scene = scene(of: onAir), scene != bus.scene else { return }
+        bus.show(scene)
     }
 
     /// What is shown; nil while an input has no feed, or the slate is not there yet.

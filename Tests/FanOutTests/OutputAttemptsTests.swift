@@ -6,9 +6,9 @@ import Testing
 @testable import FanOut
 
 @Suite("Lanes of an output")
-struct OutputLanesTests {
-    private func lanes(isFromStart: Bool = true) -> OutputLanes {
-        OutputLanes(machine: OutputStateMachine(), packets: PacketQueue(limits: .live, isFromStart: isFromStart))
+struct OutputAttemptsTests {
+    private func lanes(isFromStart: Bool = true) -> OutputAttempts {
+        OutputAttempts(machine: OutputStateMachine(), packets: PacketQueue(limits: .live, isFromStart: isFromStart))
     }
 
     private func lane(_ number: Int, _ packets: PacketQueue) -> OutputLane {
@@ -17,7 +17,7 @@ struct OutputLanesTests {
             packets: packets)
     }
 
-    private func liveLanes() -> OutputLanes {
+    private func liveLanes() -> OutputAttempts {
         var lanes = lanes()
         _ = lanes.begin(lane(1, lanes.packets))
         _ = lanes.goLive(at: 0)

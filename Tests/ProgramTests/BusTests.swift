@@ -36,11 +36,11 @@ private final class PlainTimes: SourceTimes {
 }
 
 @Suite("A program whose scene changes")
-struct StageTests {
+struct BusTests {
     private let rate = FrameRate(25)
     private let clock = ManualClock()
     private let screen = Screen()
-    private let stage = Stage()
+    private let bus = Bus()
 
     private static func storage(_ width: Int = 2) -> FrameBuffer {
         FrameBuffer(width: width, height: 2) { $0.initializeMemory(as: UInt8.self, repeating: 0) }
@@ -52,7 +52,7 @@ struct StageTests {
 
     private func program(frames: Int64) -> Program {
         Program(
-            frameRate: rate, audio: .program, pacing: .realTime(lead: 0), frameLimit: frames, stage: stage,
+            frameRate: rate, audio: .program, pacing: .realTime(lead: 0), frameLimit: frames, bus: bus,
             sink: screen, clock: clock, logger: Logger(label: "test"))
     }
 
@@ -74,7 +74,7 @@ struct StageTests {
 
     @Test("A slate is shown with silence, without any source")
     func slate() throws {
-        stage.show(Scene(video: .still(still(8)), audio: nil))
+        bus.show(Scene(video: .still(still(8)), audio: nil))
         let ending = try program(frames: 10).run()
         #expect(ending == .finished)
         #expect(screen.frames.withLock { $0.map(\.width) } == Array(repeating: 8, count: 10))
@@ -84,11 +84,11 @@ struct StageTests {
     @Test("A change of scene takes place at the next frame, and audio changes at the same one")
     func change() throws {
         let feed = file(frames: 20)
-        stage.show(Scene(video: .still(still(8)), audio: nil))
+        bus.show(Scene(video: .still(still(8)), audio: nil))
         screen.at.withLock {
-            $0[4] = { [stage] in
-                stage.add(feed)
-                stage.show(Scene(video: .feed(feed), audio: feed))
+            $0[4] = { [bus] in
+                bus.add(feed)
+                bus.show(Scene(video: .feed(feed), audio: feed))
             }
         }
         _ = try program(frames: 10).run()
@@ -104,9 +104,9 @@ struct StageTests {
     @Test("What plays along unseen is where it would be on air")
     func standby() throws {
         let feed = file(frames: 20)
-        stage.add(feed)
-        stage.show(Scene(video: .still(still(8)), audio: nil))
-        screen.at.withLock { $0[4] = { [stage] in stage.show(Scene(video: .feed(feed), audio: feed)) } }
+        bus.add(feed)
+        bus.show(Scene(video: .still(still(8)), audio: nil))
+        screen.at.withLock { $0[4] = { [bus] in bus.show(Scene(video: .feed(feed), audio: feed)) } }
         _ = try program(frames: 10).run()
         #expect(screen.frames.withLock { $0.suffix(5).map(\.pts) } == [5, 6, 7, 8, 9])
         #expect(screen.samples.withLock { $0[10_560] } == 6)
@@ -115,13 +115,13 @@ struct StageTests {
     @Test("A file that is to stand unseen goes on where it was left, with its audio")
     func standsUnseen() throws {
         let feed = file(frames: 20, standsUnseen: true)
-        stage.add(feed)
+        bus.add(feed)
         let other = Scene(video: .still(still(8)), audio: nil)
-        stage.show(other)
+        bus.show(other)
         for frame: FrameIndex in [3, 10] {
-            stage.show(Scene(video: .feed(feed), audio: feed), by: Transition(.cut), frames: 0, at: frame)
+            bus.show(Scene(video: .feed(feed), audio: feed), by: Transition(.cut), frames: 0, at: frame)
         }
-        stage.show(other, by: Transition(.cut), frames: 0, at: 6)
+        bus.show(other, by: Transition(.cut), frames: 0, at: 6)
         _ = try program(frames: 14).run()
         let frames = screen.frames.withLock { $0 }
         #expect(frames.map(\.width) == [8, 8, 8, 4, 4, 4, 8, 8, 8, 8, 4, 4, 4, 4])
@@ -139,11 +139,11 @@ struct StageTests {
         feed.park()
         feed.end(.video)
         feed.end(.audio)
-        stage.add(feed)
-        stage.show(Scene(video: .still(still(8)), audio: nil))
-        stage.beforeEachFrame { [stage] frame in
+        bus.add(feed)
+        bus.show(Scene(video: .still(still(8)), audio: nil))
+        bus.beforeEachFrame { [bus] frame in
             if frame == 2 { feed.begin(at: 5) }
-            if frame == 5 { stage.show(Scene(video: .feed(feed), audio: feed)) }
+            if frame == 5 { bus.show(Scene(video: .feed(feed), audio: feed)) }
             if frame == 6 { #expect(feed.end == 9) }
         }
         _ = try program(frames: 8).run()
@@ -162,9 +162,9 @@ struct StageTests {
                 VideoFrame(pts: pts, timeBase: rate.timeBase, width: 4, height: 2, storage: Self.storage(4)))
         }
         feed.deliver(audio(at: 0, count: 19_200, value: 1))
-        stage.add(feed)
-        stage.show(Scene(video: .still(still(8)), audio: nil))
-        screen.at.withLock { $0[4] = { [stage] in stage.show(Scene(video: .feed(feed), audio: feed)) } }
+        bus.add(feed)
+        bus.show(Scene(video: .still(still(8)), audio: nil))
+        screen.at.withLock { $0[4] = { [bus] in bus.show(Scene(video: .feed(feed), audio: feed)) } }
         _ = try program(frames: 10).run()
         let frames = screen.frames.withLock { $0 }
         #expect(frames.suffix(5).allSatisfy { $0.pts == $0.index })
@@ -176,8 +176,8 @@ struct StageTests {
     func signOfLife() throws {
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
         feed.attach(PlainTimes())
-        stage.add(feed)
-        stage.show(Scene(video: .still(still(8)), audio: nil))
+        bus.add(feed)
+        bus.show(Scene(video: .still(still(8)), audio: nil))
         let (rate, storage, clock) = (self.rate, Self.storage(4), self.clock)
         let seen = Mutex<[Int64: Timestamp?]>([:])
         let deliver = { @Sendable (pts: Int64) in
@@ -208,8 +208,8 @@ struct StageTests {
                 VideoFrame(pts: pts, timeBase: rate.timeBase, width: 4, height: 2, storage: Self.storage(4)))
         }
         feed.markCaughtUp()
-        stage.add(feed)
-        stage.show(Scene(video: .feed(feed), audio: feed))
+        bus.add(feed)
+        bus.show(Scene(video: .feed(feed), audio: feed))
         let age = Mutex<Duration?>(nil)
         let standstill = Mutex<Duration?>(nil)
         let (rate, storage) = (self.rate, Self.storage(4))
@@ -234,9 +234,9 @@ struct StageTests {
     @Test("A program whose first source was closed before another was shown ended at once: it waits for the next scene")
     func closedBeforeTheFirst() throws {
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
-        stage.add(feed)
-        stage.show(Scene(video: .feed(feed), audio: feed))
-        stage.remove(feed)
+        bus.add(feed)
+        bus.show(Scene(video: .feed(feed), audio: feed))
+        bus.remove(feed)
         // It ended before anybody could show the next one.
         #expect(try ending(showingLater: Scene(video: .still(still(8)), audio: nil)) == .finished)
     }
@@ -244,15 +244,15 @@ struct StageTests {
     @Test("A program that waits for a source without frames shows what is put in its place")
     func replacedBeforeTheFirst() throws {
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
-        stage.add(feed)
-        stage.show(Scene(video: .feed(feed), audio: feed))
+        bus.add(feed)
+        bus.show(Scene(video: .feed(feed), audio: feed))
         #expect(try ending(showingLater: Scene(video: .still(still(8)), audio: nil)) == .finished)
     }
 
     /// How a program of 5 frames ends that finds another scene after 100 ms, and is stopped after 20 s.
     private func ending(showingLater scene: Scene) throws -> Program.Ending {
         let program = program(frames: 5)
-        DispatchQueue.global().asyncAfter(deadline: .now() + 0.1) { [stage] in stage.show(scene) }
+        DispatchQueue.global().asyncAfter(deadline: .now() + 0.1) { [bus] in bus.show(scene) }
         DispatchQueue.global().asyncAfter(deadline: .now() + 20) { program.stop() }
         return try program.run()
     }
@@ -260,8 +260,8 @@ struct StageTests {
     @Test("A file that stalls froze the program: its frame stands, and it goes on where it stopped, with its audio")
     func stall() throws {
         let feed = file(frames: 3)
-        stage.add(feed)
-        stage.show(Scene(video: .feed(feed), audio: feed))
+        bus.add(feed)
+        bus.show(Scene(video: .feed(feed), audio: feed))
         let rest = [Int64](3..<6)
         let (rate, storage) = (self.rate, Self.storage(4))
         let late = audio(at: 3 * 1920, count: 1920, value: 4)
@@ -284,7 +284,7 @@ struct StageTests {
         let feed = file(frames: 3)
         feed.end(.video)
         feed.end(.audio)
-        stage.show(Scene(video: .feed(feed), audio: feed))
+        bus.show(Scene(video: .feed(feed), audio: feed))
         let ending = try program(frames: 6).run()
         #expect(ending == .finished)
         #expect(screen.frames.withLock { $0.map(\.pts) } == [0, 1, 2, 2, 2, 2])
@@ -293,11 +293,11 @@ struct StageTests {
     @Test("A program without a scene waits for one, and ends when it is stopped")
     func waits() throws {
         let program = program(frames: 5)
-        let (stage, scene) = (stage, Scene(video: .still(still(8)), audio: nil))
-        DispatchQueue.global().async { stage.show(scene) }
+        let (bus, scene) = (bus, Scene(video: .still(still(8)), audio: nil))
+        DispatchQueue.global().async { bus.show(scene) }
         #expect(try program.run() == .finished)
         let other = Program(
-            frameRate: rate, audio: .program, pacing: .unpaced, frameLimit: nil, stage: Stage(), sink: screen,
+            frameRate: rate, audio: .program, pacing: .unpaced, frameLimit: nil, bus: Bus(), sink: screen,
             clock: clock, logger: Logger(label: "test"))
         DispatchQueue.global().async { other.stop() }
         #expect(try other.run() == .stopped)

@@ -7,7 +7,7 @@ internal import Media
 /// One lane is fed. A candidate has a queue of its own, empty until it takes over; what was on air before then sends the
 /// rest of its own queue and ends by its protocol's rules, so that no frame is sent twice and none is lost. What the
 /// machine decides arrives here as calls, in the machine's order; a call that does not fit the phase changes nothing.
-struct OutputLanes {
+struct OutputAttempts {
     /// What happens to packets that come.
     enum Phase {
         /// They are held, and no attempt is under way. Next: `connecting`, `paused`, `ended`.
@@ -92,7 +92,7 @@ struct OutputLanes {
 
 // MARK: Transitions
 
-extension OutputLanes {
+extension OutputAttempts {
     /// An attempt begins: as the output's own, or as the candidate beside the one on air. Returns whether there is a place
     /// for it.
     mutating func begin(_ lane: OutputLane) -> Bool {
@@ -267,7 +267,7 @@ extension OutputLanes {
 
 // MARK: Numbers
 
-extension OutputLanes {
+extension OutputAttempts {
     /// Bytes sent over all attempts.
     var bytes: UInt64 { lanes.reduce(past.bytes) { $0 + $1.attempt.progress.bytes } }
 

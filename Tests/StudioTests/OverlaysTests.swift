@@ -8,9 +8,9 @@ import Testing
 @testable import Studio
 
 @Suite("The overlays of a program")
-struct OverlayDeskTests {
-    private func desk(_ specifications: String...) throws -> OverlayDesk {
-        try OverlayDesk(
+struct OverlaysTests {
+    private func desk(_ specifications: String...) throws -> Overlays {
+        try Overlays(
             specifications.map { try OverlaySpecification($0) },
             format: VideoFormat(width: 320, height: 180, frameRate: FrameRate(25)))
     }
@@ -19,27 +19,27 @@ struct OverlayDeskTests {
         try JSONDecoder().decode(OverlayRequest.self, from: Data(text.utf8))
     }
 
-    private func text(_ desk: OverlayDesk) -> String? { desk.reports.first?.text }
+    private func text(_ desk: Overlays) -> String? { desk.reports.first?.text }
 
     @Test("What is refused changes nothing: a text was on air, though too many changes waited already")
     func refused() throws {
-        let (desk, stage) = (try desk("title=text:before"), Stage())
+        let (desk, bus) = (try desk("title=text:before"), Bus())
         for frame in 0..<Overlay.mostChoices {
-            _ = try desk.change("title", try request(#"{"visible":true,"at":\#(frame + 10)}"#), on: stage)
+            _ = try desk.change("title", try request(#"{"visible":true,"at":\#(frame + 10)}"#), on: bus)
         }
         let failure = #expect(throws: Refusal.self) {
-            try desk.change("title", try request(#"{"text":"after","visible":true,"at":500}"#), on: stage)
+            try desk.change("title", try request(#"{"text":"after","visible":true,"at":500}"#), on: bus)
         }
         #expect(failure?.kind == .tooMany && text(desk) == "before")
         // In place of one that waits there is room.
-        #expect(try desk.change("title", try request(#"{"text":"after","visible":true,"at":10}"#), on: stage) == 10)
+        #expect(try desk.change("title", try request(#"{"text":"after","visible":true,"at":10}"#), on: bus) == 10)
         #expect(text(desk) == "after")
     }
 
     @Test("What an operator wrote holds, but where the configuration says something else by now")
     func restored() throws {
-        let (before, stage) = (try desk("title=text:A"), Stage())
-        _ = try before.change("title", try request(#"{"text":"B","visible":true}"#), on: stage)
+        let (before, bus) = (try desk("title=text:A"), Bus())
+        _ = try before.change("title", try request(#"{"text":"B","visible":true}"#), on: bus)
         let same = try desk("title=text:A")
         same.restore(before.memory)
         #expect(text(same) == "B" && same.reports.first?.visible == true)
@@ -47,7 +47,7 @@ struct OverlayDeskTests {
         other.restore(before.memory)
         #expect(text(other) == "C" && other.reports.first?.visible == true)
         let seen = try desk("title=text:A#visible=yes")
-        _ = try seen.change("title", try request(#"{"visible":false}"#), on: stage)
+        _ = try seen.change("title", try request(#"{"visible":false}"#), on: bus)
         seen.restore(before.memory)
         #expect(text(seen) == "B" && seen.reports.first?.visible == false)
     }

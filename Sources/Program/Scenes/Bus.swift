@@ -6,12 +6,12 @@ package import Media
 internal import Synchronization
 
 /// What a program shows, and what it may show next: the scene, which changes at a frame, and the feeds and sources that
-/// play along unseen, so that a change to them costs one frame. A source with backups is a stage, too, whose scene says
+/// play along unseen, so that a change to them costs one frame. A source with backups is a bus, too, whose scene says
 /// which of them is to be seen.
 ///
-/// A stage whose scene may change outlasts its sources: where one has nothing, its last frame stands. All calls may come
+/// A bus whose scene may change outlasts its sources: where one has nothing, its last frame stands. All calls may come
 /// from any thread.
-package final class Stage: Sendable {
+package final class Bus: Sendable {
     /// A change of scene, and the frame at which it begins.
     struct Cue {
         let scene: Scene
@@ -29,7 +29,7 @@ package final class Stage: Sendable {
         /// The first frame that a change can still begin at.
         var next: FrameIndex = 0
         var standby: [SourceFeed] = []
-        var sources: [Stage] = []
+        var sources: [Bus] = []
         var overlays: [Overlay] = []
         var isOver = false
     }
@@ -38,7 +38,7 @@ package final class Stage: Sendable {
     let isFixed: Bool
     /// What an operator sets of a source's audio.
     package let fader = Fader()
-    /// How loud a source is, heard or not; of a program's stage, what is heard.
+    /// How loud a source is, heard or not; of a program's bus, what is heard.
     package let meter = LevelMeter()
     /// Whether the packets of a source are wanted, whichever of its inputs is seen.
     package let packets = PacketSwitch()
@@ -49,10 +49,10 @@ package final class Stage: Sendable {
     /// Who is told of each frame.
     private let watcher = Mutex<(@Sendable (FrameIndex) -> Void)?>(nil)
 
-    /// A stage that waits for its first scene.
+    /// A bus that waits for its first scene.
     package convenience init() { self.init(nil) }
 
-    /// A stage with this scene, which never changes if it is there from the beginning.
+    /// A bus with this scene, which never changes if it is there from the beginning.
     package init(_ scene: Scene?) {
         isFixed = scene != nil
         state = Mutex(State(scene: scene))
@@ -130,7 +130,7 @@ package final class Stage: Sendable {
     package func add(_ feed: SourceFeed) { state.withLock { $0.standby.append(feed) } }
 
     /// Lets a source play along, with all that it may show.
-    package func add(_ source: Stage) { state.withLock { $0.sources.append(source) } }
+    package func add(_ source: Bus) { state.withLock { $0.sources.append(source) } }
 
     /// Forgets a feed that was to play along, and ends waiting at it. What is on air stays.
     package func remove(_ feed: SourceFeed) {
@@ -178,15 +178,15 @@ package final class Stage: Sendable {
         var parts: [Mixer.Part] = []
         let unheard = sources.map { Scene.Audio.source($0) }.filter { !scene.audio.contains($0) }
         for (audio, isHeard) in scene.audio.map({ ($0, true) }) + unheard.map({ ($0, false) }) {
-            let stage: Stage? = if case .source(let stage) = audio { stage } else { nil }
-            if let stage, audio.feeds.isEmpty { stage.meter.fall(for: seconds) }
+            let bus: Bus? = if case .source(let bus) = audio { bus } else { nil }
+            if let bus, audio.feeds.isEmpty { bus.meter.fall(for: seconds) }
             for feed in audio.feeds where !parts.contains(where: { $0.feed === feed }) {
-                let settings = stage?.fader.settings
+                let settings = bus?.fader.settings
                 parts.append(
                     Mixer.Part(
                         feed: feed, isHeard: isHeard, gain: settings?.factor ?? 1,
                         offset: settings.map { Int64(($0.offset * Double(AudioFormat.program.sampleRate)).rounded()) },
-                        source: stage))
+                        source: bus))
             }
         }
         return parts

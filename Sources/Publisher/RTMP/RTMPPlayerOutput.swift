@@ -6,7 +6,7 @@ internal import RTMP
 internal import Synchronization
 
 /// The place of one player in an audience: its queue, which the program's stream feeds, and its connection.
-final class RTMPSeat: PacketConsumer {
+final class RTMPPlayerOutput: PacketConsumer {
     /// Its number in the log, from 1 on.
     let number: Int
     let packets: PacketQueue

@@ -6,7 +6,7 @@ import Testing
 @testable import Program
 
 @Suite("Packets of a source that wait for the program")
-struct PacketShelfTests {
+struct PacketBufferTests {
     private static let video = TrackDescription(
         video: .h264, frames: FrameFormat(width: 320, height: 180), timeBase: .mpegTS,
         decoderConfiguration: SharedBytes([1]))
@@ -15,9 +15,9 @@ struct PacketShelfTests {
         frameLength: 1024)
 
     private let wanted = PacketSwitch()
-    private let shelf: PacketShelf
+    private let shelf: PacketBuffer
 
-    init() { shelf = PacketShelf(delay: .zero, wanted: wanted) }
+    init() { shelf = PacketBuffer(delay: .zero, wanted: wanted) }
 
     /// Frames of 40 ms, each twelfth of which is a keyframe, and audio with each.
     private func put(_ numbers: Range<Int64>) {

@@ -13,14 +13,14 @@ import Testing
 @testable import Library
 
 @Suite("The clips of a channel")
-struct ClipBookTests {
+struct ClipStoreTests {
     private static let second: Int64 = 1_000_000_000
 
     /// A program of 25 frames a second that is recorded as the test says.
     private final class Show: Sendable {
         private struct State {
             var newest = 10.0
-            var recorded: [ClipBook.Recorded] = []
+            var recorded: [ClipStore.Recorded] = []
             var begun = 0
         }
         private let state = Mutex(State())
@@ -34,16 +34,17 @@ struct ClipBookTests {
         ) {
             let stretch = RecordedStretch(
                 run: run, start: 0, end: Int64(recorded * 1e9), fileStart: 0, fileTime: SampleRecording.start)
-            let now = ClipBook.Recorded(
+            let now = ClipStore.Recorded(
                 program: .init(run: run, frames: 0..<Int64(seconds * 25) + 1, rate: FrameRate(25)), stretch: stretch,
-                refusal: isSuspended ? ClipBook.nothingRecorded : nil, isForClips: isForClips, isSuspended: isSuspended)
+                refusal: isSuspended ? ClipStore.nothingRecorded : nil, isForClips: isForClips, isSuspended: isSuspended
+            )
             state.withLock { ($0.newest, $0.recorded) = (seconds, [now]) }
         }
 
         func stop() { state.withLock { $0.recorded = [] } }
 
-        var source: ClipBook.Source {
-            ClipBook.Source(
+        var source: ClipStore.Source {
+            ClipStore.Source(
                 newest: { self.state.withLock { $0.newest } },
                 recorded: { () throws(Refusal) in self.state.withLock { $0.recorded } },
                 begin: { () throws(Refusal) in
@@ -56,11 +57,11 @@ struct ClipBookTests {
 
     private let place: TemporaryDirectory
     private let show = Show()
-    private let book: ClipBook
+    private let book: ClipStore
 
     init() throws {
         place = try TemporaryDirectory()
-        book = ClipBook(ChannelArchive(place.path, channel: "test"), of: show.source)
+        book = ClipStore(ChannelArchive(place.path, channel: "test"), of: show.source)
     }
 
     @Test("A release that comes when the recording has ended ends its clip where it was meant to")

@@ -19,7 +19,7 @@ struct FilePlace {
     var isWanted: (@Sendable () -> Bool)?
 }
 
-extension SwitchedInputs: PlayedFile {
+extension SourceInputs: PlayedFile {
     var whenOff: WhenOff { configuration.whenOff }
 
     /// The first input, if it is a file.
@@ -69,7 +69,7 @@ extension SwitchedInputs: PlayedFile {
                 state.file.start = .zero
             }
             source(0).stop()
-            stage.show(Scene(video: .still(first), audio: nil))
+            bus.show(Scene(video: .still(first), audio: nil))
             replace(0, by: nil)
         }
     }

@@ -4,9 +4,9 @@ internal import Archive
 internal import Catalogue
 internal import Media
 
-extension ClipBook {
+extension ClipStore {
     /// What is known of a clip besides its frames.
-    struct Details {
+    struct Facts {
         let rate: FrameRate
         let start: Int64
         var name: String?
@@ -18,7 +18,7 @@ extension ClipBook {
 
     struct State {
         var machine = ClipMachine()
-        var details: [String: Details] = [:]
+        var facts: [String: Facts] = [:]
         var isLoaded = false
         /// Clips of whose frames no file is left, and when that was looked at.
         var gone: Set<String> = []
@@ -26,22 +26,22 @@ extension ClipBook {
     }
 }
 
-extension ClipBook.State {
+extension ClipStore.State {
     /// As the catalogue has it.
     func row(_ id: String, channel: String) -> CatalogueClip? {
-        guard let clip = machine.clip(id), let details = details[id] else { return nil }
+        guard let clip = machine.clip(id), let facts = facts[id] else { return nil }
         var row = CatalogueClip(
-            clip, channel: channel, rate: details.rate, start: details.start, name: details.name)
-        (row.released, row.audioOffset) = (details.released, details.audioOffset)
+            clip, channel: channel, rate: facts.rate, start: facts.start, name: facts.name)
+        (row.released, row.audioOffset) = (facts.released, facts.audioOffset)
         return row
     }
 
     /// As the API shows it.
-    func shown(_ clip: ClipMachine.Clip, _ now: [ClipBook.Recorded]) -> RecordedClip? {
-        guard let details = details[clip.id] else { return nil }
+    func shown(_ clip: ClipMachine.Clip, _ now: [ClipStore.Recorded]) -> RecordedClip? {
+        guard let facts = facts[clip.id] else { return nil }
         let newest = now.first { $0.program.run == clip.run }?.program.frames.upperBound
         let frames = max(0, (clip.end ?? newest ?? clip.first) - clip.first)
-        let base = details.rate.timeBase
+        let base = facts.rate.timeBase
         func seconds(_ frames: Int64) -> Double { Double(base.rescale(frames, to: .nanoseconds)) / 1e9 }
         let state: RecordedClip.State =
             if !clip.isComplete {
@@ -50,13 +50,13 @@ extension ClipBook.State {
                 frames == 0 ? .empty : gone.contains(clip.id) ? .gone : .done
             }
         var shown = RecordedClip(
-            id: clip.id, name: details.name, state: state, start: UTCTime(milliseconds: details.start).extended,
+            id: clip.id, name: facts.name, state: state, start: UTCTime(milliseconds: facts.start).extended,
             programSeconds: seconds(clip.first), durationSeconds: seconds(frames), frames: frames)
-        shown.pressed = details.pressed?.extended
+        shown.pressed = facts.pressed?.extended
         if clip.lacking > 0 { shown.lackingSeconds = seconds(clip.lacking) }
-        shown.audioOffsetSeconds = details.audioOffset.map { Double($0) / 1e9 }
-        shown.isHeld = details.released == nil
-        shown.export = details.job
+        shown.audioOffsetSeconds = facts.audioOffset.map { Double($0) / 1e9 }
+        shown.isHeld = facts.released == nil
+        shown.export = facts.job
         return shown
     }
 }

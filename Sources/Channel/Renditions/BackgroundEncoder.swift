@@ -15,7 +15,7 @@ internal import Synchronization
 /// bound. Where it cannot keep up frames are left out, of what it makes alone, and counted; its audio stays whole.
 ///
 /// All calls may come from any thread and return at once.
-final class SideEncoder: KeyframeRequester {
+final class BackgroundEncoder: KeyframeRequester {
     private enum Job {
         case audio(AudioBuffer)
         /// A frame, the same in the encoder's size if that is another one, and its place in the program.
@@ -174,7 +174,7 @@ final class SideEncoder: KeyframeRequester {
 
 // MARK: Its own threads
 
-extension SideEncoder {
+extension BackgroundEncoder {
     /// x264 makes its threads when a session is opened, and they have the priority of the thread that opens it, which does
     /// nothing else: threads that Dispatch makes on a call inherit it, too, and serve everybody.
     private static func open(

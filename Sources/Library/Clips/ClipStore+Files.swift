@@ -8,7 +8,7 @@ internal import Stitcher
 internal import Synchronization
 
 /// What only the files of clips can tell.
-extension ClipBook {
+extension ClipStore {
     /// Finds out where the audio of the clips `ids` begins, which are complete: beside whoever asks, and one after the other.
     func measureLater(_ ids: [String]) {
         guard !ids.isEmpty else { return }
@@ -19,8 +19,8 @@ extension ClipBook {
         // Whatever fails here, an export says it.
         guard let row = row(id), row.audioOffset == nil, let offset = try? audioOffset(of: row) else { return }
         state.withLock { state in
-            guard state.details[id] != nil else { return }
-            state.details[id]?.audioOffset = offset
+            guard state.facts[id] != nil else { return }
+            state.facts[id]?.audioOffset = offset
             writer.note(state.row(id, channel: archive.channel))
         }
     }

@@ -3,7 +3,7 @@
 /// What libsrt says of a connection, or of all callers of a listener together.
 package struct SRTStatistics: Sendable, Equatable {
     /// What is counted from a connection's beginning.
-    package struct Totals: Sendable, Equatable {
+    package struct Totals: Sendable, Codable, Equatable {
         /// Data packets, retransmissions included (`pktSentTotal`).
         package var packetsSent: Int64 = 0
         /// Data packets without retransmissions (`pktSentUniqueTotal`).
@@ -18,6 +18,17 @@ package struct SRTStatistics: Sendable, Equatable {
         package var bytesDropped: Int64 = 0
         /// Loss reports (`pktRecvNAKTotal`).
         package var reportsReceived: Int64 = 0
+
+        /// The names that operators see; they do not change. `_total` counts from the connection's beginning.
+        private enum CodingKeys: String, CodingKey {
+            case packetsSent = "packets_sent_total"
+            case packetsSentUnique = "packets_sent_unique_total"
+            case packetsRetransmitted = "packets_retransmitted_total"
+            case packetsLost = "packets_lost_total"
+            case packetsDropped = "packets_dropped_total"
+            case bytesDropped = "dropped_bytes_total"
+            case reportsReceived = "naks_received_total"
+        }
 
         /// Nothing counted yet.
         package init() {}
@@ -35,7 +46,7 @@ package struct SRTStatistics: Sendable, Equatable {
     }
 
     /// What holds of a connection at one moment.
-    package struct Moment: Sendable, Equatable {
+    package struct Moment: Sendable, Codable, Equatable {
         /// The round trip, smoothed (`msRTT`).
         package var roundTripMilliseconds: Double
         /// What goes out, retransmissions included, in Mbit/s (`mbpsSendRate`).
@@ -56,6 +67,33 @@ package struct SRTStatistics: Sendable, Equatable {
         package var sendBufferFreeBytes: Int
         /// How long the receiver holds what it gets (`msSndTsbPdDelay`).
         package var latencyMilliseconds: Int
+
+        /// The names that operators see; they do not change.
+        private enum CodingKeys: String, CodingKey {
+            case roundTripMilliseconds = "rtt_ms"
+            case sendRate = "send_rate_mbps"
+            case bandwidth = "bandwidth_mbps"
+            case maximumBandwidth = "max_bw_mbps"
+            case inputBandwidth = "input_bw_mbps"
+            case packetsInFlight = "flight_packets"
+            case flowWindow = "flow_window_packets"
+            case sendBufferMilliseconds = "snd_buf_ms"
+            case sendBufferFreeBytes = "snd_buf_free_bytes"
+            case latencyMilliseconds = "latency_ms"
+        }
+
+        /// What libsrt says of a connection now.
+        package init(
+            roundTripMilliseconds: Double, sendRate: Double, bandwidth: Double, maximumBandwidth: Double,
+            inputBandwidth: Double? = nil, packetsInFlight: Int, flowWindow: Int, sendBufferMilliseconds: Int,
+            sendBufferFreeBytes: Int, latencyMilliseconds: Int
+        ) {
+            self.roundTripMilliseconds = roundTripMilliseconds
+            (self.sendRate, self.bandwidth, self.maximumBandwidth) = (sendRate, bandwidth, maximumBandwidth)
+            (self.inputBandwidth, self.packetsInFlight) = (inputBandwidth, packetsInFlight)
+            (self.flowWindow, self.sendBufferMilliseconds) = (flowWindow, sendBufferMilliseconds)
+            (self.sendBufferFreeBytes, self.latencyMilliseconds) = (sendBufferFreeBytes, latencyMilliseconds)
+        }
 
         /// Takes in another caller's moment: rates add up, of the rest the worse stays.
         mutating func join(_ other: Moment) {
@@ -91,31 +129,5 @@ package struct SRTStatistics: Sendable, Equatable {
             if result.moment == nil { result.moment = moment } else { result.moment?.join(moment) }
         }
         return result
-    }
-
-    /// The numbers by the names that an operator sees. Names do not change; `_total` counts from the connection's
-    /// beginning.
-    package var details: [String: Double] {
-        var details = [
-            "packets_sent_total": Double(totals.packetsSent),
-            "packets_sent_unique_total": Double(totals.packetsSentUnique),
-            "packets_retransmitted_total": Double(totals.packetsRetransmitted),
-            "packets_lost_total": Double(totals.packetsLost),
-            "packets_dropped_total": Double(totals.packetsDropped),
-            "dropped_bytes_total": Double(totals.bytesDropped),
-            "naks_received_total": Double(totals.reportsReceived),
-        ]
-        guard let moment else { return details }
-        details["rtt_ms"] = moment.roundTripMilliseconds
-        details["send_rate_mbps"] = moment.sendRate
-        details["bandwidth_mbps"] = moment.bandwidth
-        details["max_bw_mbps"] = moment.maximumBandwidth
-        details["input_bw_mbps"] = moment.inputBandwidth
-        details["flight_packets"] = Double(moment.packetsInFlight)
-        details["flow_window_packets"] = Double(moment.flowWindow)
-        details["snd_buf_ms"] = Double(moment.sendBufferMilliseconds)
-        details["snd_buf_free_bytes"] = Double(moment.sendBufferFreeBytes)
-        details["latency_ms"] = Double(moment.latencyMilliseconds)
-        return details
     }
 }

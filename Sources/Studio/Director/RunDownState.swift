@@ -28,7 +28,7 @@ struct RunDownMemory {
 }
 
 /// A run-down that is loaded: its player, and the files that are open for it.
-struct RunDownDesk {
+struct RunDownState {
     var player: RunDownPlayer
     var clips: [RunDownPlayer.ClipID: RunDownClip] = [:]
     /// How long its files are; nil where nobody waits for its end.
@@ -73,7 +73,7 @@ struct RunDownDesk {
     }
 }
 
-extension RunDownDesk {
+extension RunDownState {
     /// Something came on air at `frame`, by a transition of so many frames.
     mutating func noteChange(at frame: FrameIndex, frames: Int64) {
         guard !former.isEmpty else { return }

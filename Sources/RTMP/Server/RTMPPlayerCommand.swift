@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What a player on air asks for (Adobe RTMP 1.0, 7.2.2).
-package enum RTMPPlayerWish: Equatable, Sendable {
+package enum RTMPPlayerCommand: Equatable, Sendable {
     /// It wants no more of the stream.
     case stop
     /// Nothing until it says otherwise; live media goes on from the next keyframe.

@@ -19,7 +19,7 @@ package final class PacketSwitch: Sendable {
 
 /// A live source's packets as they came, with times of the source's timeline, until the program comes to them. What was taken
 /// stays up to its newest keyframe, for who begins to take them then. Any thread.
-final class PacketShelf: Sendable {
+final class PacketBuffer: Sendable {
     private struct Track {
         /// In the order in which they came.
         var packets: [EncodedPacket] = []

@@ -6,7 +6,7 @@ internal import Program
 
 extension Director {
     /// How a scene comes on air.
-    struct Way {
+    struct ResolvedTransition {
         /// In a word.
         var kind: String
         var look: Transition
@@ -16,7 +16,7 @@ extension Director {
         /// How long it takes.
         var frames: Int64
 
-        static let cut = Way(kind: "cut", look: Transition(.cut), frames: 0)
+        static let cut = ResolvedTransition(kind: "cut", look: Transition(.cut), frames: 0)
 
         init(kind: String, look: Transition, color: RGBColor? = nil, frames: Int64) {
             (self.kind, self.look, self.color, self.frames) = (kind, look, color, frames)
@@ -29,17 +29,17 @@ extension Director {
 
     func transition(
         _ request: TransitionRequest?
-    ) throws(Refusal) -> Way {
+    ) throws(Refusal) -> ResolvedTransition {
         guard let request else { return .cut }
         if let name = request.stinger {
-            return Way(kind: request.word, look: Transition(.cut), stinger: try stinger(name))
+            return ResolvedTransition(kind: request.word, look: Transition(.cut), stinger: try stinger(name))
         }
         let seconds = request.seconds ?? 1
         guard (0...TransitionRequest.longest).contains(seconds) else {
             throw Refusal(.unusable, "A transition lasts 0 to \(Int(TransitionRequest.longest)) s.")
         }
         let frames = Int64((seconds * format.frameRate.value).rounded())
-        return Way(
+        return ResolvedTransition(
             kind: request.word, look: look(request.type, request.easing ?? .linear, request.color),
             color: request.color,
             frames: request.type == .cut ? 0 : frames)

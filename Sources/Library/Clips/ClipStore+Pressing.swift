@@ -7,7 +7,7 @@ package import Media
 internal import Segmenter
 internal import Synchronization
 
-extension ClipBook {
+extension ClipStore {
     private static let lookInterval = DispatchTimeInterval.milliseconds(500)
 
     /// The program's newest frame, in seconds; nil where it is not on air. Returns at once.
@@ -31,7 +31,7 @@ extension ClipBook {
                 let clip = try begin(press, in: now.program, &state)
                 if isNew {
                     let start = now.stretch.time(of: rate.timeBase.rescale(clip.first, to: .nanoseconds))
-                    state.details[clip.id] = Details(
+                    state.facts[clip.id] = Facts(
                         rate: rate, start: start.milliseconds, name: request.name, pressed: .now)
                     writer.note(state.row(clip.id, channel: archive.channel))
                 }
@@ -47,7 +47,7 @@ extension ClipBook {
     package func stop(_ id: String, at seconds: Double?, newest: Double?) throws(Refusal) -> RecordedClip? {
         try commanding { () throws(Refusal) in
             try load()
-            let (run, rate) = state.withLock { ($0.machine.clip(id)?.run, $0.details[id]?.rate) }
+            let (run, rate) = state.withLock { ($0.machine.clip(id)?.run, $0.facts[id]?.rate) }
             let now: Recorded
             if let run, let rate {
                 let all = (try? source.recorded()) ?? []
@@ -74,8 +74,8 @@ extension ClipBook {
     package func rename(_ id: String, to name: String?) throws(Refusal) -> RecordedClip {
         try load()
         state.withLock { state in
-            guard state.details[id] != nil else { return }
-            state.details[id]?.name = name
+            guard state.facts[id] != nil else { return }
+            state.facts[id]?.name = name
             writer.note(state.row(id, channel: archive.channel))
         }
         return try clip(id)
@@ -112,12 +112,12 @@ extension ClipBook {
     }
 
     private func makeRoom(_ state: inout State) {
-        let details = state.details
+        let facts = state.facts
         let surplus = state.machine.clips.count - ClipMachine.mostClips + 1
-        let exported = state.machine.clips.filter { $0.isComplete && details[$0.id]?.released != nil }
-        let oldest = exported.sorted { (details[$0.id]?.start ?? 0) < (details[$1.id]?.start ?? 0) }
+        let exported = state.machine.clips.filter { $0.isComplete && facts[$0.id]?.released != nil }
+        let oldest = exported.sorted { (facts[$0.id]?.start ?? 0) < (facts[$1.id]?.start ?? 0) }
         for clip in oldest.prefix(max(0, surplus)) {
-            state.details[clip.id] = nil
+            state.facts[clip.id] = nil
             _ = state.machine.remove(clip.id)
             writer.remove(clip.id)
         }
@@ -142,7 +142,7 @@ extension ClipBook {
     package func remove(_ id: String) throws(Refusal) {
         try load()
         let isGone = state.withLock { state in
-            state.details[id] = nil
+            state.facts[id] = nil
             guard state.machine.remove(id) != nil else { return false }
             writer.remove(id)
             return true

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// What an output's protocol tells beside what all outputs have.
+///
+/// It is coded as one flat object of numbers, under names that do not change.
+package struct OutputDetails: Sendable, Equatable {
+    /// The receivers of an output that listens.
+    package struct Receivers: Sendable, Equatable {
+        /// Who they are.
+        package enum Kind: Sendable, Equatable, CaseIterable {
+            /// They call by SRT.
+            case callers
+            /// They play by RTMP.
+            case players
+        }
+
+        /// Who they are.
+        package var kind: Kind
+        /// Those that are there.
+        package var count: Int
+        /// Those that came so far.
+        package var total: Int
+        /// Those that were sent away.
+        package var refused: Int
+        /// Media that waits for the slowest of them.
+        package var queueMilliseconds: Int64
+        /// Frames that the worst of those that are there missed.
+        package var droppedFrames: Int
+
+        /// Receivers of this kind, and their numbers.
+        package init(
+            _ kind: Kind, count: Int = 0, total: Int = 0, refused: Int = 0, queueMilliseconds: Int64 = 0,
+            droppedFrames: Int = 0
+        ) {
+            (self.kind, self.count, self.total, self.refused) = (kind, count, total, refused)
+            (self.queueMilliseconds, self.droppedFrames) = (queueMilliseconds, droppedFrames)
+        }
+    }
+
+    /// The round trip of an RTMP connection, as the kernel measures it.
+    package var connectionRoundTrip: Double?
+    /// HLS: segments that were written.
+    package var segments: Int?
+    /// UDP: datagrams that the system did not take.
+    package var sendErrors: Int?
+    /// Of an output that listens.
+    package var receivers: Receivers?
+    /// What libsrt says of the connection, or of those of all callers.
+    package var srt: SRTStatistics?
+
+    /// Nothing is told.
+    package init() {}
+
+    /// The connection's round trip in milliseconds; nil where the protocol does not tell it.
+    package var roundTripMilliseconds: Double? { srt?.moment?.roundTripMilliseconds ?? connectionRoundTrip }
+}
+
+extension OutputDetails: Codable {
+    private enum Key: String, CodingKey {
+        case connectionRoundTrip = "rtt_ms"
+        case segments
+        case sendErrors = "send_errors"
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Key.self)
+        segments = try container.decodeIfPresent(Int.self, forKey: .segments)
+        sendErrors = try container.decodeIfPresent(Int.self, forKey: .sendErrors)
+        receivers = try Receivers(from: decoder)
+        if let totals = try? SRTStatistics.Totals(from: decoder) {
+            var statistics = SRTStatistics()
+            (statistics.totals, statistics.moment) = (totals, try? SRTStatistics.Moment(from: decoder))
+            srt = statistics
+        } else {
+            connectionRoundTrip = try container.decodeIfPresent(Double.self, forKey: .connectionRoundTrip)
+        }
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encodeIfPresent(connectionRoundTrip, forKey: .connectionRoundTrip)
+        try container.encodeIfPresent(segments, forKey: .segments)
+        try container.encodeIfPresent(sendErrors, forKey: .sendErrors)
+        try receivers?.encode(to: encoder)
+        try srt?.totals.encode(to: encoder)
+        try srt?.moment?.encode(to: encoder)
+    }
+}
+
+extension OutputDetails.Receivers {
+    private struct Key: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+        init(_ name: String) { stringValue = name }
+    }
+
+    /// The names of the numbers, in the order of the properties.
+    private static func names(_ kind: Kind) -> [String] {
+        switch kind {
+        case .callers:
+            ["callers", "callers_total", "callers_rejected_total", "caller_queue_ms", "caller_dropped_frames"]
+        case .players:
+            ["players", "players_total", "players_refused_total", "player_queue_ms", "player_dropped_frames"]
+        }
+    }
+
+    private static func keys(_ kind: Kind) -> [Key] { names(kind).map { Key($0) } }
+
+    fileprivate init?(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Key.self)
+        guard let kind = Kind.allCases.first(where: { container.contains(Self.keys($0)[0]) }) else { return nil }
+        let numbers = try Self.keys(kind).map { try container.decode(Int64.self, forKey: $0) }
+        self.init(
+            kind, count: Int(numbers[0]), total: Int(numbers[1]), refused: Int(numbers[2]),
+            queueMilliseconds: numbers[3], droppedFrames: Int(numbers[4]))
+    }
+
+    fileprivate func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        let numbers = [Int64(count), Int64(total), Int64(refused), queueMilliseconds, Int64(droppedFrames)]
+        for (key, number) in zip(Self.keys(kind), numbers) { try container.encode(number, forKey: key) }
+    }
+}
