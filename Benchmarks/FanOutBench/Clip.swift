@@ -13,7 +13,7 @@ struct Clip {
 
     let description: StreamDescription
     let beats: [Beat]
-    /// From the first frame to the end of the last one, in nanoseconds.
+    /// The time from the first frame to the end of the last one, in nanoseconds.
     let length: Int64
 
     /// Reads all of `path`, which begins with a keyframe.

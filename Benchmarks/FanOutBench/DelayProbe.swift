@@ -28,7 +28,7 @@ struct DelayProbe {
         for frame in previous..<sent { seen[index].append((frame, now)) }
     }
 
-    /// The delays of all frames seen; nil if there were none.
+    /// The delays of all frames seen; nil if no frame was seen.
     var result: Measurement.Delay? {
         var delays: [Int64] = []
         for index in seen.indices {

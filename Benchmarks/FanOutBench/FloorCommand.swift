@@ -44,7 +44,7 @@ struct FloorCommand: ParsableCommand {
         ).print()
     }
 
-    /// FLV tags in the order of their times; what stands in a tag's head does not matter here, its length does.
+    /// FLV tags in the order of their times; the content of a tag's head does not matter here, its length does.
     private static func tags(of clip: Clip) -> [Tag] {
         let origin = clip.beats[0].video.dtsNanoseconds
         let packets = clip.beats.flatMap { [$0.video] + $0.audio }

@@ -20,7 +20,7 @@ struct Measurement: Codable {
     /// Packets that did not reach an output, over all outputs.
     var drops: Int?
     var reconnects: Int?
-    /// From the publishing of a frame until the kernel had its last byte, in milliseconds.
+    /// The time from the publishing of a frame until the kernel had its last byte, in milliseconds.
     var delayMilliseconds: Delay?
     /// Resident memory without outputs, in the window, and the difference.
     var residentBefore: Double

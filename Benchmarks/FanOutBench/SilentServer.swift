@@ -2,12 +2,12 @@
 
 internal import Glibc
 
-/// A port on loopback on which the kernel accepts connections and nobody ever reads or answers.
+/// A port on loopback on which the kernel accepts connections and no program ever reads or answers.
 final class SilentServer {
     private let descriptor: CInt
     let port: UInt16
 
-    /// A port for `backlog` connections, and for as many again that are tried anew.
+    /// Opens a port for `backlog` connections, and for as many retries of them.
     init(backlog: Int) throws {
         descriptor = try LoopbackSocket.listening(port: 0, backlog: 2 * backlog + 16)
         port = LoopbackSocket.port(of: descriptor)

@@ -24,7 +24,7 @@ final class Sink {
             for descriptor in ready {
                 if descriptor == listener { accept() } else { read(descriptor) }
             }
-            // Bytes may gather a little where nobody waits for an answer: fewer wake-ups.
+            // While no publisher waits for an answer, bytes may gather a little: that saves wake-ups.
             if count > 0, greeting.isEmpty { usleep(20_000) }
         }
     }
@@ -44,7 +44,7 @@ final class Sink {
 
     private func read(_ descriptor: CInt) {
         let isGreeting = greeting[descriptor] != nil
-        // Without a copy: the kernel only counts (tcp(7), MSG_TRUNC).
+        // The bytes are not copied: the kernel only counts them (tcp(7), MSG_TRUNC).
         let flags = CInt(MSG_DONTWAIT) | (isGreeting ? 0 : CInt(MSG_TRUNC))
         let count = recv(descriptor, &scratch, scratch.count, flags)
         if count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR) {

@@ -95,7 +95,7 @@ package final class FileDescriptor: Sendable, ByteSource {
         return FileDescriptor(taking: result, isWritable: true, path: path)
     }
 
-    /// Removes the file of this directory that `name` ends with; false if there is none.
+    /// Removes the file of this directory that `name` ends with; false if there is no such file.
     package func remove(entry name: String) throws(FileFailure) -> Bool {
         let name = Self.lastPart(of: name)
         if unlinkat(number, name, 0) == 0 { return true }
@@ -154,16 +154,16 @@ package final class FileDescriptor: Sendable, ByteSource {
         return wasWritten(within: Self.quietTime)
     }
 
-    /// Whether it was written in the last so many seconds, or nobody knows when.
+    /// Whether the file was written in the last `seconds` seconds, or it is unknown when.
     private func wasWritten(within seconds: Int) -> Bool {
         var info = stat()
         return fstat(number, &info) != 0 || info.st_mtim.tv_sec > Glibc.time(nil) - seconds
     }
 
-    /// A recording is written each second or two; a minute also covers a disk that stands still for a while.
+    /// A recording is written each second or two; a minute also covers a disk that stalls for a while.
     private static let quietTime = 60
 
-    /// Whether it is empty, and so young that whoever created it may be about to lock it and to write its head.
+    /// Whether the file is empty, and so young that its creator may be about to lock it and to write its head.
     package var mayBeBeginning: Bool { (try? size()) == 0 && wasWritten(within: Self.beginningTime) }
 
     /// In seconds. Creating a file, locking it and writing its head takes a millisecond; this covers a busy machine.
@@ -254,7 +254,7 @@ package final class FileDescriptor: Sendable, ByteSource {
             let copied = sendfile(number, source.number, &position, Int(range.upperBound) - position)
             if copied < 0 && errno == EINTR { continue }
             guard copied >= 0 else {
-                // Which of the two it was nobody says; a disk that is full is the likely one.
+                // The system does not say which of the two files failed; a full disk is the likely cause.
                 throw FileFailure("write", path, code: errno)
             }
             guard copied > 0 else { throw FileFailure("read", source.path, text: "it ends too early") }

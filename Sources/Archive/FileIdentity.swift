@@ -11,7 +11,7 @@ package struct FileIdentity: Hashable, Sendable {
         self.init(status)
     }
 
-    /// The file at `path`, to which a symbolic link leads too; nil if there is none.
+    /// The file at `path`, to which a symbolic link leads, too; nil if there is no such file.
     package init?(_ path: String) {
         guard let status = FileStatus(path) else { return nil }
         self.init(status)

@@ -5,13 +5,13 @@ internal import Media
 
 /// A file that has its name only when it is finished.
 package enum FinishedFile {
-    /// A hidden path in the directory of `path`, for what is not finished; another one each time.
+    /// A hidden path in the directory of `path`, for a file that is not finished; a different one each time.
     package static func hidden(beside path: String) -> String {
         let (directory, stem) = hiddenStem(of: path)
         return "\(directory)\(stem)\(getpid())-\(UInt32.random(in: 0 ... .max)).part"
     }
 
-    /// The hidden path in the directory of `path` of what a later run can go on with.
+    /// The hidden path, in the directory of `path`, of the file from which a later run can continue.
     package static func journal(beside path: String) -> String {
         let (directory, stem) = hiddenStem(of: path)
         return "\(directory)\(stem)resume"
@@ -23,7 +23,7 @@ package enum FinishedFile {
         return (String(path[..<slash]), ".\(path[slash...].prefix(200)).")
     }
 
-    /// Removes what runs that were killed left of `path`: hidden files that nobody holds locked.
+    /// Removes what killed runs left of `path`: hidden files that are not locked.
     package static func removeLeftovers(of path: String) {
         for hidden in hiddenPaths(of: path) { removeUnused(hidden) }
     }
@@ -39,7 +39,7 @@ package enum FinishedFile {
         }.map { "\(directory)\($0)" }
     }
 
-    /// Removes the file `path` if nobody holds it locked, or is about to.
+    /// Removes the file `path` unless it is locked or about to be locked.
     package static func removeUnused(_ path: String) {
         guard let file = try? FileDescriptor.open(existing: path), !file.mayBeBeginning, file.lockCreated(),
             !file.mayBeWrittenElsewhere

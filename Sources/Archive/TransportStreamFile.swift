@@ -110,16 +110,16 @@ package enum TransportStreamFile {
         return (skipped + packetSize - 1) / packetSize * packetSize..<end
     }
 
-    /// The frames that are left of the `written` bytes of the closed stream at `path`, as the disk has it. Reads all of
-    /// it.
+    /// Returns the number of frames that are left of the `written` bytes of the closed stream at `path`, as the disk
+    /// has it. Reads all of it.
     package static func frames(in path: String, written: Int64) throws -> Int {
         let file = try UncachedFile(path)
         let end = try end(of: file, size: try file.size())
         return try content(of: file, in: 0..<end, isWhole: end >= written).frames
     }
 
-    /// Where the last whole packet of `file` ends. A loss of power can leave zeros at the end; a packet begins with a
-    /// byte that is none. What the disk cannot read is not cut off.
+    /// Returns where the last whole packet of `file` ends. A loss of power can leave zeros at the end; a packet begins
+    /// with a byte that is not zero. What the disk cannot read is not cut off.
     static func end(of file: any ByteSource, size: Int64) throws -> Int64 {
         var packets = size / packetSize
         while packets > 0 {

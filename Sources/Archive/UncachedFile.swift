@@ -4,8 +4,8 @@ internal import CLinux
 internal import Glibc
 internal import MP4
 
-/// A file as it lies on the disk. When the disk refuses what was written, Linux keeps it in memory and answers the next
-/// `fsync` with success, so that whoever reads the usual way finds what nobody else ever will.
+/// A file as it is on the disk. When the disk refuses what was written, Linux keeps it in memory and answers the next
+/// `fsync` with success, so that a normal read finds data that no later reader ever will.
 ///
 /// It asks the system to forget the file, and reads past the system's memory (`O_DIRECT`, open(2)). Where the file
 /// system cannot, which some say only when they are asked to read, it reads the usual way.
@@ -17,7 +17,7 @@ final class UncachedFile: ByteSource {
     private let path: String
     private var isDirect: Bool
     private let readCall: ReadCall
-    /// Read last, from ``windowStart`` on. Whoever reads a file's boxes reads many times in one place.
+    /// The part that was read last, from ``windowStart`` on. A reader of a file's boxes reads many times in one place.
     private let window: UnsafeMutableRawBufferPointer
     private var windowStart: Int64 = 0
     private var windowCount = 0

@@ -10,8 +10,9 @@ internal import Synchronization
 
 /// Keeps the catalogue of a directory of recordings while a channel records into it: every file, every gap.
 ///
-/// The files are the truth, and the catalogue serves them: whoever tells it something never waits, and a catalogue that
-/// cannot be written costs no frame. What it could not note it notes later, or reads from the files at the next start.
+/// The files are the truth, and the catalogue serves them: a caller that reports something never waits, and a catalogue
+/// that cannot be written costs no frame. The catalogue notes later what it could not note at once, or reads it from
+/// the files at the next start.
 package final class Catalogue: RecordingObserver, RetentionVeto {
     private enum Change {
         case segment(String, SegmentRecord?)
@@ -23,9 +24,9 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
     }
 
     private struct State {
-        /// The database that was found in order, and in line with the files; empty if there is none.
+        /// Identity of the database that was found in order, and in line with the files; empty if no database was.
         var checked: [UInt64] = []
-        /// The disk that it was found on: ``RecordDirectory/generation``.
+        /// The disk that the database was found on: ``RecordDirectory/generation``.
         var generation = 0
         var pending: [Change] = []
         var lastFailure: CatalogueFailure?
@@ -34,7 +35,7 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         var hasReportedStrangers = false
     }
 
-    /// So many changes wait for a database that cannot be written. What is beyond is found in the files later.
+    /// At most this many changes wait for a database that cannot be written. Later changes are found in the files.
     private static let patience = 10_000
     private static let retryInterval = DispatchTimeInterval.seconds(10)
 
@@ -44,9 +45,9 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
     private let queue: DispatchQueue
     private let hold: UploadHold
     private let reads = Mutex<ChecksumQueue?>(nil)
-    /// Files that the recorder of this run told of, which are the channel's whatever they are called.
+    /// Files that the recorder of this run reported. They are the channel's whatever their names are.
     private let told = Mutex<Set<String>>([])
-    // Locked by `queue` alone: nobody ever waits for it, whatever the disk does meanwhile.
+    // Only `queue` locks it: no thread ever waits for it, whatever the disk does meanwhile.
     private let state = Mutex(State())
 
     /// A catalogue of what `channel` records into `directory`. Nothing is opened yet.
@@ -225,7 +226,7 @@ extension Catalogue {
         }
         // Another disk may have a database of the same number.
         if state.generation != directory.generation { (state.checked, state.generation) = ([], directory.generation) }
-        // Where nobody knows what waits, it is a new one, even if it has the old one's number.
+        // While it is unknown what waits, the database counts as a new one, even if it has the old one's number.
         let isNew = UploadMark.isSet(for: channel, in: directory.path)
         let store = try CatalogueStore(directory: directory.path, checked: isNew ? [] : state.checked)
         if store.wasChecked { return store }
@@ -244,8 +245,8 @@ extension Catalogue {
         return store
     }
 
-    /// Notes in a database that may be a new one, whoever made it, what this run knows of uploads. If nobody knows what
-    /// waits, all does.
+    /// Notes what this run knows of uploads in a database that may be a new one, made by this or another process. If it
+    /// is unknown what waits, all files wait.
     private func restoreUploads(_ store: CatalogueStore) throws {
         let known = hold.known
         try store.setUploads(known)
@@ -254,8 +255,9 @@ extension Catalogue {
             logger.warning("nobody knows which recordings were uploaded: all of them wait for it, and none is deleted")
         }
         let names = Set(try store.segments().map(\.name))
-        // No row can be made of what a transport stream says, nor of a file that cannot be read. Without a row nothing is
-        // uploaded, and nothing is deleted while files are uploaded. A transport stream had one if nobody knows better.
+        // No row can be made of what a transport stream says, nor of a file that cannot be read. Without a row nothing
+        // is uploaded, and nothing is deleted while files are uploaded. Unless it is known otherwise, a transport
+        // stream counts as having had a row.
         let rows = try directory.segments(of: channel).compactMap { file -> CatalogueSegment? in
             let upload = known[file.fileName] ?? (hold.isLoaded ? nil : .waiting)
             let isStream = file.fileName.hasSuffix(RecordFormat.ts.fileExtension)
@@ -295,7 +297,7 @@ extension Catalogue {
         switch change {
         case .segment(let name, let record):
             guard let segment = segment(name, record) else { return }
-            // The recorder speaks of its own run, which goes on.
+            // The recorder reports on its own run, which continues.
             let living = record.map { [$0.run] }.map(Set.init) ?? directory.livingRuns()
             try store.put([segment], living: living)
             reads.withLock { $0 }?.add([name])
@@ -307,8 +309,8 @@ extension Catalogue {
         }
     }
 
-    /// What the file says, or else what the recorder says. A file that is not there has no row: it may be where another disk
-    /// was mounted over it.
+    /// Returns what the file says, or else what the recorder says. A missing file has no row: another disk may be
+    /// mounted over the place where it is.
     private func segment(_ name: String, _ record: SegmentRecord?) -> CatalogueSegment? {
         guard access("\(directory.path)/\(name)", F_OK) == 0 || errno != ENOENT else { return nil }
         do {

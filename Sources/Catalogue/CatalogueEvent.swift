@@ -4,7 +4,7 @@ package import Archive
 
 /// Something that happened to a channel while it was recorded and that cost no frame, as a row of the catalogue.
 package struct CatalogueEvent: Sendable, Codable, Equatable {
-    /// The kind of a moment that somebody marked; the text is what with.
+    /// The kind of a moment that somebody marked; the text is the text of the mark.
     package static let marker = "marker"
 
     /// The channel.

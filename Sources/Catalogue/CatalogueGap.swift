@@ -13,14 +13,14 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
     package var start: Int64
     /// Program time of the first missing frame, in nanoseconds.
     package var from: Int64
-    /// Program time of the first frame behind the gap, in nanoseconds; nil if nothing was recorded in this run any
-    /// more, so that nobody can say how long the program went on.
+    /// Program time of the first frame behind the gap, in nanoseconds; nil if nothing more was recorded in this run, so
+    /// that it is unknown how long the program continued.
     package var to: Int64?
-    /// Frames that are missing, 0 of a program of audio alone; nil if nobody can say.
+    /// Number of missing frames, 0 for a program of audio alone; nil if it is unknown.
     package var frames: Int?
-    /// Why.
+    /// Why the frames are missing.
     package var cause: String
-    /// Whether the recorder told it; if not, it was found between the files.
+    /// Whether the recorder reported the gap; if not, it was found between the files.
     package var isTold: Bool
 
     enum CodingKeys: String, CodingKey {
@@ -75,10 +75,10 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
     }
 }
 
-/// Finds what is missing between files that say where they lie in their program.
+/// Finds what is missing between files that say where they are in their program.
 enum GapInference {
-    /// The gaps between `segments`, and those behind a run that did not end as it should. Of a run among `living` more
-    /// files are to come.
+    /// Returns the gaps between `segments`, and the gaps behind runs that did not end as they should. More files of a
+    /// run in `living` are still to come.
     static func gaps(in segments: [CatalogueSegment], living: Set<String>) -> [CatalogueGap] {
         let runs = Dictionary(grouping: segments.filter { $0.run != nil && $0.programStart != nil }) {
             "\($0.channel)/\($0.run ?? "")"

@@ -95,7 +95,7 @@ struct Cells {
 
 extension CatalogueSegment {
     /// The segment of a row of the database; nil if a cell of it is not what it should be. Such a row counts as absent,
-    /// and is made anew from the file.
+    /// and a new one is made from the file.
     init?(validating row: Row) {
         let cells = Cells(row: row)
         guard let name = cells.path("name"), let channel = cells.text("channel"),

@@ -4,14 +4,15 @@ internal import GRDB
 internal import Synchronization
 
 extension CatalogueStore {
-    /// Of each channel and kind so many events are kept, the newest.
+    /// How many events of each channel and kind are kept; these are the newest.
     static let mostEvents = 10_000
-    /// Scenes are kept as long as there are files of their time: so many at most, two months of one each five seconds.
+    /// Scenes are kept as long as there are files of their time, up to this limit: one scene every five seconds for two
+    /// months.
     private static let mostScenes = 1_000_000
-    /// How often they are counted, which takes a while where there are many.
+    /// Scenes are counted once per this many new ones, because counting takes a while where there are many.
     private static let countsEach = 256
 
-    /// Adds an event, and forgets those that are too many, and scenes of which no file is left.
+    /// Adds an event, and removes events beyond the limit and scenes of which no file is left.
     func put(_ event: CatalogueEvent) throws(CatalogueFailure) {
         try write { database in
             try EventRow(event).insert(database)

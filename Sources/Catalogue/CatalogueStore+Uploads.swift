@@ -72,8 +72,8 @@ extension CatalogueStore {
         }
     }
 
-    /// Notes what became of the uploads of the files that are named in `states`, where it says something else. None waits
-    /// again: whoever else uploaded it knows better.
+    /// Notes what became of the uploads of the files that are named in `states`, where the database says something
+    /// else. No file is set to wait again: the process that noted another result meanwhile knows better.
     func setUploads(_ states: [String: UploadState]) throws(CatalogueFailure) {
         try write { database in
             for (name, upload) in states {

@@ -21,14 +21,15 @@ final class CatalogueStore: Sendable {
     /// Scenes that were added, by channel.
     let scenes = Mutex<[String: Int]>([:])
 
-    /// Opens the database of the directory, creating it if it is missing; what was uploaded is unknown then, which
-    /// ``UploadMark`` says from before it has tables. Looks whether it is in order, unless its
+    /// Opens the database of the directory, creating it if it is missing; it is then unknown what was uploaded, and
+    /// ``UploadMark`` says so from before the database has tables. Checks that the database is in order, unless its
     /// ``identity`` is still `checked`.
     init(directory: String, checked: [UInt64] = []) throws(CatalogueFailure) {
         path = "\(directory)/\(Self.fileName)"
         var info = stat()
         if lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFLNK {
-            // SQLite would follow it out of the directory, where whoever owns that could lead a recorder that is root.
+            // SQLite would follow the link out of the directory. The directory's owner could lead a recorder that runs
+            // as root somewhere else with it.
             throw CatalogueFailure.failed("\(path) is a symbolic link, which is not followed")
         }
         var configuration = Configuration()
@@ -41,7 +42,8 @@ final class CatalogueStore: Sendable {
         }
         do {
             database = try DatabaseQueue(path: path, configuration: configuration)
-            // Not before it is open: where somebody deletes it just then, SQLite makes another, whose number may be the same.
+            // The identity is read after opening: if somebody deletes the file just then, SQLite makes another, whose
+            // number may be the same.
             let isKnown = !checked.isEmpty && Self.identity(path) == checked
             wasChecked = try isKnown && database.read(Self.hasTables)
             if !wasChecked { try Self.prepare(database, path, of: directory) }
@@ -141,17 +143,18 @@ final class CatalogueStore: Sendable {
         return stat(path, &info) == 0 ? [UInt64(info.st_dev), UInt64(info.st_ino)] : []
     }
 
-    /// What root makes here on somebody's behalf must be of use to whoever records here.
+    /// Gives a database that root makes on somebody's behalf to the directory's owner: the user who records here needs
+    /// it.
     private func giveToOwner(of directory: String) {
         var owner = stat()
         guard geteuid() == 0, stat(directory, &owner) == 0 else { return }
-        // By a descriptor, so that what is looked at is what is given away, whoever renames files here meanwhile. With
-        // O_PATH, because closing any other descriptor of the file would give up SQLite's locks (fcntl(2)).
+        // Uses fstat and fchownat on one descriptor to avoid a rename race. It is opened with O_PATH, because closing
+        // any other descriptor of the file would give up SQLite's locks (fcntl(2)).
         let file = Glibc.open(path, Self.onlyPath | O_NOFOLLOW | O_CLOEXEC)
         guard file >= 0 else { return }
         defer { close(file) }
         var info = stat()
-        // A file with another name would be somebody else's.
+        // A file that has another name, too, would be somebody else's.
         guard fstat(file, &info) == 0, info.st_mode & S_IFMT == S_IFREG, info.st_nlink == 1 else { return }
         fchownat(file, "", owner.st_uid, owner.st_gid, Self.emptyPath)
     }
@@ -159,7 +162,7 @@ final class CatalogueStore: Sendable {
     /// `O_PATH` and `AT_EMPTY_PATH` of `fcntl.h`, which Swift's module leaves out (asm-generic/fcntl.h, linux/fcntl.h).
     private static let (onlyPath, emptyPath): (CInt, CInt) = (0o10000000, 0x1000)
 
-    /// Whether the tables are there: whoever only looks may come while they are being made.
+    /// Whether the tables exist: a reader may come while they are being made.
     func hasTables() throws(CatalogueFailure) -> Bool { try read(Self.hasTables) }
 
     func write<T>(_ body: (Database) throws -> T) throws(CatalogueFailure) -> T {
@@ -257,8 +260,8 @@ extension CatalogueStore {
         }
     }
 
-    /// Adds segments, or brings them up to date; what is known of the same bytes otherwise stays.
-    /// The runs in `living` go on.
+    /// Adds segments, or brings them up to date; what else is known of the same bytes stays. The runs in `living`
+    /// continue.
     func put(_ segments: [CatalogueSegment], living: Set<String>) throws(CatalogueFailure) {
         try write { database in
             for segment in segments {
@@ -327,7 +330,7 @@ extension CatalogueStore {
         }
     }
 
-    /// Finds the gaps of all runs again, where the recorder has told none. The runs in `living` go on.
+    /// Finds the gaps of all runs again where the recorder reported none. The runs in `living` continue.
     func findGaps(living: Set<String>) throws(CatalogueFailure) {
         try write { database in
             let runs = try String.fetchSet(

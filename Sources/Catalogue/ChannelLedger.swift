@@ -4,7 +4,7 @@ package import Archive
 internal import GRDB
 internal import Glibc
 
-/// What the catalogue of a directory says of one channel, for whoever looks at it beside a recorder. All calls block on
+/// What the catalogue of a directory says of one channel, for a reader that runs beside a recorder. All calls block on
 /// the disk, and up to 5 s on another process that writes the catalogue.
 package struct ChannelLedger: Sendable {
     /// A part of what is known.

@@ -89,8 +89,8 @@ package struct RecordingArchive {
         return Contents(segments: try store.segments(), gaps: try store.gaps(), events: events, notes: notes)
     }
 
-    /// Makes the catalogue anew from the files. What an intact one knows besides stays: checksums, uploads, and gaps
-    /// that the recorder told. Of a damaged one what it says of uploads stays, if that can be read; if not, each channel
+    /// Makes a new catalogue from the files. What else an intact catalogue knows stays: checksums, uploads, and gaps
+    /// that the recorder reported. What a damaged one says of uploads stays if it can be read; if not, each channel
     /// that was ever uploaded lets all of its files wait when it is next recorded.
     package func rebuild() throws(ArchiveFailure) -> Rebuilding {
         do {
@@ -147,7 +147,7 @@ package struct RecordingArchive {
             notes: unread.map { "\($0.name) is left out: \($0.failure)" } + (clips.map { [$0] } ?? []))
     }
 
-    /// The database as it is on disk; nil if there is none.
+    /// The database as it is on disk; nil if the file does not exist.
     func ledger() throws(CatalogueFailure) -> Ledger? {
         guard exists(CatalogueStore.fileName) else { return nil }
         // SQLite must be able to undo what a crash left half done, and to write beside one of an earlier version (WAL).

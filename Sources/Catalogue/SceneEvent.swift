@@ -33,8 +33,8 @@ package struct SceneEvent: Sendable, Codable, Equatable {
         (self.frame, self.run, self.transition, self.seconds) = (frame, run, transition, seconds)
     }
 
-    /// The event in words, such as `duo: pip cam1 cam2 width=0.3 from frame 120 of 3f2a (fade 0.5 s)`. A name that is more than one word is left
-    /// out: nobody could tell it from what follows.
+    /// The event in words, such as `duo: pip cam1 cam2 width=0.3 from frame 120 of 3f2a (fade 0.5 s)`. A name that is
+    /// more than one word is left out: it could not be told from what follows.
     package var text: String {
         let scene = ([layout] + sources + details).joined(separator: " ")
         let title = name.flatMap { Self.isWord($0) ? "\($0): " : nil } ?? ""

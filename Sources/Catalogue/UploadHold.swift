@@ -4,11 +4,11 @@ internal import Archive
 internal import Glibc
 internal import Synchronization
 
-/// What is known of the uploads of one channel, for whoever must decide whether a file may be deleted.
+/// What is known of the uploads of one channel, for the decision whether a file may be deleted.
 ///
-/// It has its own look at the database, so that nobody waits for the catalogue's queue, which may be busy for minutes
-/// with the files of a large archive. While the database cannot be read, is lost, or is a new one that may not know yet
-/// what waits (``UploadMark``), every file counts as still needed, unless the channel was never uploaded.
+/// It reads the database itself, so that no caller waits for the catalogue's queue, which may be busy for minutes with
+/// the files of a large archive. While the database cannot be read, is lost, or is a new one that may not know yet what
+/// waits (``UploadMark``), every file counts as still needed, unless the channel was never uploaded.
 final class UploadHold: Sendable {
     private struct State {
         /// What the database said; nil until it could be read.
@@ -17,7 +17,7 @@ final class UploadHold: Sendable {
         var noted: [String: UploadState] = [:]
         /// When the database is tried again.
         var retryAt: ContinuousClock.Instant?
-        /// The directory's, of which all this is known.
+        /// Generation of the directory to which all this applies.
         var generation: Int
 
         /// Forgets what is known of the files of another disk.
@@ -85,7 +85,7 @@ final class UploadHold: Sendable {
         }
     }
 
-    /// What became of the upload of the file `name`; `.some(nil)` if none was ever meant, nil if nobody can say now.
+    /// What became of the upload of the file `name`; `.some(nil)` if none was ever meant, nil if it is unknown now.
     /// Blocks on the disk the first time.
     func state(of name: String) -> UploadState?? {
         loadOnce()

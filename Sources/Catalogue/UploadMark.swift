@@ -3,11 +3,11 @@
 internal import Archive
 internal import Glibc
 
-/// Says, by an empty file in a directory of recordings, that nobody knows what of a channel waits for its upload.
+/// Says, by an empty file in a directory of recordings, that it is unknown what of a channel waits for its upload.
 ///
-/// It is there from before a database, in the place of one that is lost, has its tables until all that may wait is noted in the
-/// new one. So whoever is killed meanwhile leaves no database that seems to know that nothing waits. Only channels that
-/// were ever uploaded have one. All calls block on the disk.
+/// A database that replaces a lost one has no tables yet when the mark is set; the mark stays until all that may wait
+/// is noted in the new database. So a process that is killed meanwhile leaves no database that seems to know that
+/// nothing waits. Only channels that were ever uploaded have a mark. All calls block on the disk.
 enum UploadMark {
     private static let (prefix, lockSuffix, suffix) = (".relay-upload-", ".lock", ".unknown")
 

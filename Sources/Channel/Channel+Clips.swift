@@ -5,11 +5,11 @@ internal import FanOut
 internal import Media
 
 extension Channel {
-    /// Bits a second for which there is room in memory where nobody knows how many there are.
+    /// The bitrate, in bits per second, for which memory is reserved where the stream's own bitrate is unknown.
     private static let unknownBitrate = 40_000_000
 
-    /// Keeps as much of the program in memory as clips reach back that are taken while nothing is recorded as `recording`
-    /// says.
+    /// Keeps as much of the program in memory as clips reach back according to `recording`, for clips that are taken
+    /// while nothing is recorded.
     package func keepReplay(of recording: ChannelConfiguration.Recording?) {
         for encoding in [stream] + program.renditions.map(\.stream) { encoding.keep(.currentGOP) }
         guard let recording, let limits = replayLimits(of: recording) else { return }
@@ -20,7 +20,7 @@ extension Channel {
         program.renditions.first { $0.name == recording.rendition }?.stream ?? stream
     }
 
-    /// Twice what the bitrate says, for what is more at times, and a GOP besides.
+    /// Returns room for twice the nominal bitrate, because the real one is higher at times, and for one more GOP.
     private func replayLimits(of recording: ChannelConfiguration.Recording) -> PacketHistory.Limits? {
         guard let replay = recording.replay else { return nil }
         let gop = PacketHistory.Limits.currentGOP
@@ -49,9 +49,9 @@ extension Channel {
         }
     }
 
-    /// Ends it, if there is one: no clip needs more. Returns at once.
+    /// Ends the recording for clips, if there is one: no clip needs more of it. Returns at once.
     package func stopClips() {
-        // There may be none.
+        // There may be no such recording.
         try? clips.stop()
     }
 }

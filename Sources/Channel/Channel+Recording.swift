@@ -17,14 +17,15 @@ extension Channel {
         }
     }
 
-    /// Puts another recording in the place of the one under way, as ``startRecording(_:)`` does. If that is not possible,
-    /// what is recorded goes on; where nothing is, it is tried again. Returns whether it was possible now.
+    /// Replaces the recording under way by another one, started as ``startRecording(_:)`` does. If that is not
+    /// possible, the recording under way continues; if nothing is recorded, the start is tried again. Returns whether
+    /// it was possible now.
     package func replaceRecording(_ configuration: ChannelConfiguration.Recording) throws -> Bool {
         do {
             try recordings.replace {
                 let place = try RecordingPlace(configuration, channel: name, logger: logger)
                 var program = try recorded(configuration)
-                // One that the storage guard refuses is no better than what is recorded now.
+                // A recording that the storage guard refuses is no better than the one under way.
                 if recordings.current != nil { program.hasOutputs = false }
                 return try Recording(configuration, in: place, of: program)
             }

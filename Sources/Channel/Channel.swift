@@ -16,7 +16,7 @@ internal import Synchronization
 package final class Channel: Sendable {
     /// How long a clean end may take from the moment it is asked for.
     private static let teardown = Duration.milliseconds(2600)
-    /// How long outputs may take to send the rest when nobody is in a hurry: more than a receiver's latency.
+    /// How long outputs may take to send the rest when no end was asked for: more than a receiver's latency.
     private static let unhurriedTeardown = Duration.seconds(12)
 
     /// The channel's name, unique in its process.
@@ -28,7 +28,7 @@ package final class Channel: Sendable {
     let hub: PacketStream
     private let context: OutputContext
     let program: any ChannelProgram
-    /// Says what of several sources is seen; nil where there is one.
+    /// Decides which of several sources is seen; nil if there is only one.
     package var director: Director? { program.director }
     /// The live outputs, which may be changed while the program runs.
     package let outputs: OutputSet
@@ -152,7 +152,7 @@ package final class Channel: Sendable {
         var status = program.status
         status.outputs = outputs.statuses
         (status.recorder, status.clipsRecorder) = (recording.recorder, clips.recorder)
-        // Where nothing but clips is recorded, that is what the disk and the remote are for.
+        // If nothing but clips is recorded, the disk and the remote are used by the recording for clips.
         status.storage = recording.storage ?? clips.storage
         status.retention = recording.retention ?? clips.retention
         status.upload = recording.upload ?? clips.upload
@@ -161,11 +161,11 @@ package final class Channel: Sendable {
         return status
     }
 
-    /// Ends every consumer at the same time, so that one that does not end costs the others nothing. After a signal
-    /// nobody is waited for beyond the teardown; at the program's own end the recorder may finish its files.
+    /// Ends every consumer at the same time, so that one that does not end costs the others nothing. After a signal it
+    /// waits for no consumer beyond the teardown; at the program's own end the recorder may finish its files.
     private func endConsumers(isProgramOver: Bool) {
         let endAskedAt = endAskedAt.withLock { $0 }
-        // A service that is stopped or restarted, or whose source failed, may go on with the same program.
+        // A service that is stopped or restarted, or whose source failed, may continue with the same program.
         let reason: EndReason = isProgramOver && endAskedAt == nil ? .programOver : .interrupted
         let deadline =
             endAskedAt.map { $0 + Self.teardown.inNanoseconds }

@@ -57,18 +57,18 @@ package struct ChannelListening: Sendable {
     /// Until when the certificate is valid, in seconds since 1970; nil without one.
     var certificateExpiry: Int? { identity?.expiry }
 
-    /// Does something when the channel is given up while it is being opened.
+    /// Does `work` when the channel is given up while it is being opened.
     func whenGivenUp(_ work: @escaping @Sendable () -> Void) { channelOpening.whenCancelled(work) }
 
-    /// Opens `location` to be decoded; of what is published to us it waits for a publisher. Blocks until it answers. Throws
-    /// ``ChannelFailure``, also when `opening` is cancelled.
+    /// Opens `location` to be decoded; if its media is published to us, waits for a publisher. Blocks until the input
+    /// answers. Throws ``ChannelFailure``, also when `opening` is cancelled.
     func open(
         _ location: InputLocation, _ options: IngestOptions, opening: SourceOpening? = nil,
         clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> any MediaSource {
         let published = try source(at: location, clock: clock, logger: logger)
         let own = SourceOpening(logger: logger)
-        // Whoever brings an opening cancels it, too.
+        // A caller that passes an opening also cancels it.
         if opening == nil { whenGivenUp { own.cancel() } }
         let opening = opening ?? own
         do throws(IngestError) {
@@ -99,13 +99,13 @@ struct OutputContext: Sendable {
     let listening: ChannelListening
     /// What is on air.
     var stream: PacketStream
-    /// The same in further encodings, by their names.
+    /// The same program in further encodings, by their names.
     let renditions: [String: PacketStream]
-    /// Whether it is what somebody else encoded, and comes as it comes.
+    /// Whether the program was encoded elsewhere, and is passed on as it arrives.
     let isCopied: Bool
 
-    /// The same for an output that takes `rendition`; nil for the program's own encoding. Throws if there is none of this
-    /// name.
+    /// Returns the context for an output that takes `rendition`; nil is the program's own encoding. Throws if no
+    /// rendition has this name.
     func of(_ rendition: String?) throws(OutputFailure) -> OutputContext {
         guard let rendition else { return self }
         guard let stream = renditions[rendition] else {

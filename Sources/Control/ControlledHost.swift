@@ -10,7 +10,7 @@ package import Studio
 package protocol ControlledHost: Sendable {
     /// The channels' names, in the order of the configuration.
     var channels: [String] { get }
-    /// The channel of this name; nil if there is none. Returns at once.
+    /// The channel of this name; nil if there is no such channel. Returns at once.
     func channel(_ name: String) -> (any ControlledChannel)?
     /// Reads the configuration file again, and returns how many channels it changed. Blocks as long as ports and
     /// directories take.
@@ -40,7 +40,7 @@ package protocol ControlledChannel: Sendable {
     /// Clips of what is recorded; nil if no directory for it is known. Returns at once.
     var clips: ClipStore? { get }
 
-    /// The program of several sources. Throws where there is none. Returns at once.
+    /// The program of several sources. Throws if there is no such program. Returns at once.
     func program() throws(Refusal) -> Director
 
     /// Adds a live output, written as the flag takes it, and returns its name. Blocks until a port that it listens at is

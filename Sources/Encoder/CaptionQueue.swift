@@ -2,8 +2,8 @@
 
 /// Closed captions on their way into coded frames: messages of user data as ATSC A/53 (part 4, 6.2.3) has them.
 ///
-/// A message holds up to 31 runs of 3 bytes. What more there is, because frames were left out, goes with the frames that
-/// follow.
+/// A message holds up to 31 runs of 3 bytes. If there are more, because frames were left out, the rest goes with the
+/// following frames.
 struct CaptionQueue {
     /// `user_data_registered_itu_t_t35` (ITU-T H.264, table in D.1).
     static let payloadType: Int32 = 4
@@ -13,7 +13,7 @@ struct CaptionQueue {
 
     private var waiting: [UInt8] = []
 
-    /// The message for the next frame, with whose own captions `data` the queue goes on; nil if there is nothing to say.
+    /// The message for the next frame, whose own captions `data` are added to the queue; nil if the queue is empty.
     mutating func message(adding data: [UInt8]) -> [UInt8]? {
         waiting += data
         if waiting.count > Self.limit { waiting.removeFirst(waiting.count - Self.limit) }

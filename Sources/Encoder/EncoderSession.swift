@@ -26,7 +26,7 @@ package final class EncoderSession: ProgramSink, KeyframeRequester {
     private let sink: any PacketSink
     private let logger: Logger
 
-    /// What comes out, for whoever carries it.
+    /// Describes the packets, for the outputs that carry them.
     package let description: StreamDescription
     /// How many frames the encoder holds before the first comes out. A source that can be read ahead is read that
     /// much ahead, so that the encoder's delay costs a viewer nothing.

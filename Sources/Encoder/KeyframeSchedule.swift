@@ -32,7 +32,7 @@ struct KeyframeSchedule {
         if dueFrames.count < 64 { dueFrames.insert(due) }
     }
 
-    /// Notes that an IDR frame came out, asked for or not: whoever waits for one has it.
+    /// Notes that an IDR frame came out, requested or not: it fulfills any pending request.
     mutating func noteKeyframe() { isWanted = false }
 
     /// Whether frame `index` must be an IDR frame because of a request. Frames come in order.

@@ -26,7 +26,7 @@ package final class PieceEncoder {
         }
     }
 
-    /// Better than what is copied: a piece is a copy of a copy.
+    /// The quality is better than that of copied frames: a piece is a copy of a copy.
     private static var quality: EncoderSettings {
         var settings = EncoderSettings()
         settings.rateControl = .quality(17)
@@ -40,6 +40,6 @@ package final class PieceEncoder {
         return try encoder.encode(frame, at: next, forceKeyframe: next == 0)
     }
 
-    /// Returns a frame that is still inside, or nil when there is none left.
+    /// Returns a frame that is still inside, or nil when none is left.
     package func flush() throws(EncoderError) -> EncodedPacket? { try encoder.flush() }
 }

@@ -28,6 +28,6 @@ package final class RenderEncoder {
         return try encoder.encode(frame, at: next, forceKeyframe: isKeyframe || next == 0)
     }
 
-    /// Returns a frame that is still inside, or nil when there is none left.
+    /// Returns a frame that is still inside, or nil when none is left.
     package func flush() throws(EncoderError) -> EncodedPacket? { try encoder.flush() }
 }

@@ -65,6 +65,6 @@ final class RestartingEncoder {
         }
     }
 
-    /// Returns one of the frames still inside, or nil when there is none left.
+    /// Returns one of the frames still inside, or nil when none is left.
     func flush() throws(EncoderError) -> EncodedPacket? { try session.flush() }
 }

@@ -4,12 +4,12 @@ internal import Glibc
 
 /// CPU time, in seconds.
 enum ThreadTime {
-    /// Of the calling thread.
+    /// The CPU time of the calling thread.
     static var current: Double { read(CLOCK_THREAD_CPUTIME_ID) }
-    /// Of the whole process.
+    /// The CPU time of the whole process.
     static var process: Double { read(CLOCK_PROCESS_CPUTIME_ID) }
 
-    /// What `clock` shows; 0 if it is gone, because its thread ended.
+    /// Returns the time of `clock`; 0 if the clock is gone, because its thread ended.
     static func read(_ clock: clockid_t) -> Double {
         var time = timespec()
         guard clock_gettime(clock, &time) == 0 else { return 0 }

@@ -122,7 +122,7 @@ final class X264Encoder: VideoCoding {
         throw EncoderError(operation: "encoding a frame", reason: "its rows are shorter than \(width) pixels")
     }
 
-    /// Returns one of the frames still inside, or nil when there is none left.
+    /// Returns one of the frames still inside, or nil when none is left.
     func flush() throws(EncoderError) -> EncodedPacket? {
         if isBroken { return nil }
         while x264_encoder_delayed_frames(handle) > 0 {

@@ -6,13 +6,13 @@ package import Media
 package enum DropCause: String, Sendable, Codable, CodingKeyRepresentable, CaseIterable {
     /// The output was not connected, and what it held became too old.
     case notConnected = "not_connected"
-    /// The queue passed the first threshold; nobody refers to the frame.
+    /// The queue passed the first threshold; no other frame refers to this one.
     case disposable
     /// The queue passed the second threshold; video waits for the next keyframe.
     case congestion
     /// The queue reached its bound and was emptied to its newest keyframe.
     case overflow
-    /// A frame that may refer to one that was dropped before.
+    /// The frame may refer to one that was dropped before.
     case awaitingKeyframe = "awaiting_keyframe"
 }
 

@@ -5,10 +5,10 @@ package import Media
 
 /// Puts the packets of several tracks into one order by decoding time, so that every output can rely on it.
 ///
-/// A packet is released when each awaited track has come as far, or has ended. A track that has stopped is waited for up
-/// to a bound in media time, and then not at all until it comes again, with packets no further apart than that: the other
-/// track is neither delayed nor kept in memory for it. What it brings later is released at once, behind what was not held
-/// for it. Of two packets with the same time the frame goes first. Timed data is not awaited.
+/// A packet is released when each awaited track has come as far, or has ended. A track that has stopped is waited for
+/// up to a bound in media time, and then not at all until it comes again, with packets no further apart than that: the
+/// other track is neither delayed nor kept in memory for it. What it brings later is released at once, behind what was
+/// not held for it. If a frame and an audio packet have the same time, the frame goes first. Timed data is not awaited.
 package struct Interleaver {
     private struct Track {
         var packets = Deque<EncodedPacket>()
@@ -35,11 +35,11 @@ package struct Interleaver {
         }
     }
 
-    /// In the order in which they go out at the same time.
+    /// The tracks, in the order in which packets of the same time go out.
     private var (video, audio, data) = (Track(), Track(), Track())
     /// The latest decoding time that went out, in nanoseconds.
     private var latest = Int64.min
-    /// In nanoseconds.
+    /// The most media time that one track may hold while another is awaited, in nanoseconds.
     var bound: Int64
 
     /// An interleaver that waits for `tracks`, while no other track holds more than `bound`. The bound must be longer than

@@ -5,8 +5,8 @@ internal import Synchronization
 
 /// Puts what encoders make, each track at its own time, into one order by decoding time, and passes it on.
 ///
-/// It stands between an encoder session and its ``PacketStream``. What is passed through does not come here: it keeps its
-/// sender's order. Any thread may publish; packets of one track come from one thread.
+/// It is placed between an encoder session and its ``PacketStream``. Tracks that are passed through do not come here:
+/// they keep their sender's order. Any thread may publish; packets of one track come from one thread.
 package final class InterleavingSink: PacketSink {
     private let next: any PacketSink
     // Held while packets are passed on, which neither blocks nor calls back, so that two threads cannot change their order.

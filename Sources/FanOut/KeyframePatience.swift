@@ -4,10 +4,10 @@ internal import Media
 
 /// Decides when an output asks for a keyframe that it, or one of its receivers, waits for.
 ///
-/// An IDR frame that is asked for costs all other outputs quality. So whoever waits gets the keyframe that comes anyway,
-/// up to a patience of 2.5 s, which is more than the usual GOP. Each request doubles the patience, up to 40 s, and each
-/// minute without one halves it: an output that flaps asks about once a minute, whatever the GOP. A receiver that shows
-/// nothing before the keyframe has the first one at once.
+/// An IDR frame that is asked for costs all other outputs quality. So a receiver that waits gets the keyframe that
+/// comes anyway, up to a patience of 2.5 s, which is more than the usual GOP. Each request doubles the patience, up to
+/// 40 s, and each minute without one halves it: an output that flaps asks about once a minute, whatever the GOP. A
+/// receiver that shows nothing before the keyframe has the first one at once.
 ///
 /// Times are monotonic nanoseconds. One thread at a time.
 struct KeyframePatience: Sendable {
@@ -32,10 +32,10 @@ struct KeyframePatience: Sendable {
         waitingSince = min(waitingSince ?? start, start)
     }
 
-    /// A keyframe came, or nobody waits any more.
+    /// A keyframe came, or no receiver waits for one any more.
     mutating func stopWaiting() { waitingSince = nil }
 
-    /// Whether a keyframe is to be asked for now. If so, that is counted, and the wait begins anew.
+    /// Whether a keyframe is to be asked for now. If so, counts the request and starts the wait again.
     mutating func isRequestDue(at now: Int64) -> Bool {
         guard let since = waitingSince else { return false }
         let remembered = max(0, level - Int((now - lastRequest) / Self.memory.inNanoseconds))
@@ -46,6 +46,6 @@ struct KeyframePatience: Sendable {
         return true
     }
 
-    /// Counts a request that did not wait here: whoever made it had waited already.
+    /// Counts a request that did not wait here, because its sender had waited already.
     mutating func countRequest() { requests += 1 }
 }

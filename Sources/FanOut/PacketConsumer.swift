@@ -4,8 +4,8 @@ package import Media
 
 /// Something that the fan-out feeds: an output, a player or a recorder. No call blocks.
 package protocol PacketConsumer: AnyObject, Sendable {
-    /// Queues packets: a frame with the audio before it, and at the end what is left, perhaps nothing. Those of both tracks
-    /// come in decoding order. Returns whoever serves what was queued; nil if there is nothing to be done.
+    /// Queues packets: a frame with the audio before it, and at the end what is left, perhaps nothing. Those of both
+    /// tracks come in decoding order. Returns the server of what was queued; nil if there is nothing to be done.
     @discardableResult
     func accept(_ packets: [EncodedPacket]) -> (any PacketServer)?
 }

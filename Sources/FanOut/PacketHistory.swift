@@ -3,7 +3,7 @@
 internal import DequeModule
 package import Media
 
-/// The newest packets of a stream, from a keyframe on, for whoever joins it late: a player, a preview, a replay.
+/// The newest packets of a stream, from a keyframe on, for consumers that join it late: a player, a preview, a replay.
 ///
 /// It always begins with a keyframe, and holds at least the GOP under way as long as that is within the bounds. Packets are
 /// shared, so what they cost is what no queue holds any more: at 6 Mbit/s and a GOP of 2 s at most 1.5 MB.
@@ -65,7 +65,7 @@ package struct PacketHistory: Sendable {
         trim(to: packet.dtsNanoseconds)
     }
 
-    /// Forgets everything: what comes next does not go on from it.
+    /// Forgets everything: the next packet does not continue what is kept.
     package mutating func removeAll() { self = PacketHistory(limits: limits) }
 
     private mutating func trim(to now: Int64) {

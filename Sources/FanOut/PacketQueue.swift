@@ -47,7 +47,7 @@ package final class PacketQueue: Sendable {
         var ahead: Int64 = 0
     }
 
-    /// What became of a pushed packet.
+    /// The result of a push.
     package enum Outcome: Sendable, Equatable {
         /// It is in the queue.
         case queued
@@ -61,9 +61,9 @@ package final class PacketQueue: Sendable {
     private let clock: any MonotonicClock
     private let state: Mutex<State>
 
-    /// An empty queue with these bounds. `isFromStart` says that what comes first is the program's first frame, which is
-    /// worth keeping for a target that is not connected yet. `awaitsCallers` says that nobody misses anything until
-    /// somebody calls. The program can be joined at keyframes of `leading`.
+    /// An empty queue with these bounds. `isFromStart` says that what comes first is the program's first frame, which
+    /// is worth keeping for a target that is not connected yet. `awaitsCallers` says that packets do not count as
+    /// missed until a receiver calls. The program can be joined at keyframes of `leading`.
     package init(
         limits: QueueLimits, isFromStart: Bool = true, awaitsCallers: Bool = false, leading: TrackKind = .video,
         clock: any MonotonicClock = SystemClock()
@@ -153,7 +153,7 @@ package final class PacketQueue: Sendable {
     /// The output has joined the program: what it does not get from now on is missing.
     func joined() { state.withLock { $0.isJoining = false } }
 
-    /// Forgets what is queued, and counts it, because nobody will send it.
+    /// Forgets what is queued, and counts it as dropped, because it will not be sent.
     package func discard() { state.withLock { $0.discard() } }
 
     /// Whether the output has room again but must wait for a keyframe: the moment to ask for one.

@@ -12,10 +12,10 @@ internal import Synchronization
 package final class PacketStream: PacketSink, KeyframeRequester {
     /// When packets are handed on.
     package enum Delivery: Sendable {
-        /// With the next frame: audio waits for the frame behind it, at most a frame, so that both are queued, and leave,
-        /// together. For what is encoded here.
+        /// Packets go out with the next frame: audio waits for the frame behind it, at most a frame, so that both are
+        /// queued, and leave, together. This is for tracks that are encoded here.
         case withFrames
-        /// At once. For what is passed through, whose latency is all that there is to it.
+        /// Packets go out at once. This is for tracks that are passed through, where latency is all that matters.
         case immediate
     }
 
@@ -55,7 +55,7 @@ package final class PacketStream: PacketSink, KeyframeRequester {
     /// The tracks as they are coded now. Any thread.
     package var description: StreamDescription { state.withLock { $0.streams } }
 
-    /// Passes the request on to whoever makes keyframes; without one, the next comes when it comes.
+    /// Passes the request on to the maker of keyframes; without one, the next keyframe comes when it comes.
     package func requestKeyframe(at programTime: Int64?) {
         state.withLock { $0.keyframes }?.requestKeyframe(at: programTime)
     }
@@ -135,7 +135,7 @@ package final class PacketStream: PacketSink, KeyframeRequester {
     package func finish() {
         let (packets, consumers) = state.withLock { state in
             state.placeMarks(upTo: .max)
-            // Whoever makes them holds the stream.
+            // The maker of keyframes holds the stream, so the stream lets go of it here.
             state.keyframes = nil
             return state.takeWaiting()
         }
@@ -154,8 +154,8 @@ package final class PacketStream: PacketSink, KeyframeRequester {
 }
 
 extension PacketStream.State {
-    /// The marks of up to `time` go out behind what was published so far, and are no older than that. Their coding is no
-    /// part of the stream's description: nobody has to prepare for it.
+    /// The marks of up to `time` go out behind what was published so far, and are no older than that. Their coding is
+    /// not part of the stream's description: no consumer has to prepare for it.
     fileprivate mutating func placeMarks(upTo time: Int64) {
         let due = marks.prefix { $0.time <= time }
         for mark in due {

@@ -2,7 +2,7 @@
 
 /// The bounds of one output's queue, and where a live output begins to drop.
 package struct QueueLimits: Sendable, Equatable {
-    /// Media time in the queue from which frames that nobody refers to are refused.
+    /// Media time in the queue from which frames that no other frame refers to are refused.
     package var disposableThreshold: Duration
     /// Media time in the queue from which video is refused up to the next keyframe.
     package var videoThreshold: Duration

@@ -37,13 +37,13 @@ final class HLSDirectory {
         return overflow ? .max : Int64(clamping: bytes)
     }
 
-    /// Bytes in the file; 0 if there is none.
+    /// Bytes in the file; 0 if the file does not exist.
     func size(_ name: String) -> Int64 {
         var info = stat()
         return fstatat(descriptor, name, &info, AT_SYMLINK_NOFOLLOW) == 0 ? Int64(info.st_size) : 0
     }
 
-    /// When the file was written, in seconds since 1970; 0 if there is none.
+    /// When the file was written, in seconds since 1970; 0 if the file does not exist.
     func modified(_ name: String) -> Int64 {
         var info = stat()
         return fstatat(descriptor, name, &info, AT_SYMLINK_NOFOLLOW) == 0 ? Int64(info.st_mtim.tv_sec) : 0

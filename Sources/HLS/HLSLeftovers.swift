@@ -14,7 +14,7 @@ struct HLSLeftovers {
     private let directory: HLSDirectory
     private let names: [String]
 
-    /// What lies in `directory`.
+    /// The files of earlier runs in `directory`.
     init(in directory: HLSDirectory) throws(OutputFailure) {
         self.directory = directory
         names = try directory.names().filter(HLSName.isOurs)

@@ -38,7 +38,8 @@ package struct HLSMark: Equatable {
         return "#EXT-X-DATERANGE:ID=\"\(id)\",CLASS=\"\(Self.family)\",START-DATE=\"\(start)\",X-TEXT=\"\(text)\""
     }
 
-    /// A quoted string holds neither quotation marks nor line ends (4.2), and other control characters do not belong into a playlist.
+    /// A quoted string holds neither quotation marks nor line ends (4.2), and other control characters do not belong
+    /// into a playlist.
     private static func quotable(_ text: String) -> String {
         var scalars = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
@@ -51,13 +52,13 @@ package struct HLSMark: Equatable {
     }
 }
 
-/// Gathers marks until the segment that they lie in is complete.
+/// Gathers marks until the segment that they belong to is complete.
 struct HLSMarks {
     private var marks: [HLSMark] = []
     private var count = 0
 
-    /// Notes the words of `packet`, if it holds any. Before a frame is dated there is no segment that it could lie in;
-    /// `origin` is the program time and UTC of that frame, in nanoseconds.
+    /// Notes the words of `packet`, if it holds any. Before a frame is dated there is no segment that it could belong
+    /// to; `origin` is the program time and UTC of that frame, in nanoseconds.
     mutating func note(_ packet: EncodedPacket, since origin: (program: Int64, utc: Int64)?) {
         guard let origin, let text = packet.text else { return }
         count += 1
@@ -65,7 +66,7 @@ struct HLSMarks {
         marks.append(HLSMark(text, at: date, number: count))
     }
 
-    /// Takes out what lies before `end`, in milliseconds since 1970: a mark on a keyframe comes before the segment that
+    /// Takes out the marks before `end`, in milliseconds since 1970: a mark on a keyframe comes before the segment that
     /// begins with it.
     mutating func take(before end: Int64) -> [HLSMark] {
         defer { marks.removeAll { $0.date < end } }

@@ -7,7 +7,7 @@
 enum HLSName {
     /// The playlist.
     static let playlist = "index.m3u8"
-    /// Behind the name of a file that is being written.
+    /// The suffix to the name of a file that is being written.
     static let temporarySuffix = ".tmp"
 
     /// The header of the run `run`, in microseconds since 1970.

@@ -16,11 +16,12 @@ package struct HLSOptions: Sendable, Equatable {
     /// When an output that ends writes `EXT-X-ENDLIST` (RFC 8216, 4.3.3.4), upon which players stop at the last segment and
     /// ask for nothing more.
     package enum EndList: String, Sendable, CaseIterable {
-        /// At the program's own end: its input ended or its length was reached.
+        /// It is written at the program's own end: its input ended or its length was reached.
         case program
-        /// At every clean end: at a signal, too, and when the output is paused, removed or goes to another address.
+        /// It is written at every clean end: at a signal, too, and when the output is paused, removed or goes to
+        /// another address.
         case always
-        /// Never.
+        /// It is never written.
         case never
 
         /// Whether it is written at an end that is the program's own, or one that is not.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A live media playlist (RFC 8216, 4.3) of fragmented MP4 segments: as it stands in a file, and as it grows.
+/// A live media playlist (RFC 8216, 4.3) of fragmented MP4 segments: as it is written to a file, and as it grows.
 struct HLSPlaylist: Equatable {
     /// One segment.
     struct Entry: Equatable {
@@ -8,15 +8,15 @@ struct HLSPlaylist: Equatable {
         var name: String
         /// The file with the header that the segment needs.
         var map: String
-        /// Microseconds.
+        /// The duration in microseconds.
         var duration: Int64
         /// UTC of the first frame in milliseconds since 1970.
         var date: Int64
-        /// Whether times or coding do not go on from the segment before.
+        /// Whether times or coding do not continue from the segment before.
         var isDiscontinuous: Bool
         /// Whether a decoder needs no other segment for it.
         var isIndependent = true
-        /// Moments that lie in the segment.
+        /// Marks whose moments are in the segment.
         var marks: [HLSMark] = []
     }
 
@@ -46,11 +46,11 @@ struct HLSPlaylist: Equatable {
         return copy
     }
 
-    /// What all segments last, in microseconds.
+    /// The duration of all segments together, in microseconds.
     var duration: Int64 { entries.reduce(0) { $0 + $1.duration } }
 
-    /// The playlist of a program that follows this one: empty, with counters that go on, because players and caches may
-    /// know this one (RFC 8216, 6.2.1).
+    /// The playlist of a program that follows this one: it is empty, and its counters continue, because players and
+    /// caches may know this one (RFC 8216, 6.2.1).
     func successor(targetSeconds: Int64) -> HLSPlaylist {
         var next = HLSPlaylist(targetSeconds: targetSeconds)
         next.mediaSequence = mediaSequence + Int64(entries.count)
@@ -72,15 +72,15 @@ struct HLSPlaylist: Equatable {
             let entry = entries.removeFirst()
             remaining -= entry.duration
             mediaSequence += 1
-            // The tag leaves with the segment that it stands before.
+            // The tag leaves with the segment that it precedes.
             if entry.isDiscontinuous { discontinuitySequence += 1 }
             left.append(entry)
         }
         return left
     }
 
-    /// Puts marks to the segments that they lie in, and leave with. Where there are too many bytes of them, those of the
-    /// oldest segments go.
+    /// Adds marks to the segments that they belong to, and with which they leave. If they have too many bytes, the
+    /// marks of the oldest segments go.
     mutating func add(_ marks: [HLSMark]) {
         guard !marks.isEmpty, !entries.isEmpty else { return }
         for mark in marks {

@@ -41,8 +41,8 @@ package final class HLSWriter {
     private var file: HLSFile?
     private var number: Int64 = 0
     private var isDiscontinuous: Bool
-    /// What turns a time of the program into one of the file, which is UTC, in hundredths of a second. So the times of a
-    /// later run are later, for players that do not start anew at a discontinuity.
+    /// The offset from a time of the program to a time of the file, which is UTC, in hundredths of a second. So a later
+    /// run has later times, for players that do not reset their clock at a discontinuity.
     private var shift: Int64?
     /// Program time and UTC of the run's first frame, and program time of the segment's, in nanoseconds.
     private var origin: (program: Int64, utc: Int64)?
@@ -71,8 +71,9 @@ package final class HLSWriter {
 
     /// Begins a run in the directory `path`.
     ///
-    /// It goes on with the playlist that an earlier run left. One that has ended, or that is so old that nobody can be playing
-    /// it, is replaced: then only its counters go on, so that players and caches which know it are not misled.
+    /// The run continues the playlist that an earlier run left. A playlist that has ended, or that is so old that no
+    /// player can be playing it, is replaced: then only its counters continue, so that players and caches which know it
+    /// are not misled.
     package init(
         _ path: String, _ options: HLSOptions, _ description: StreamDescription,
         clock: any MonotonicClock = SystemClock()
@@ -244,7 +245,7 @@ extension HLSWriter {
             wantsKeyframe = true
             try writeFragment()
         case .fragment:
-            // Of audio alone every packet is a keyframe, and a fragment for each would be more headers than audio.
+            // In audio alone every packet is a keyframe, and a fragment for each would be more headers than audio.
             if leading == .video { try writeFragment() }
         case .cut(let duration, let isDiscontinuous):
             try finishSegment(duration)
@@ -298,7 +299,7 @@ extension HLSWriter {
     }
 
     /// Completes the last segment. At an end at which the options say so, the playlist says that nothing follows;
-    /// otherwise a later run goes on with it.
+    /// otherwise a later run continues it.
     package func finish(isProgramOver: Bool) throws(OutputFailure) {
         for packet in change.takeAll() { try put(packet) }
         playlist.hasEnded = options.endList.closes(isProgramOver: isProgramOver)

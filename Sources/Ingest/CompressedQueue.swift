@@ -9,8 +9,8 @@ struct CompressedQueue {
     /// How much media time a track may be read ahead (10 s).
     static let usualTimeLimit = Duration.seconds(10)
     /// How much of a file's audio may be read ahead of its video (180 s): a decoder holds up to five frames of a slide show.
-    /// What there is of it is read before a program goes on without another frame, so it is not hours of it: of a slow disk
-    /// even the bytes that are allowed take long.
+    /// All audio up to this limit is read before a program continues without another frame, so the limit is not hours:
+    /// on a slow disk even the bytes that are allowed take long.
     static let audioTimeLimit = Duration.seconds(180)
     /// How many bytes each track may be read ahead (64 MiB).
     static let byteLimit = 64 << 20
@@ -28,7 +28,7 @@ struct CompressedQueue {
 
     var isEmpty: Bool { packets.isEmpty }
 
-    /// When the first packet is to be decoded; nil if there is none, or it does not say.
+    /// When the first packet is to be decoded; nil if the queue is empty, or the packet does not say.
     var firstTime: Timestamp? {
         packets.first.flatMap { $0.dts ?? $0.pts }.map { Timestamp($0, in: timeBase) }
     }

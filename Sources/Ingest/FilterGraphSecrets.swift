@@ -13,7 +13,8 @@ package enum FilterGraphSecrets {
     ]
 
     /// The offset in `graph` from which everything may be secret, because the value of such an option begins there; nil
-    /// if there is none. Between a name and its `=` there may be backslashes and quotes, which filters take as escapes.
+    /// if no such option is in it. Between a name and its `=` there may be backslashes and quotes, which filters take
+    /// as escapes.
     package static func start(in graph: [UInt8]) -> Int? {
         graph.indices.first { index in
             guard graph[index] == UInt8(ascii: "=") else { return false }

@@ -76,7 +76,7 @@ final class LibAVSource: MediaSource {
         sink.end(.audio)
     }
 
-    /// Lets a program that waits for its source go on while a loop is opened again.
+    /// Lets a program that waits for its source continue while a loop is opened again.
     private func markStarved(_ sink: any SourceSink) {
         if description.isLive { return }
         sink.markStarved(.video)
@@ -84,8 +84,8 @@ final class LibAVSource: MediaSource {
     }
 
     /// Plays what `open` yields, and closes it: an address must be free before it can be opened again. `loopEnd` is
-    /// where what a loop delivered so far ends, in samples; nil if it is none, or delivered nothing. `timing` is a live
-    /// source's clock, made when it is played first.
+    /// where what a loop delivered so far ends, in samples; nil if the input does not loop, or delivered nothing.
+    /// `timing` is a live source's clock, made when the source is played first.
     private func play(
         _ open: () throws(IngestError) -> OpenedInput, into sink: any SourceSink, video: VideoFormat?,
         audio: AudioFormat?, loopEnd: inout Int64?, timing: inout SourceTiming?

@@ -18,8 +18,8 @@ final class PacketCopies {
     /// What may wait until a source is placed: more than a second of packets, whatever they are.
     private static let mostWaiting = 4000
 
-    /// Copies of what is read of `input` for `sink`; nil if nobody wants any. A track that `options` change, or that no
-    /// recording holds, makes the source one that cannot be copied.
+    /// Hands `sink` copies of what is read of the input `name`; nil if the sink wants no packets. If `options` change a
+    /// track, or no recording can hold it, the source cannot be copied.
     init?(
         _ streams: [StreamInfo], of name: String, options: TrackOptions, into sink: any SourceSink,
         timing: SourceTiming, monitor: SourceMonitor
@@ -39,7 +39,7 @@ final class PacketCopies {
         if refusal != nil { readers = [:] }
     }
 
-    /// Copies of packets that somebody sends to us, of these tracks, for `sink`; nil if nobody wants any.
+    /// Hands `sink` copies of packets of these tracks that a client sends to us; nil if the sink wants no packets.
     init?(_ stream: StreamDescription, into sink: any SourceSink, timing: SourceTiming, monitor: SourceMonitor) {
         guard let tap = sink as? any PacketTap, tap.wantsPackets else { return nil }
         (self.tap, self.timing, self.monitor) = (tap, timing, monitor)

@@ -6,8 +6,8 @@ internal import Media
 internal import SourceClock
 internal import Synchronization
 
-/// Reads a live input on a thread of its own, as fast as it comes, so that a read that waits keeps nobody from decoding
-/// what is there. Each packet's times are those of the source's timeline when it is handed on.
+/// Reads a live input on a thread of its own, as fast as it comes, so that a read that waits does not keep the decoding
+/// thread from decoding what is there. Each packet's times are those of the source's timeline when it is handed on.
 final class PacketPump: Sendable {
     /// A track that is read.
     struct Track: Sendable {
@@ -53,8 +53,9 @@ final class PacketPump: Sendable {
     private let isStopped = Atomic(false)
     private let group = DispatchGroup()
 
-    /// A pump of these tracks, which notes what it reads with `timing`. It ends when one of the `wanted` ones comes in another
-    /// stream; nil for those that are read. Nobody else may use `demuxer` until the pump has finished.
+    /// A pump of these tracks, which notes what it reads with `timing`. It ends when one of the `wanted` tracks comes
+    /// in another stream; nil means the tracks that are read. No other thread may use `demuxer` until the pump has
+    /// finished.
     init(
         _ demuxer: Demuxer, tracks: [Track], wanted: Set<TrackKind>? = nil, timing: SourceTiming,
         monitor: SourceMonitor, clock: any MonotonicClock = SystemClock()
@@ -76,7 +77,7 @@ final class PacketPump: Sendable {
     /// devices that do not let themselves be interrupted.
     func finish() {
         isStopped.store(true, ordering: .relaxed)
-        // A read that was just about to begin sets its deadline anew.
+        // A read that was just about to begin sets a new deadline, so this is repeated.
         repeat { monitor.interrupter.expire() } while group.wait(timeout: .now() + .milliseconds(20)) == .timedOut
     }
 
@@ -143,8 +144,8 @@ final class PacketPump: Sendable {
         news.signal()
     }
 
-    /// When a packet is decoded that does not say so: where the one before ended, in ticks of `base`, unless its
-    /// presentation time lies a second or more from there: then the sender began anew.
+    /// When to decode a packet that does not say so: where the one before ended, in ticks of `base`. If its
+    /// presentation time is a second or more from there, the sender began again, and that time is used.
     static func decodeTime(pts: Int64?, end: Int64?, in base: TimeBase) -> Int64? {
         guard let pts, let end else { return end ?? pts }
         return base.duration(pts &- end).inNanoseconds.magnitude < 1_000_000_000 ? end : pts

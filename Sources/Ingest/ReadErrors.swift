@@ -46,9 +46,9 @@ enum ReadOutcome {
 }
 
 extension SourceMonitor {
-    /// Reads and counts the next packet of `demuxer`, or counts why there is none. Blocks, like the demuxer; waits 5 ms
-    /// where that has nothing ready. `isEnding` says whether somebody has ended the read, which then ends as if it had timed
-    /// out.
+    /// Reads and counts the next packet of `demuxer`, or counts why no packet came. Blocks, like the demuxer; waits 5
+    /// ms if the demuxer has nothing ready. `isEnding` says whether the caller has ended the read, which then ends as
+    /// if it had timed out.
     func read(
         _ demuxer: Demuxer, _ errors: inout ReadErrors, isEnding: () -> Bool = { false }
     ) -> ReadOutcome {

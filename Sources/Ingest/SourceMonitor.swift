@@ -24,7 +24,8 @@ final class SourceMonitor: Sendable {
     private let reduction = Atomic(false)
     private let reducible = Atomic(false)
     private let describing = Atomic(false)
-    /// Whether video that is refused by a second decoder, too, is worth another opening: since the last frame there was none.
+    /// Whether the input may be opened again because a second decoder refuses the video, too: this has not happened
+    /// since the last frame.
     let mayReopenForVideo = Atomic(true)
     private let state = Mutex(SourceStatus())
     private let srt = Mutex<SRTInput?>(nil)
@@ -52,8 +53,8 @@ final class SourceMonitor: Sendable {
 
     var isStopped: Bool { interrupter.isInterrupted }
 
-    /// Whether of the video only keyframes are decoded: because nobody sees it, which is what is set, or because it
-    /// ``isReduced``.
+    /// Whether only keyframes of the video are decoded: because the video is not seen, which is what is set, or because
+    /// it ``isReduced``.
     var decodesKeyframesOnly: Bool {
         get { onlyKeyframes.load(ordering: .relaxed) || isReduced }
         set { onlyKeyframes.store(newValue, ordering: .relaxed) }
@@ -115,8 +116,8 @@ final class SourceMonitor: Sendable {
         }
     }
 
-    /// The source's way to its SRT peers, made by `make` if there is none yet: a port stays open however often the source is
-    /// opened again.
+    /// The source's way to its SRT peers, made by `make` at the first call: a port stays open however often the source
+    /// is opened again.
     func srtInput(_ make: () -> SRTInput) -> SRTInput {
         let input = srt.withLock { input in
             let kept = input ?? make()
@@ -127,8 +128,8 @@ final class SourceMonitor: Sendable {
         return input
     }
 
-    /// How long to wait before the input is opened again: `delay`, or a tenth of it where nobody is called, so that a sender
-    /// who calls again at once is soon on air.
+    /// How long to wait before the input is opened again: `delay`, or a tenth of it for a listener, which calls no
+    /// peer, so that a sender that calls again at once is soon on air.
     func pauseToReopen(_ delay: Duration) -> Duration {
         srt.withLock { $0?.isListening == true } ? delay / 10 : delay
     }

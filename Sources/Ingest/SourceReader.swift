@@ -147,12 +147,12 @@ final class SourceReader {
             firstWanted = nil
             return (timeline.place(pts), timeline.frameDuration)
         }
-        // Of an input that cannot be read on the track ends when everybody can see why.
+        // After a read error `run()` throws the error, and the track ends when the error has been reported.
         if case .ended = progress, !loops, failure == nil { sink.end(.video) }
         return progress
     }
 
-    /// Goes on with video alone. In a loop ``step()`` says that no audio comes.
+    /// Continues with video alone. In a loop ``step()`` says that no audio comes.
     private func giveUp(_ audio: AudioTrack, _ failure: AVFailure) {
         audio.giveUp()
         monitor.update { $0.lastError = failure.description }
@@ -194,7 +194,7 @@ final class SourceReader {
         inputEnded = false
     }
 
-    /// Gives up a loop's round that cannot be read on. Returns where another reader can go on, in samples; nil if this
+    /// Gives up a loop's round after a read error. Returns where another reader can continue, in samples; nil if this
     /// one delivered nothing.
     func breakOff() -> Int64? {
         guard loops, timeline.beginRound() else { return nil }

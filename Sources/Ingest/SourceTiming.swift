@@ -136,10 +136,10 @@ final class SourceTiming: SourceTimes {
 
     func stretch(of track: TrackKind) -> Double { state.withLock { $0.clock.stretch(of: track) } }
 
-    /// Where the map was moved or made anew, moves it once more, by less than a frame and together with what was made of
-    /// the audio, so that frames fall in the middle of their ticks as before. Else the program's clock would glide there,
-    /// and audio would be off by up to half a frame for half a minute. At once, by the newest frame that there was: audio
-    /// that is heard before the next one would be moved behind it.
+    /// After the map was moved or made again, moves it once more, by less than a frame and together with what was made
+    /// of the audio, so that frames fall in the middle of their ticks as before. Otherwise the program's clock would
+    /// glide there, and audio would be off by up to half a frame for half a minute. This is done at once, by the
+    /// newest frame that there was: audio that is heard before the next frame would be moved behind it.
     private func align(_ state: inout State, isMoved: Bool) {
         guard state.isOffPhase || isMoved, let frame = state.newestFrame, let due = state.clock.due(frame, of: .video)
         else { return }

@@ -19,21 +19,21 @@ final class AxisTable {
         var first: Int
         /// How many are visible.
         var visible: Int
-        /// Whether samples lie between two of the source, also where they become fewer.
+        /// Whether samples are interpolated between two of the source, even if they become fewer.
         var isLinear = false
     }
 
     private var key: Key?
-    /// How many source samples there are to each.
+    /// How many source samples make up each sample.
     private(set) var taps = 0
     /// The first source sample of each.
     private(set) var starts: [Int32] = []
     /// The parts, ``taps`` for each; their sum is 256.
     private(set) var weights: [UInt16] = []
-    /// The same in order of taps: first of all samples, second of all samples, and so on.
+    /// The same in order of taps: the first taps of all samples, then the second taps of all samples, and so on.
     private var columns: [UInt16] = []
-    /// Where there are two taps: the parts of the second, once for each of ``EightRows``. As ``starts`` are, they go on to
-    /// a whole number of eight samples.
+    /// If there are two taps: the parts of the second one, once for each of ``EightRows``. Like ``starts``, they are
+    /// padded to a multiple of eight samples.
     private(set) var lanes: [EightRows.Lanes] = []
     /// How many samples of the target are visible.
     private var visible: Int { key?.visible ?? 0 }

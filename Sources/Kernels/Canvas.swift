@@ -2,8 +2,8 @@
 
 package import Media
 
-/// A frame that is being drawn. It has one holder, and ends by becoming a frame that nobody can change; let go before,
-/// it goes back to its pool.
+/// A frame that is being drawn. It has one holder, and ends by becoming a frame that cannot be changed; if it is
+/// released before, it returns to its pool.
 package struct Canvas: ~Copyable {
     private let frame: PooledFrame
 

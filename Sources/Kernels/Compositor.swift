@@ -2,7 +2,7 @@
 
 package import Media
 
-/// Makes one frame of those of several sources, and of two frames one between them. Of one thread at a time.
+/// Combines the frames of several sources into one, and makes a frame between two others. Used by one thread at a time.
 package struct Compositor {
     package let format: VideoFormat
     let pool: FramePool
@@ -11,7 +11,7 @@ package struct Compositor {
     private let blackColor: PixelColor
     /// One for each place in a scene's order, since each keeps what it computed for a size.
     private var scalers: [Scaler] = []
-    /// What no layer hides.
+    /// The parts that no layer hides.
     private var rest = Uncovered()
 
     /// A compositor of frames of `format`.
@@ -69,7 +69,7 @@ package struct Compositor {
         }
     }
 
-    /// Draws over `frame` what `body` draws: where it is if nobody else holds it, else on a copy.
+    /// Draws what `body` draws over `frame`: in its own memory if it has no other holder, else on a copy.
     package func draw(over frame: inout VideoFrame?, _ body: (inout Canvas) -> Void) {
         guard let below = frame?.properties else { return }
         var canvas = pool.canvas(taking: &frame)

@@ -2,8 +2,8 @@
 
 /// Eight rows that are scaled along x at once by a table of two taps.
 ///
-/// Fetching samples from places of a table is what takes the time. So the rows are woven, the eight samples of a column
-/// beside each other, and one fetch takes those of two columns. Of one thread at a time.
+/// Fetching samples from places of a table is what takes the time. So the rows are interleaved, the eight samples of a
+/// column beside each other, and one fetch takes those of two columns. Used by one thread at a time.
 final class EightRows {
     /// A number for each row.
     typealias Lanes = SIMD8<UInt16>

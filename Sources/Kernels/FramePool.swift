@@ -26,7 +26,7 @@ package final class FramePool: Sendable {
     /// How many frames wait to be used again.
     package var spareCount: Int { spare.withLock { $0.count } }
 
-    /// A canvas whose pixels are those of some earlier frame, or none: all are to be drawn.
+    /// A canvas whose pixels are those of an earlier frame, if there was one: the caller has to draw all of them.
     package func canvas() -> Canvas {
         let memory = spare.withLock { $0.popLast() } ?? FrameMemory(width: width, height: height)
         return Canvas(PooledFrame(memory, of: self))
@@ -39,8 +39,8 @@ package final class FramePool: Sendable {
         return canvas
     }
 
-    /// Takes `frame`, which has the pool's size, out of the caller's variable, and gives a canvas that shows it: in the
-    /// frame's own memory if that is of this pool and nobody else holds it, else in a copy.
+    /// Takes `frame`, which has the pool's size, out of the caller's variable, and returns a canvas that shows it: in
+    /// the frame's own memory if that is of this pool and has no other holder, else in a copy.
     package func canvas(taking frame: inout VideoFrame?) -> Canvas {
         guard let pooled = frame?.storage as? PooledFrame, pooled.belongs(to: self) else {
             guard let other = frame.take() else { return canvas() }

@@ -44,7 +44,8 @@ struct Overlap {
         }
     }
 
-    /// Those of `columns` that the other one fills in row `y`; what the arc of a corner passes is none of them.
+    /// Those of `columns` that the other one fills in row `y`; columns that the arc of a corner crosses are not
+    /// included.
     private func columns(ofRow y: Int, in columns: Range<Int>) -> Range<Int> {
         let line = min(y - place.y, place.y + place.height - 1 - y)
         guard line >= 0, place.width > 0 else { return columns.lowerBound..<columns.lowerBound }

@@ -15,7 +15,7 @@ package final class OverlayImage: Sendable {
     private struct Layer: Sendable {
         var samples: [UInt8]
         var alpha: [UInt8]
-        /// Of each row, the columns that are not wholly transparent.
+        /// The columns of each row that are not wholly transparent.
         var spans: [Range<Int>] = []
     }
 
@@ -24,7 +24,7 @@ package final class OverlayImage: Sendable {
     private let v: Layer
 
     /// An image of `pixels` in rows of `width` (red, green, blue, alpha; straight), for frames of `color`. Odd sizes
-    /// get a transparent column or row; an image without pixels is one that nothing is seen of.
+    /// get a transparent column or row; an image without pixels is invisible.
     package init(rgba pixels: [UInt8], width: Int, height: Int, color: ColorDescription) {
         precondition(width >= 0 && height >= 0 && pixels.count == width * height * 4, "an image has all its pixels")
         let (columns, rows) = ((width + 1) / 2 * 2, (height + 1) / 2 * 2)

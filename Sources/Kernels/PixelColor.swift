@@ -11,12 +11,12 @@ package struct RGBColor: Sendable, Hashable, Codable, CustomStringConvertible {
     /// Blue.
     package var blue: UInt8
 
-    /// A color of these.
+    /// A color of these components.
     package init(red: UInt8, green: UInt8, blue: UInt8) {
         (self.red, self.green, self.blue) = (red, green, blue)
     }
 
-    /// The color that `text` names: `#rrggbb`, `black` or `white`; nil if it is none of them.
+    /// The color that `text` names: `#rrggbb`, `black` or `white`; nil for any other text.
     package init?(_ text: String) {
         switch text {
         case "black": self = .black
@@ -78,7 +78,7 @@ package struct PixelColor: Sendable, Hashable {
     /// Black in frames of limited range.
     package static let black = PixelColor(y: 16, u: 128, v: 128)
 
-    /// `color` in frames of `description`, whose matrix is taken for BT.709 if it is none that is known.
+    /// Converts `color` for frames of `description`; an unknown matrix is taken for BT.709.
     package init(_ color: RGBColor, in description: ColorDescription) {
         self = ColorMatrix(description).convert(color)
     }

@@ -30,7 +30,7 @@ package struct PixelRectangle: Sendable, Equatable {
             height: max(0, min(y + height, other.y + other.height) - top))
     }
 
-    /// It with its edges moved outwards by `margin`.
+    /// This rectangle with its edges moved outwards by `margin`.
     func grown(by margin: Int) -> PixelRectangle {
         PixelRectangle(x: x - margin, y: y - margin, width: width + 2 * margin, height: height + 2 * margin)
     }
@@ -39,7 +39,7 @@ package struct PixelRectangle: Sendable, Equatable {
     var halved: PixelRectangle { PixelRectangle(x: x / 2, y: y / 2, width: width / 2, height: height / 2) }
 }
 
-/// One plane, or a part of one, that a kernel reads. Valid as long as whoever lent it says.
+/// One plane, or a part of one, that a kernel reads. It is valid as long as the function that lent it says.
 struct SourcePlane {
     let bytes: UnsafePointer<UInt8>
     let stride: Int

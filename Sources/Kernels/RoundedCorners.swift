@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Rounds the corners of a rectangle that was drawn: where the arc leaves a pixel out, what was there before comes
-/// back.
+/// Rounds the corners of a rectangle that was drawn: restores the pixels outside of the arc to what they were before.
 ///
-/// The masks of the last radius are kept, in memory that is used again. Of one thread at a time.
+/// The masks of the last radius are kept, in memory that is used again. Used by one thread at a time.
 final class RoundedCorners {
     /// Columns and rows of a corner's square in luma: the arc's radius, which is even.
     private var radius = 0

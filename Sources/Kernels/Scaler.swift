@@ -2,12 +2,12 @@
 
 package import Media
 
-/// Draws a source at its place: one for each place of a scene, since it keeps what it computed for a size.
+/// Draws a source at its place. There is one for each place of a scene, since it keeps what it computed for a size.
 ///
 /// Where nothing is scaled, rows are copied; a reduction by whole numbers is a mean of boxes, any other one the mean of
-/// what a pixel covers; what is enlarged is interpolated. What is on the way to another size is reduced by a power of
-/// two and interpolated, in half the time. Luma and chroma are scaled as planes, edge on edge, as libswscale does. A frame
-/// allocates nothing unless its size is new. Of one thread at a time.
+/// what a pixel covers; enlargements are interpolated. A layer on the way to another size is reduced by a power of two
+/// and interpolated, in half the time. Luma and chroma are scaled as planes, edge on edge, as libswscale does. A frame
+/// allocates nothing unless its size is new. Used by one thread at a time.
 package final class Scaler {
     /// How a layer is drawn.
     private struct Manner {
@@ -135,8 +135,8 @@ package final class Scaler {
         }
     }
 
-    /// Prepares a table for `count` samples that become `target`, of which `visible` are to be seen, from `first` on; with a
-    /// `factor` for those of a plane that was reduced by it.
+    /// Prepares a table for `count` samples that become `target`, of which `visible` are to be seen, from `first` on;
+    /// `factor` is set for a plane that was reduced by it.
     private func prepare(
         _ table: AxisTable, _ count: Int, _ factor: Int?, _ target: Int, _ first: Int, _ visible: Int
     ) {
@@ -146,8 +146,9 @@ package final class Scaler {
                 first: first, visible: visible, isLinear: factor != nil))
     }
 
-    /// What so many columns and rows are reduced by before they are interpolated: powers of two, which are fast, and leave
-    /// less than two to one sample. Of both as much is right for what keeps its shape but for even numbers.
+    /// The factors by which so many columns and rows are reduced before they are interpolated: powers of two, which are
+    /// fast, and leave less than two to one sample. Both are the same for a layer that keeps its shape except for even
+    /// numbers.
     private static func factors(_ columns: Int, _ rows: Int) -> (across: Int, down: Int) {
         func limited(_ factor: Int) -> Int {
             var power = 1
@@ -158,7 +159,8 @@ package final class Scaler {
         return max(columns, rows) <= 2 * least ? (least, least) : (limited(columns), limited(rows))
     }
 
-    /// `source` reduced by so many columns and rows, without what is left of its last ones. Valid until the next one is.
+    /// Returns `source` reduced by so many columns and rows, without what is left of its last ones. The result is valid
+    /// until the next reduction.
     private func reduce(_ source: SourcePlane, by columns: Int, _ rows: Int) -> SourcePlane {
         let (width, height) = (source.width / columns, source.height / rows)
         let target = TargetPlane(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Memory of a kernel for what lies between its steps; it grows to the most that was asked for. Of one thread at a
-/// time.
+/// A kernel's memory for data between its steps; it grows to the largest size that was requested. Used by one thread at
+/// a time.
 final class Scratch<Element: BitwiseCopyable> {
     private(set) var base: UnsafeMutablePointer<Element>
     private var capacity: Int

@@ -4,7 +4,7 @@ internal import CFFmpeg
 internal import Media
 
 extension Demuxer {
-    /// Where one packet lies, as the container's tables say.
+    /// Where one packet is, as the container's tables say.
     package struct IndexEntry: Sendable, Equatable {
         /// Its first byte in the file.
         package var position: Int64
@@ -59,7 +59,7 @@ extension Demuxer {
         return base.duration(pts &+ packet.duration)
     }
 
-    /// How many tracks of each kind there are; attached images are none.
+    /// How many tracks of each kind there are; attached images do not count.
     package var trackCounts: (video: Int, audio: Int, subtitles: Int) {
         var counts = (video: 0, audio: 0, subtitles: 0)
         for index in 0..<Int(context.pointee.nb_streams) {

@@ -31,7 +31,7 @@ extension Demuxer {
         guard index >= openedStreams, index < Int(context.pointee.nb_streams),
             let parameters = context.pointee.streams?[index]?.pointee.codecpar
         else { return nil }
-        // By their numbers: a new map takes the streams of the one before from its program.
+        // Programs are compared by number: a new map takes the streams of the one before from its program.
         let own = Set(programs.filter { !$0.streams.isDisjoint(with: read) }.map(\.number))
         let opened = Set(programs.map(\.number))
         let current = Self.programs(of: context)

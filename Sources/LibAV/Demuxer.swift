@@ -54,7 +54,7 @@ package final class Demuxer {
     package let streams: [StreamInfo]
     /// How many streams there were when the input was opened, of whatever kind.
     let openedStreams: Int
-    /// The programs of a multiplex, or the variants of a playlist; of most inputs there are none.
+    /// The programs of a multiplex, or the variants of a playlist; empty for most inputs.
     package let programs: [Program]
     /// The stream that libav considers best of each kind.
     package let bestVideo: StreamInfo?
@@ -126,7 +126,7 @@ package final class Demuxer {
         context.pointee.duration.asTimestamp.flatMap { $0 > 0 ? .microseconds($0) : nil }
     }
 
-    /// The first stamp that was found when the input was opened; nil if there was none.
+    /// The first stamp that was found when the input was opened; nil if it has no stamps.
     package var firstStamp: Duration? { context.pointee.start_time.asTimestamp.map { .microseconds($0) } }
 
     /// The first stamp of `stream`, in its ticks; nil if it is not known.
@@ -135,7 +135,7 @@ package final class Demuxer {
         return context.pointee.streams?[stream.index]?.pointee.start_time.asTimestamp
     }
 
-    /// What the container says of itself under `key`, such as `creation_time`; nil for nothing.
+    /// The container's metadata under `key`, such as `creation_time`; nil if that is missing.
     package func tag(_ key: String) -> String? { context.pointee.metadata.text(key) }
 
     /// The demuxer's name, such as `mpegts`, `flv` or `hls`; some have several, with commas between them.
@@ -150,7 +150,7 @@ package final class Demuxer {
 
     private var formatFlags: Int32 { context.pointee.iformat?.pointee.flags ?? 0 }
 
-    /// The number of the stream that has splice information (SCTE 35), and its clock; nil if there is none.
+    /// The number of the stream that has splice information (SCTE 35), and its clock; nil if no stream has any.
     package var spliceStream: (index: Int, timeBase: TimeBase)? {
         for index in 0..<Int(context.pointee.nb_streams) {
             guard let stream = context.pointee.streams?[index],

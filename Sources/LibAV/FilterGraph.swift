@@ -58,14 +58,14 @@ final class FilterGraph {
     /// The time base of the frames that come out.
     var timeBase: TimeBase? { libavfilter.buffersink_get_time_base(sink).asTimeBase }
 
-    /// Puts a frame in; nil says that none follows. Unless it `keeps` the caller's, the caller's frame is empty then.
+    /// Puts a frame in; nil says that none follows. Unless `keeps` is set, the caller's frame is empty afterwards.
     func push(_ decoded: DecodedFrame?, keeps: Bool = true) throws(AVFailure) {
         let flags = keeps ? Int32(AV_BUFFERSRC_FLAG_KEEP_REF) : 0
         try AVFailure.check(
             libavfilter.buffersrc_add_frame_flags(source, decoded?.frame, flags), operation, subject)
     }
 
-    /// Takes a frame out, or nil when there is none now.
+    /// Takes a frame out; nil if no frame is ready.
     func pull() throws(AVFailure) -> DecodedFrame? {
         let decoded = try DecodedFrame(subject: subject)
         let code = libavfilter.buffersink_get_frame(sink, decoded.frame)

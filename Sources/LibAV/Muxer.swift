@@ -3,11 +3,11 @@
 internal import CFFmpeg
 package import Media
 
-/// Writes coded packets of a video track, an audio track or both into a container, and hands out the container's bytes; the owner
-/// of an `AVFormatContext`.
+/// Writes coded packets of a video track, an audio track or both into a container, and hands out the container's bytes.
+/// It owns an `AVFormatContext`.
 ///
 /// Used by one thread at a time; the container's bytes come back on the thread of the call. What libavformat refuses is
-/// thrown as ``AVFailure``, whose subject is the container's name; what was written before stands.
+/// thrown as ``AVFailure``, whose subject is the container's name; what was written before stays.
 package final class Muxer {
     /// How a container is written.
     package struct Options {
@@ -178,7 +178,7 @@ extension Muxer {
         parameters.pointee.codec_type = track.kind == .video ? AVMEDIA_TYPE_VIDEO : AVMEDIA_TYPE_AUDIO
         parameters.pointee.codec_id = track.codec.libavID
         parameters.pointee.bit_rate = Int64(track.bitrate)
-        // Of AC-3 we know what MP4 needs, which libavcodec has no place for.
+        // For AC-3 we have the configuration that MP4 needs, but libavcodec has no place for it.
         if track.codec != .ac3 { try parameters.setExtradata(track.decoderConfiguration, subject: format) }
         return stream
     }
@@ -196,7 +196,7 @@ extension Muxer {
         parameters.pointee.width = Int32(frames.width)
         parameters.pointee.height = Int32(frames.height)
         parameters.pointee.sample_aspect_ratio = aspect
-        // With its parameter sets in the header alone, as players of Apple's want it.
+        // The tag says that parameter sets are in the header only, which Apple's players require.
         if video.codec == .hevc, format == "mp4" { parameters.pointee.codec_tag = Self.hvc1 }
         parameters.pointee.video_delay = Int32(clamping: video.reorderDepth)
         return stream.pointee.index

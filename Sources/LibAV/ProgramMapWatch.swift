@@ -67,7 +67,7 @@ struct ProgramMapWatch: Sendable {
         let isStart = packet[1] & 0x40 != 0
         var section = isStart ? Section() : sections[pid] ?? Section()
         guard isStart || !section.bytes.isEmpty else { return false }
-        // Behind the pointer field; the rest of a section before it is of no use without its beginning.
+        // A section starts behind the pointer field; the rest of an earlier one is of no use without its beginning.
         let first = isStart ? start + 1 + Int(packet[start]) : start
         guard first < packet.count else { return false }
         section.bytes += packet[first...]

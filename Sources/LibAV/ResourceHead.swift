@@ -7,8 +7,8 @@ package struct ResourceHead: Sendable {
     /// The bytes.
     package let bytes: [UInt8]
 
-    /// Reads at most `limit` bytes of `url`, for at most `timeout`. Blocks; `interrupter` ends it, and nobody else may use
-    /// that meanwhile. `subject` is how errors name the input.
+    /// Reads at most `limit` bytes of `url`, for at most `timeout`. Blocks; `interrupter` ends it, and must have no
+    /// other user meanwhile. `subject` is how errors name the input.
     package init(
         of url: String, limit: Int, timeout: Duration, interrupter: Interrupter, subject: String
     ) throws(AVFailure) {

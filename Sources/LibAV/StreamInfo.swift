@@ -175,7 +175,7 @@ extension ColorDescription {
 }
 
 extension Optional where Wrapped == OpaquePointer {
-    /// The value of `key` in a dictionary of libav; nil if there is none.
+    /// The value of `key` in a dictionary of libav; nil if the key is missing.
     func text(_ key: String) -> String? {
         av_dict_get(self, key, nil, 0).flatMap { $0.pointee.value }.map { String(cString: $0) }
     }

@@ -112,7 +112,7 @@ package final class TrackReader {
 
 extension TrackReader {
     private func readByteStream(_ box: PacketBox) throws(AVFailure) -> EncodedPacket? {
-        // Of streams without IDR frames the parser knows where decoding can start.
+        // In streams without IDR frames the parser knows where decoding can start.
         guard let unit = units.read(box.bytes, isRandomAccess: box.isKeyframe) else { return nil }
         if unit.isKeyframe { try follow(unit.payload) }
         return track.flatMap { box.encodedPacket(of: $0, payload: unit.payload, isKeyframe: unit.isKeyframe) }

@@ -2,7 +2,7 @@
 
 internal import Glibc
 
-/// Reads big-endian numbers and boxes out of bytes that nobody vouches for: every read is checked.
+/// Reads big-endian numbers and boxes from untrusted bytes: every read is checked.
 package struct BoxReader {
     private var bytes: ArraySlice<UInt8>
 

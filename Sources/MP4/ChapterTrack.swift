@@ -3,9 +3,10 @@
 internal import Media
 
 /// The track of text in which players of QuickTime files look for chapters (QuickTime File Format, "Chapter Lists"): the video
-/// refers to it, and each sample names what begins with it. It is disabled, so that nobody shows it over the frames.
+/// refers to it, and each sample names the chapter that begins with it. It is disabled, so that players do not show it
+/// over the frames.
 package enum ChapterTrack {
-    /// Its number in files of ours.
+    /// Its number in files of this program.
     static let id: UInt32 = 3
     /// Its handler.
     static let handler = "text"

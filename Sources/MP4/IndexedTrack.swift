@@ -9,11 +9,11 @@ package struct IndexedSample: Sendable, Equatable {
     package var dts: Int64
     /// When it is shown or heard.
     package var pts: Int64
-    /// How long it lasts.
+    /// Its duration.
     package var duration: Int64
     /// Where its bytes begin.
     package var offset: Int64
-    /// Bytes.
+    /// Its size in bytes.
     package var size: Int64
     /// Whether decoding can start here.
     package var isSync: Bool
@@ -25,7 +25,7 @@ package struct IndexedSample: Sendable, Equatable {
     }
 }
 
-/// One track of a recording, as whoever copies samples needs it.
+/// One track of a recording, with what is needed to copy its samples.
 package struct IndexedTrack: Sendable {
     /// What the `moov` says of the track besides its samples.
     package let layout: MovieLayout.Track
@@ -48,7 +48,8 @@ extension IndexedTrack {
         self.layout = layout
         samples = Self.samples(table, zero: table.start + layout.mediaTime - facts.offset)
         let limit = facts.timescale * TrackFacts.longestTime
-        // Ticks so short that the times of two tracks could not be told in those of each other are nobody's.
+        // No file has ticks that are so short that the times of one track could not be converted to the ticks of
+        // another.
         guard layout.timescale <= 1 << 24, samples.allSatisfy({ $0.pts.magnitude <= limit }) else {
             throw MP4Failure(description: "its times are absurd")
         }

@@ -88,7 +88,8 @@ package struct MovieBox {
         MovieBox(layout: layout, tables: [:]).encode(isOpen: true)
     }
 
-    /// The `moov` of a file of fragments whose samples are all known: as of an open one, but it says how long all of them last.
+    /// The `moov` of a file of fragments whose samples are all known: like that of an open file, but with their total
+    /// duration.
     package static func open(_ movie: ClipMovie) -> [UInt8] {
         let whole = MovieBox(layout: movie.layout, tables: movie.tables)
         let duration = movie.layout.tracks.map(whole.presentationDuration).max()
@@ -100,7 +101,7 @@ package struct MovieBox {
         MovieBox(layout: layout, tables: tables).encode(isOpen: false)
     }
 
-    /// `duration`, in movie ticks, is of fragments that follow; nil if nobody knows it yet.
+    /// `duration`, in movie ticks, is that of the fragments that follow; nil if it is not known yet.
     private func encode(isOpen: Bool, lasting duration: Int64? = nil) -> [UInt8] {
         var writer = BoxWriter(capacity: 4096 + tables.values.reduce(0) { $0 + $1.count * 8 })
         let tracks = layout.tracks.filter { isOpen || table($0)?.isEmpty == false }

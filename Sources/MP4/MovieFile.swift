@@ -11,7 +11,7 @@ package struct MovieFile {
     /// Whether the file is a plain MP4; if not, it is a fragmented one.
     package let isClosed: Bool
 
-    /// A `moov` for a day and more of program; nobody's is longer.
+    /// The size of a `moov` for a day and more of program; no file has a longer one.
     private static let movieLimit: Int64 = 256 << 20
 
     /// Reads the tables in `source`, without any media. What it reads is bounded by the size of `source`. Throws

@@ -2,12 +2,13 @@
 
 internal import Synchronization
 
-/// The sign of life of one thread on the path of media, by which whoever restarts a stuck process tells that it is stuck.
+/// The sign of life of one thread on the path of media. A supervisor that restarts a stuck process tells by it that the
+/// process is stuck.
 ///
 /// The thread beats at each turn of its work, and rests while it waits for what others decide: a source that has nothing, a
 /// disk that does not answer. Silence while it does not rest is a fault of the process. Any thread may ask.
 package final class Heartbeat: Sendable {
-    /// Whose it is, in words of the log.
+    /// The name of the thread in the log.
     package let name: String
     private let clock: any MonotonicClock
     /// When it beat last, in nanoseconds; ``resting`` while it rests.
@@ -26,7 +27,7 @@ package final class Heartbeat: Sendable {
     /// The thread waits for something that may come at any time or never.
     package func rest() { latest.store(Self.resting, ordering: .relaxed) }
 
-    /// Does what may rightly take any time, and goes on with a beat.
+    /// Runs `body`, which may rightly take any time, as a rest, and beats afterwards.
     package func resting<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
         rest()
         defer { beat() }

@@ -4,7 +4,7 @@
 package struct OutputFailure: Error, Sendable, Equatable, CustomStringConvertible {
     /// What the failure means for the next attempt.
     package enum Kind: String, Sendable, Codable {
-        /// Nobody answered: name not resolved, connection refused, no route, silence up to a deadline.
+        /// No peer answered: name not resolved, connection refused, no route, silence up to a deadline.
         case unreachable
         /// The connection was up and broke.
         case lost

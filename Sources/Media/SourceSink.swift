@@ -30,7 +30,7 @@ package protocol SourceSink: AnyObject, Sendable {
     /// Says that a live source was placed: what was collected of it meanwhile is decoded as fast as it can be, until
     /// ``markCaughtUp()``.
     func markBehind()
-    /// Says that what came of a live source so far is decoded: what follows comes at its own pace.
+    /// Says that all data so far of a live source is decoded: what follows comes at its own pace.
     func markCaughtUp()
     /// Says that nothing more will come on `track`.
     func end(_ track: TrackKind)

@@ -8,19 +8,19 @@ package struct TextFailure: Error, Sendable, Equatable, CustomStringConvertible 
     package init(_ description: String) { self.description = description }
 }
 
-/// A word that is none of those that there are, in a sentence with all of them.
+/// A word that is not one of the known ones, in a sentence that lists all of those.
 package struct UnknownWord: Error, Equatable, CustomStringConvertible {
     /// The sentence.
     package let description: String
 
-    /// `word` is no `kind`; there are `known`.
+    /// Says that `word` is not a `kind`, and that there are `known`.
     package init(_ word: String, of kind: String, known: [String]) {
         description = "There is no \(kind) \(word). There are \(known.joined(separator: ", "))."
     }
 }
 
 extension RawRepresentable<String> where Self: CaseIterable {
-    /// Decodes one of the words. Throws ``UnknownWord``, which calls them a `kind`, where it is none.
+    /// Decodes one of the words. Throws ``UnknownWord``, which calls them a `kind`, for any other word.
     package init(decoding decoder: any Decoder, kind: String) throws {
         let word = try decoder.singleValueContainer().decode(String.self)
         guard let value = Self(rawValue: word) else {

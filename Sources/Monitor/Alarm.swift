@@ -2,10 +2,10 @@
 
 package import Media
 
-/// A fault of the program that is told when it lasted for some time, and again when it is over.
+/// A fault of the program that is reported when it has lasted for some time, and again when it is over.
 ///
-/// What is neither faulty nor right leaves the alarm as it is: a fault that began goes on, and one that did not begin does
-/// not. Times are the program's and do not go back. A value without a clock or I/O of its own.
+/// What is neither faulty nor right leaves the alarm as it is: a fault that has begun continues, and no fault begins.
+/// Times are the program's and do not go back. This is a value without a clock or I/O of its own.
 package struct Alarm: Sendable {
     /// What was found in a stretch of the program.
     package enum Reading: Sendable, Hashable {

@@ -5,11 +5,11 @@ package import Media
 
 /// What an operator sees of the program's loudness (EBU R128, ITU-R BS.1770-4).
 package struct LoudnessStatus: Sendable, Codable, Hashable {
-    /// Of the last 400 ms, in LUFS; -120 for silence, and before there was as much.
+    /// The loudness of the last 400 ms, in LUFS; -120 for silence, and before 400 ms were measured.
     package var momentary = -120.0
-    /// Of the last 3 s, in LUFS.
+    /// The loudness of the last 3 s, in LUFS.
     package var shortTerm = -120.0
-    /// Of everything since the program began, gated, in LUFS; -70 at least.
+    /// The gated loudness of everything since the program began, in LUFS; -70 at least.
     package var integrated = -70.0
     /// The highest true peak since the program began, in dBTP; -60 at least.
     package var truePeak = -60.0

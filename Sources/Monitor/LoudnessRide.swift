@@ -8,11 +8,12 @@ internal import Media
 /// It follows the gated loudness of the last 20 s, by the blocks and gates of ITU-R BS.1770-4 (400 ms every 100 ms; -10 LU
 /// under the mean), so that pauses raise nothing. What is more than 5 LU louder than that for 3 s, as after a change of
 /// program, counts at once (EBU R128 s1, the short-term bound). Gain grows by at most 2 dB and falls by at most 6 dB in
-/// a second; within the last second or two of a slow change nobody notices it. A value without a clock of its own.
+/// a second; within the last second or two of a slow change it is not noticeable. This is a value without its own
+/// clock.
 struct LoudnessRide: Sendable {
     /// Blocks of 100 ms that count: 20 s.
     private static let blocks = 200
-    /// What is quieter is noise, in LUFS.
+    /// Audio that is quieter than this is noise, in LUFS.
     private static let gate = -60.0
     private static let relativeGate = -10.0
     private static let shortTermRoom = 5.0

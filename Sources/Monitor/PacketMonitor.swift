@@ -7,9 +7,9 @@ package import Media
 internal import Synchronization
 
 /// Watches the audio of a program that is passed through: decodes it, beside the way to the outputs, and measures its
-/// loudness and silence. Audio that stops coming while video goes on is silence, too.
+/// loudness and silence. Audio that stops while video continues is silence, too.
 ///
-/// Whoever publishes is never kept waiting: when more packets wait than make some seconds, what comes is not looked at.
+/// The publisher is never kept waiting: when more than some seconds of packets wait, new packets are not looked at.
 /// All calls may come from any thread.
 package final class PacketMonitor: Sendable {
     private struct State {

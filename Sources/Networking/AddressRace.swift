@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// When to begin which of several connections, of which the first that stands is used (RFC 8305, "happy eyeballs").
+/// Decides when to begin each of several connections, of which the first that is established is used (RFC 8305, "happy
+/// eyeballs").
 ///
-/// Whoever connects asks ``next(at:)`` and tells ``failed(at:)``. Times are monotonic nanoseconds.
+/// The caller asks ``next(at:)`` what to begin and reports failures to ``failed(at:)``. Times are monotonic
+/// nanoseconds.
 struct AddressRace {
     /// How long a connection is alone before the next begins (RFC 8305, 5: 250 ms).
     static let staggerNanoseconds: Int64 = 250_000_000

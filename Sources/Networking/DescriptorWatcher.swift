@@ -7,8 +7,8 @@ internal import Synchronization
 /// Waits, on a thread of its own, until descriptors can be read or written, and tells once for each wish.
 ///
 /// Not a dispatch source: on Linux those have ended the process when one was cancelled (libdispatch issue 949, and seen
-/// here once at the end of a stream). Here an event names a number, never a place in memory, so one that comes late finds
-/// nobody. All calls may come from any thread; none blocks.
+/// here once at the end of a stream). Here an event names a number, never a place in memory, so one that comes late
+/// finds no handler. All calls may come from any thread; none blocks.
 package final class DescriptorWatcher: Sendable {
     /// What a descriptor is ready for. An error or a hang-up counts as both.
     package struct Readiness: OptionSet, Sendable {
@@ -42,7 +42,7 @@ package final class DescriptorWatcher: Sendable {
             if stop >= 0 { close(stop) }
         }
 
-        /// Until told to stop.
+        /// Serves events until it is told to stop.
         func run() {
             var events = [epoll_event](repeating: epoll_event(), count: 64)
             while true {

@@ -60,7 +60,7 @@ final class GlueHandler: ChannelDuplexHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // The near end sends nothing more: the other end is told so, and reading from it goes on.
+        // The near end sends nothing more: the other end is told so, and reading from it continues.
         if case .inputClosed? = event as? ChannelEvent { partner?.context?.close(mode: .output, promise: nil) }
         context.fireUserInboundEventTriggered(event)
     }

@@ -10,7 +10,7 @@ internal import Synchronization
 /// name server that never answers costs one blocked thread per host. An answer that came too late for somebody is kept
 /// for the next attempt: a name server that takes 30 s delays an output by that much and no more.
 package final class HostResolver: Sendable {
-    /// What came of a request: at least one address, or why there is none (`unreachable`, step `resolve`).
+    /// The result of a request: at least one address, or the reason why none was found (`unreachable`, step `resolve`).
     package typealias Answer = Result<[HostAddress], OutputFailure>
     /// Finds a host's addresses; may block for good.
     typealias LookUp = @Sendable (String) throws(OutputFailure) -> [HostAddress]

@@ -22,7 +22,8 @@ extension OptionList {
         return try Self.time(text, of: option, in: range)
     }
 
-    /// The length of time in `text`, the value of `option`, within `range`. Errors say that `word` may stand there, too.
+    /// The length of time in `text`, the value of `option`, within `range`. Errors say that `word` may be written
+    /// there, too.
     package static func time(
         _ text: String, of option: String, in range: ClosedRange<Duration>, or word: String? = nil
     ) throws(AddressError) -> Duration {

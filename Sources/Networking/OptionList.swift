@@ -4,8 +4,9 @@ internal import Media
 
 /// The options of an address or of an output: pairs of a name and a value, of which each may be given once.
 ///
-/// A reader takes what it knows, by name, and then calls ``finish()``: what nobody took is unknown. No error repeats a
-/// name or a value that is not known, because it may be a piece of a secret that is not escaped.
+/// A reader takes the options that it knows, by name, and then calls ``finish()``: options that were not taken are
+/// unknown. No error repeats a name or a value that is not known, because it may be a piece of a secret that is not
+/// escaped.
 package struct OptionList {
     private struct Pair {
         let name: String
@@ -34,9 +35,9 @@ package struct OptionList {
         }
     }
 
-    /// The options in `text`, as they stand behind the `#` of an output: `name=value` pairs with commas between them. In a
-    /// value, a comma is written `%2C`; `read` makes of a value what is meant. Throws what `read` throws, or if one has no
-    /// value.
+    /// Reads the options in `text`, as they follow the `#` of an output: `name=value` pairs with commas between them.
+    /// In a value, a comma is written `%2C`; `read` decodes a value. Throws what `read` throws, or an error for an
+    /// option without a value.
     package init(behindMark text: Substring, of kind: String, read: (String) throws -> String) throws {
         self.kind = kind
         let advice = " Write a comma in a value as %2C."
@@ -112,7 +113,7 @@ package struct OptionList {
         return .milliseconds(count * factor)
     }
 
-    /// Throws if there are options that nobody took.
+    /// Throws if there are options that the reader did not take.
     package func finish() throws(AddressError) {
         guard let first = pairs.first else { return }
         let known = known.sorted()

@@ -7,7 +7,7 @@ package import Media
 
 /// Bytes on their way to a socket: references to shared bytes, in order, without a copy.
 ///
-/// Whoever sends takes ``withVectors(limit:_:)`` and tells ``consume(_:)`` how much the socket took.
+/// The sender takes the bytes by ``withVectors(limit:_:)`` and tells ``consume(_:)`` how much the socket took.
 package struct OutboundBuffer {
     private struct Piece {
         let bytes: SharedBytes

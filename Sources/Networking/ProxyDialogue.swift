@@ -17,7 +17,7 @@ enum ProxyReaction: Equatable {
     case more
     /// This is to be sent next.
     case send([UInt8])
-    /// The connection stands.
+    /// The connection is established.
     case done
 }
 

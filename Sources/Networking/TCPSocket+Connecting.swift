@@ -5,7 +5,7 @@ internal import Glibc
 package import Media
 
 extension TCPSocket {
-    /// A connection that does not stand yet.
+    /// A connection that is not established yet.
     private struct Candidate {
         let address: HostAddress
         let socket: TCPSocket
@@ -14,8 +14,8 @@ extension TCPSocket {
     /// A non-blocking connection to the first of `addresses` that answers, all within `timeout`; the others are
     /// closed. Blocks. `name` is what the failure calls the host.
     ///
-    /// `opened` is told each socket before it is waited for and says whether to go on: whoever shuts them down ends the
-    /// waiting.
+    /// `opened` is told each socket before it is waited for and says whether to continue. Another thread can end the
+    /// wait by shutting these sockets down.
     package static func connect(
         to addresses: [HostAddress], name: String, within timeout: Duration, opened: (TCPSocket) -> Bool
     ) throws(OutputFailure) -> TCPSocket {
@@ -50,7 +50,7 @@ extension TCPSocket {
         throw OutputFailure(.unreachable, step: "connect", reason: "\(name): \(sentence(failures))")
     }
 
-    /// Waits until a candidate stands, fails or `time` comes. Returns the one that stands and takes out those that
+    /// Waits until a candidate is connected, fails or `time` comes. Returns the connected one and takes out those that
     /// failed.
     private static func pollCandidates(
         _ candidates: inout [Candidate], _ race: inout AddressRace, _ failures: inout [(HostAddress, String)],
@@ -95,7 +95,7 @@ extension TCPSocket {
         }
     }
 
-    /// What all connections have, whoever began them.
+    /// Sets the options that all connections have, on both the calling and the accepting side.
     func setStreamOptions() {
         let tcp = CInt(IPPROTO_TCP)
         setOption(tcp, TCP_NODELAY, CInt(1))

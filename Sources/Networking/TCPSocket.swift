@@ -4,10 +4,10 @@ internal import CLinux  // netdb.h and sys/socket.h, of which the Glibc module l
 internal import Glibc
 internal import Media
 
-/// The owner of one stream socket, closed when nobody holds it any more: a TCP connection, or the near end of a
-/// ``SocketTunnel`` to one. All calls may come from any thread.
+/// The owner of one stream socket, which is closed with the last reference to its owner: a TCP connection, or the near
+/// end of a ``SocketTunnel`` to one. All calls may come from any thread.
 package final class TCPSocket: Sendable {
-    /// What a send or a receive came to. Would-block is a result, not an error.
+    /// The result of a send or a receive. Would-block is a result, not an error.
     package enum Outcome: Equatable {
         case bytes(Int)
         case wouldBlock

@@ -4,16 +4,17 @@ internal import CLinux  // netdb.h and sys/socket.h, of which the Glibc module l
 internal import Glibc
 package import Media
 
-/// The owner of one UDP socket with a fixed receiver, closed when nobody holds it any more. It never blocks.
+/// The owner of one UDP socket with a fixed receiver, which is closed with the last reference to its owner. It never
+/// blocks.
 package final class UDPSocket {
-    /// What a send came to.
+    /// The result of a send.
     package enum Outcome: Equatable {
         case sent
-        /// It went out, but one before it found nobody.
+        /// The datagram went out, but an earlier one reached no receiver.
         case sentAfterLoss(String)
         /// The kernel holds as much as it may.
         case wouldBlock
-        /// This datagram found nobody; the next may.
+        /// This datagram reached no receiver; the next may.
         case lost(String)
         /// There is no way to the receiver.
         case failed(String)
@@ -52,11 +53,11 @@ package final class UDPSocket {
             switch errno {
             case EINTR: continue
             case EAGAIN, EWOULDBLOCK, ENOBUFS: return .wouldBlock
-            // What the network said about an earlier datagram comes instead of this one's sending, once (udp(7)).
+            // The call reports the network's error for an earlier datagram, once, instead of sending this one (udp(7)).
             case ECONNREFUSED where earlier == nil, EHOSTUNREACH where earlier == nil:
                 earlier = TCPSocket.message(errno)
             // A host that is not there yet, or a firewall: UDP has no connection that could be lost, and a stream that
-            // begins anew each second would help nobody.
+            // starts again each second would be of no use.
             case ECONNREFUSED, EHOSTUNREACH, EHOSTDOWN, EPERM: return .lost(TCPSocket.message(errno))
             default: return .failed(TCPSocket.message(errno))
             }

@@ -2,15 +2,15 @@
 
 /// The pieces of `scheme://[user[:password]@]host[:port][/path][?query]`, still encoded.
 package struct URLParts {
-    /// In lower case.
+    /// The scheme, in lower case.
     package let scheme: String
-    /// In front of the `@`, decoded.
+    /// The user in front of the `@`, decoded.
     package let user: String?
-    /// Behind the first colon in front of the `@`, decoded.
+    /// The password behind the first colon in front of the `@`, decoded.
     package let password: String?
-    /// Without the brackets of an IPv6 literal.
+    /// The host, without the brackets of an IPv6 literal.
     package let host: String
-    /// From 1 to 65535.
+    /// The port, from 1 to 65535.
     package let port: UInt16?
     /// What follows the authority's slash, up to the query.
     package let path: String
@@ -88,7 +88,7 @@ package struct URLParts {
         Character(UnicodeScalar(digit)).hexDigitValue.map { UInt8($0) }
     }
 
-    /// The host as it stands in an address: an IPv6 literal in brackets.
+    /// The host as it is written in an address: an IPv6 literal in brackets.
     package static func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
 
     /// A secret's first two characters, if it is long enough that they tell little.

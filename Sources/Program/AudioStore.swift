@@ -66,7 +66,7 @@ struct AudioStore {
         return (AudioBuffer(position: range.lowerBound, format: format, channels: channels), silence)
     }
 
-    /// Gives up what lies before `position`, if that is not behind what was taken: nobody will take it.
+    /// Drops the audio before `position`, which no reader will take, if `position` is later than what was taken.
     mutating func skip(to position: Int64) {
         guard position > consumed else { return }
         drop(before: position)

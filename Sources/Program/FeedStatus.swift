@@ -6,17 +6,18 @@ package struct FeedStatus: Sendable, Codable {
     package var framesIn = 0
     /// Frames that were never shown.
     package var framesDropped = 0
-    /// Program frames for which the frame before was shown again.
+    /// Program frames for which the previous frame was shown again.
     package var framesRepeated = 0
-    /// Those of them for which the frame that was due had not come: a repetition that is a matter of frame rates is none.
+    /// Repeated frames for which the frame that was due had not arrived. A repetition due to the frame rates does not
+    /// count.
     package var framesLate = 0
-    /// Samples of silence put where audio was missing.
+    /// Samples of silence that were inserted where audio was missing.
     package var silentSamples = 0
     /// Samples that came too late or overlapped.
     package var cutSamples = 0
-    /// Times a live source's audio was moved at once, because its map was.
+    /// How many times a live source's audio was moved at once, because its map was.
     package var resyncs = 0
 
-    /// Nothing delivered yet.
+    /// The status of a source that has delivered nothing yet.
     package init() {}
 }

@@ -84,7 +84,7 @@ package struct FrameSlots: Sendable {
         change = phase(change + phase(own - former - change) / noted)
     }
 
-    /// `time` without whole frames of the program: from half a frame before one to half a frame behind it.
+    /// Returns `time` without whole frames of the program: from half a frame before one to half a frame behind it.
     private func phase(_ time: Int64) -> Int64 {
         time - (time + (time < 0 ? -length : length) / 2) / length * length
     }
@@ -97,7 +97,8 @@ package struct FrameSlots: Sendable {
         return min(off + slack, max(off - slack, off - jitter + jitter / Self.memory))
     }
 
-    /// Forgets where the last frame lay: the source begins anew, and what lies between is no repetition.
+    /// Forgets the slot of the last frame: the source begins again, and the slots in between do not count as
+    /// repetitions.
     package mutating func restart() {
         (last, expected, former) = (nil, nil, nil)
         (change, noted) = (0, 0)

@@ -21,9 +21,9 @@ struct LiveFrames {
     private var captions: [UInt8] = []
     /// Frames that were pushed out, or came too late to be shown.
     private var lost = 0
-    /// Frames for which the frame before was shown again.
+    /// Frames for which the previous frame was shown again.
     private(set) var repeated = 0
-    /// Those of them for which the frame that was due had not come.
+    /// Repeated frames for which the frame that was due had not arrived.
     private(set) var late = 0
     /// When the newest frame that the program came to is due, and by how much later than the one before.
     private var rhythm: (last: Timestamp, interval: Duration)?
@@ -68,13 +68,13 @@ struct LiveFrames {
         waiting.removeFirst(count)
     }
 
-    /// What a program needs to make ready for its first frame: the frame's audio is decoded when the program's clock is
-    /// known. Without it a busy machine began with silence.
+    /// The time that a program needs to prepare its first frame: the frame's audio is decoded when the program's clock
+    /// is known. Without this time a busy machine began with silence.
     private static let notice = Duration.milliseconds(100)
 
-    /// Before the program begins: gives up the frames whose time has passed at `now` or comes too soon, but for the newest
-    /// one, and returns when the first of the others is due. Of a source that is shown as soon as it comes half of what
-    /// time there is must do. `due` says when a frame is due, nil while that is not known.
+    /// Before the program begins: drops the frames whose time has passed at `now` or comes too soon, except for the
+    /// newest one, and returns when the first of the others is due. For a source that is shown as soon as it comes,
+    /// half of the available time has to be enough. `due` says when a frame is due, nil while that is not known.
     mutating func firstMoment(after now: Timestamp, due: (VideoFrame) -> Timestamp?) -> Timestamp? {
         guard let newest = waiting.last.flatMap(due) else { return nil }
         let earliest = now + min(Self.notice, max(.zero, (newest - now) / 2))
@@ -85,8 +85,8 @@ struct LiveFrames {
         return nil
     }
 
-    /// The frame to show as program frame `index`; nil before the first. `due` is as above; `line` is the program's time
-    /// against the clock of those moments. What is not seen is no repetition.
+    /// The frame to show as program frame `index`; nil before the first. `due` is as above; `line` is the program's
+    /// time against the clock of those moments. A frame that is not seen does not count as a repetition.
     mutating func choose(
         for index: FrameIndex, on line: ClockLine, isSeen: Bool = true, due: (VideoFrame) -> Timestamp?
     ) -> Choice? {
@@ -117,14 +117,15 @@ struct LiveFrames {
         return Choice(frame: frame, newlyDue: newlyDue)
     }
 
-    /// Whether none waits, and the next one would be shown at frame `index` or before if the source went on as it did.
+    /// Whether no frame waits, although the next one would be shown at frame `index` or before if the source kept its
+    /// rhythm.
     private func isOverdue(at index: FrameIndex, on line: ClockLine) -> Bool {
         guard waiting.isEmpty, let rhythm, rhythm.interval > .zero else { return false }
         var trial = slots
         return trial.take(position(of: rhythm.last + rhythm.interval, on: line)).map { $0 <= index } ?? false
     }
 
-    /// Where what is due at `moment` lies in the program, against the reference's frames.
+    /// The position in the program of what is due at `moment`, relative to the reference's frames.
     private func position(of moment: Timestamp, on line: ClockLine) -> Timestamp {
         line.image(of: moment) - (isReference ? .zero : referencePhase)
     }

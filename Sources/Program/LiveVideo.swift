@@ -70,16 +70,16 @@ struct LiveVideo {
         frames.add(frame, limit: limit)
     }
 
-    /// What was collected is being decoded at `now`.
+    /// Notes that the frames that were collected are being decoded at `now`.
     mutating func markBehind(at now: Timestamp) {
         if case .decoding = backlog { return }
         backlog = .decoding(since: now)
     }
 
-    /// What was collected is decoded.
+    /// Notes that the frames that were collected are decoded.
     mutating func markCaughtUp() { backlog = .decoded }
 
-    /// Before the program begins: when the first frame is due that is not late at `now`; nil if there is none.
+    /// Before the program begins: when the first frame is due that is not late at `now`; nil if there is no such frame.
     mutating func firstMoment(after now: Timestamp) -> Timestamp? {
         let times = times
         return frames.firstMoment(after: now) { Self.due($0, by: times) }
@@ -93,7 +93,7 @@ struct LiveVideo {
         return next(for: index, on: line, at: now, isSeen: true)
     }
 
-    /// Gives up what would be shown up to program frame `index`, at `now`.
+    /// Drops, at `now`, what would be shown up to program frame `index`.
     mutating func skip(_ index: FrameIndex, on line: ClockLine, at now: Timestamp) {
         looked = now
         _ = next(for: index, on: line, at: now, isSeen: false)
@@ -113,18 +113,19 @@ struct LiveVideo {
         frames.choose(for: index, on: line) { _ in nil }
     }
 
-    /// Whether a frame chosen for `index` is a sign that the source has video. One that is not new is none, nor one that
-    /// came late: while a source is opened frames are collected that nobody wants to see. Late is what is due long before
-    /// its tick, not before it is looked at: a program that lags has healthy sources.
+    /// Whether a frame chosen for `index` is a sign that the source has video. A frame that is not new is not a sign,
+    /// nor is one that came late: while a source is opened, frames collect that are too old to be shown. A frame is
+    /// late if it is due long before its tick, not before it is looked at: the sources of a program that lags are
+    /// healthy.
     private func isSignOfLife(_ choice: LiveFrames.Choice?, for index: FrameIndex, on line: ClockLine) -> Bool {
         guard let due = choice?.newlyDue else { return false }
         return frameRate.start(of: index) - line.image(of: due) <= Self.lateness
     }
 
-    /// When the source last had video, as far as is known at `now`; nil before its first frame. While the program stands
-    /// still, and sees nothing, the source has what it delivers.
+    /// When the source last had video, as far as is known at `now`; nil before its first frame. While the program is
+    /// stopped and sees nothing, what the source delivers counts.
     mutating func newestVideo(at now: Timestamp) -> Timestamp? {
-        // Kept, or what is seen later would look like news.
+        // The value is kept, because what is seen later would otherwise look new.
         if let last = newest, let delivered, let looked, now - looked > Self.standstill {
             newest = max(last, delivered)
         }

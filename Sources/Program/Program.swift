@@ -146,7 +146,7 @@ package final class Program: Sendable {
         return ending
     }
 
-    /// Puts audio on air, and shows how loud it is.
+    /// Puts audio on air, and notes how loud it is.
     private func encode(_ audio: AudioBuffer) throws {
         guard audio.count > 0 else { return }
         bus.meter.note(audio, gain: 1)
@@ -158,7 +158,8 @@ package final class Program: Sendable {
         var gone: Scene?
         var latest: Int64?
         while let scene = bus.waitForScene(besides: gone) {
-            // A source is open before it shows anything. One that is away and has no slate holds up nobody for ever.
+            // A source is open before it shows anything. If it is away and has no slate, it does not delay the start
+            // forever.
             if scene.layers.contains(where: { $0.video.resolved == nil }) {
                 let end = latest ?? clock.now + Self.patience
                 latest = end
@@ -172,8 +173,8 @@ package final class Program: Sendable {
             let isShown = { [bus] in bus.scene == scene && scene.mainFeed === feed }
             if let moment = feed.waitForFirstFrame(while: isShown) { return (scene, moment) }
             if bus.isFixed { return nil }
-            // Its source may have been closed before whoever chooses shows another; one of several sources shows another
-            // of its inputs in the same scene.
+            // The source may have been closed before another scene is chosen; a source that has several inputs shows
+            // another one of them in the same scene.
             gone = isShown() && scene.layers.first?.video == .feed(feed) ? scene : nil
             if gone == nil { clock.sleep(until: clock.now + Self.step) }
         }
@@ -195,8 +196,8 @@ package final class Program: Sendable {
 
     private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
 
-    /// Makes the program's clock follow the live source that leads, or else `main`, which is seen. With a file or a still it
-    /// goes on as it was. Returns `main`.
+    /// Makes the program's clock follow the live source that leads, or else `main`, which is seen. With a file or a
+    /// still the clock continues as it was. Returns `main`.
     private func follow(
         _ main: SourceFeed?, besides old: SourceFeed?, _ reference: inout ReferenceClock
     ) -> SourceFeed? {
@@ -211,8 +212,8 @@ package final class Program: Sendable {
         return main
     }
 
-    /// The live source that leads and whose frames are not the main ones; nil if there is none. Of such a source only the
-    /// rate counts.
+    /// The live source that leads and whose frames are not the main ones; nil if there is no such source. Only the rate
+    /// of such a source counts.
     private func leader(beside main: SourceFeed?) -> SourceFeed? {
         let leader = bus.feeds.first { $0.leads && $0.isLive }
         return leader === main ? nil : leader
@@ -266,8 +267,8 @@ package final class Program: Sendable {
         return skipped
     }
 
-    /// What to show as frame `index`; when the source of a fixed scene has no more, its last frame for as long as audio
-    /// goes on.
+    /// The frame to show as frame `index`; when the source of a fixed scene has no more, its last frame for as long as
+    /// its audio continues.
     private func frame(
         for index: FrameIndex, _ air: inout MixEffect, isHolding: inout Bool, _ reference: inout ReferenceClock
     ) -> VideoFrame? {

@@ -90,7 +90,7 @@ package struct ReferenceClock: Sendable {
     /// machine's clock.
     package mutating func follow(_ reference: Int?, sourceRate: FrameRate? = nil) {
         let steps = sourceRate.flatMap { Self.steps(from: $0, to: frameRate) }
-        // One whose frames were shown may go on by its rate alone, and the other way round.
+        // A source whose frames were shown may be followed by its rate alone from now on, and the other way round.
         guard reference != self.reference || steps != self.steps else { return }
         self.reference = reference
         self.steps = steps

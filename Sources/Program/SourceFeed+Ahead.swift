@@ -15,7 +15,8 @@ extension SourceFeed {
             let old = state.audioAhead
             let next = lead(state, of: wanted, count)
             if next > old, canLead(state, by: next, count) { state.audioAhead = next }
-            // What a fade from the shift before hears is taken in any case; of what stands nothing is taken.
+            // The audio for a fade from the previous shift is taken in any case; nothing is taken of a source that is
+            // stopped.
             if next < old, isLive || isPlaying(state) {
                 state.audioAhead = max(next, min(old, old - count + AudioShift.fade))
             }
@@ -31,26 +32,27 @@ extension SourceFeed {
         return state.withLock { state in (state.audio.end - state.audio.consumed + state.audioAhead) / 2 }
     }
 
-    /// The lead to go on with where `wanted` is asked for: half of what is buffered of a live source that does not come as
-    /// early any more as it is taken, or what it brings would always be too late.
+    /// The lead to continue with if `wanted` is requested: half of what is buffered if a live source no longer comes as
+    /// early as it is taken, because its audio would otherwise always be too late.
     private func lead(_ state: borrowing State, of wanted: Int64, _ count: Int64) -> Int64 {
         let held = held(state, count)
         return isLive && held < state.audioAhead ? min(wanted, max(0, held / 2)) : wanted
     }
 
-    /// How many samples there are behind the `count` that the program comes to next.
+    /// How many samples are buffered behind the `count` that the program comes to next.
     private func held(_ state: borrowing State, _ count: Int64) -> Int64 {
         state.audio.end - state.audio.consumed + state.audioAhead - count
     }
 
-    /// Of a live source half of what is buffered stays, so that jitter is not heard.
+    /// Whether audio can be taken `samples` ahead. Half of what is buffered of a live source stays, so that jitter is
+    /// inaudible.
     private func canLead(_ state: borrowing State, by samples: Int64, _ count: Int64) -> Bool {
         let held = held(state, count)
         if isLive { return held >= 2 * samples }
         return pacing == .paced && isPlaying(state) && held >= samples
     }
 
-    /// Whether a paced source's audio goes on with the frame under way.
+    /// Whether a paced source's audio continues with the frame under way.
     private func isPlaying(_ state: borrowing State) -> Bool {
         (state.origin != nil || !hasVideo) && !state.isStalled
     }

@@ -5,7 +5,8 @@ internal import Synchronization
 
 /// A source's audio, as the program takes it.
 extension SourceFeed {
-    /// The audio from sample `start` to `end`, silence where there is none. Waits for a source that waits for the program.
+    /// The audio from sample `start` to `end`, with silence where it is missing. Waits for a source that waits for the
+    /// program.
     func audio(from start: SampleIndex, upTo end: SampleIndex) -> AudioBuffer {
         if pacing == .paced || pacing == .rendered { return pacedAudio(count: end - start, at: start.number) }
         if pacing == .waits {

@@ -35,9 +35,9 @@ extension SourceFeed {
         }
     }
 
-    /// Whether a source that was read as far ahead as is allowed has only audio for what comes next: the frame before it
-    /// stands. What follows that audio is not known until the source was read on: where that takes too long, both stand. So
-    /// they do where neither track has anything.
+    /// Whether a source that was read as far ahead as is allowed has only audio for what comes next: the previous frame
+    /// is held. What follows that audio is not known until more of the source is read: if that takes too long, both
+    /// tracks stop. They also stop if neither of them has anything.
     private func isAudioAlone(_ state: borrowing State) -> Bool {
         state.starved == [.video] && state.audioAlone - state.audio.consumed >= frameSamples
     }
@@ -45,13 +45,13 @@ extension SourceFeed {
     /// How many samples the longest frame has.
     var frameSamples: Int64 { frameRate.timeBase.rescale(1, to: audioFormat.timeBase, rounding: .up) }
 
-    /// Whether the frame that was shown last stands while the audio goes on, because no other is to come.
+    /// Whether the frame that was shown last is held while the audio continues, because no other is to come.
     func stands(_ state: borrowing State) -> Bool {
         if state.frames.isEmpty { return false }
         return state.ended.contains(.video) ? state.audio.end > state.audio.consumed : isAudioAlone(state)
     }
 
-    /// Keeps a paced source's first frame back until ``begin(at:)``.
+    /// Holds a paced source's first frame back until ``begin(at:)``.
     package func park() { state.withLock { $0.origin = FrameIndex(.max) } }
 
     /// Makes a paced source's first frame that of program frame `index`.
@@ -94,7 +94,7 @@ extension SourceFeed {
         }
     }
 
-    /// Whether a source is over that delivered no frame at all.
+    /// Whether the source has ended without having delivered a frame.
     package var isBarren: Bool { state.withLock { $0.ended.contains(.video) && $0.frames.isEmpty } }
 
     private func waitForVideo(of index: FrameIndex) {
@@ -106,7 +106,8 @@ extension SourceFeed {
         }
     }
 
-    /// The next `count` samples of a paced source, as position `start` of the program; silence where there are none.
+    /// The next `count` samples of a paced source, as position `start` of the program, with silence where they are
+    /// missing.
     func pacedAudio(count: Int64, at start: Int64) -> AudioBuffer {
         if pacing == .rendered { waitForAudio(count: count) }
         return state.withLock { state in
@@ -121,8 +122,8 @@ extension SourceFeed {
         }
     }
 
-    /// Waits for `count` samples, and once there are no more frames until it is known whether the audio goes on: ``end`` is
-    /// to be known before it comes.
+    /// Waits for `count` samples, and once there are no more frames, until it is known whether the audio continues:
+    /// ``end`` has to be known before it comes.
     private func waitForAudio(count: Int64) {
         let tail = frameSamples + audioFormat.timeBase.ticks(Self.padding)
         waitForNews { state in

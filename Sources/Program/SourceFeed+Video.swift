@@ -38,12 +38,13 @@ extension SourceFeed {
         state.withLock { $0.live.skip(index, on: line, at: now) }
     }
 
-    /// When the source last had video: a paced one that has a frame ready has it now, and so has one whose frame rightly
-    /// stands while its audio goes on. Nil before its first frame.
+    /// When the source last had video: a paced source that has a frame ready has it now, and so has one whose frame is
+    /// rightly held while its audio continues. Nil before its first frame.
     package func newestVideo(at now: Timestamp) -> Timestamp? {
         state.withLock { state in
             if isLive { return state.live.newestVideo(at: now) }
-            // Kept, or one whose frame stood for long would be lost as soon as it stalls.
+            // The time is kept, because a source whose frame was held for long would otherwise be lost as soon as it
+            // stalls.
             if state.frames.count > 0 || stands(state) { state.newest = now }
             return state.newest
         }
@@ -58,7 +59,7 @@ extension SourceFeed {
     func lastFrame(for index: FrameIndex) -> VideoFrame? {
         guard isLive else {
             return state.withLock { state in
-                // Before its own first frame there is none, and nothing is to be used up.
+                // Before its own first frame it has no last one, and no frame may be used up.
                 if let origin = state.origin, index < origin { return nil }
                 return state.frames.choose(for: index)
             }

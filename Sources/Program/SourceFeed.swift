@@ -14,10 +14,10 @@ package final class SourceFeed: SourceSink {
         /// The source waits for the program, and the program for the source.
         case waits
         /// The source waits for the program, and the program never for it: it plays from where the program came to it,
-        /// and where it stalls it goes on later.
+        /// and after a stall it continues later.
         case paced
-        /// As if it were paced and never late: the program waits for the source, too, seen or not. For a program that is made
-        /// faster than the clock.
+        /// Like a paced source that is never late: the program waits for the source, too, seen or not. This is for a
+        /// program that is made faster than the clock.
         case rendered
         /// The source comes at its own pace and is shown when its clock says. Its frames come at `frameRate`; nil for a
         /// source of audio alone.
@@ -28,7 +28,7 @@ package final class SourceFeed: SourceSink {
         var frames = FrameStore()
         var live: LiveVideo
         var audio: AudioStore
-        /// How many samples of it were taken before their time.
+        /// How many samples of the audio were taken before their time.
         var audioAhead: Int64 = 0
         /// When the newest frame of a source that can wait was delivered.
         var newest: Timestamp?
@@ -65,7 +65,7 @@ package final class SourceFeed: SourceSink {
     static let frameRoom = 4
     /// How many frames of a live source wait at most, whatever their stamps say.
     private static let liveFrameLimit = 200
-    /// The program's.
+    /// The program's frame rate.
     let frameRate: FrameRate
     let audioFormat: AudioFormat
     private let clock: any MonotonicClock
@@ -73,9 +73,10 @@ package final class SourceFeed: SourceSink {
     private let room = DispatchSemaphore(value: 0)
     let news = DispatchSemaphore(value: 0)
 
-    /// An empty slot for a program of these formats. If it `leads`, the program's clock follows this source, provided that
-    /// it is live, even while its frames are not shown. One that can wait may stand while it is neither seen nor heard. Of a
-    /// live one the packets may be kept, too, while they are `wanted`, until the program comes to them.
+    /// An empty slot for a program of these formats. If it `leads`, the program's clock follows this source, provided
+    /// that it is live, even while its frames are not shown. A source that can wait may be stopped while it is neither
+    /// seen nor heard. The packets of a live source may be kept, too, while they are `wanted`, until the program comes
+    /// to them.
     package init(
         pacing: Pacing, frameRate: FrameRate, audio: AudioFormat, leads: Bool = false, hasVideo: Bool = true,
         standsUnseen: Bool = false, keepsPackets: Duration? = nil, wanted: PacketSwitch = PacketSwitch(),

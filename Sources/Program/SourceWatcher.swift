@@ -7,10 +7,10 @@ internal import Synchronization
 ///
 /// Called by the program's thread alone, which it must not hold up: it returns at once.
 package protocol SourceWatcher: AnyObject, Sendable {
-    /// Takes what the source has for frame `index`: what it shows, nil where it has no frame, and its audio as it came. The
-    /// audio goes on where that of the call before ended, also where frames of the program were skipped.
+    /// Takes what the source has for frame `index`: its frame, nil if it has no frame, and its audio as it came. The
+    /// audio continues where the audio of the previous call ended, even if frames of the program were skipped.
     func take(_ frame: VideoFrame?, _ audio: AudioBuffer, at index: FrameIndex)
-    /// Before that: may take packets of `feed`, which is what the source shows; nil while it shows none.
+    /// Called before that: may take packets of `feed`, the feed that the source shows; nil while it shows no feed.
     func take(packetsOf feed: SourceFeed?, at index: FrameIndex)
 }
 
@@ -18,7 +18,7 @@ extension SourceWatcher {
     package func take(packetsOf feed: SourceFeed?, at index: FrameIndex) {}
 }
 
-/// Who takes what of a bus's sources, and from which frame on.
+/// Which watcher takes which of a bus's sources, and from which frame on.
 struct SourceWatch {
     let source: Bus
     let watcher: any SourceWatcher
@@ -33,12 +33,12 @@ extension Bus {
         watches.withLock { $0 += added }
     }
 
-    /// Ends that. A call that is under way may still come.
+    /// Ends the calls of these watchers. A call that is under way may still come.
     package func unwatch(_ watchers: [any SourceWatcher]) {
         watches.withLock { $0.removeAll { watch in watchers.contains { $0 === watch.watcher } } }
     }
 
-    /// Hands whoever watches what the sources have for frame `index`, whose audio is that of `range`.
+    /// Gives the watchers what the sources have for frame `index`, whose audio is that of `range`.
     func tellWatchers(_ index: FrameIndex, _ range: Range<SampleIndex>, _ air: MixEffect) {
         for watch in watches.withLock({ $0 }) where watch.first <= index {
             let silence = {

@@ -5,10 +5,11 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// What an attempt tells its supervisor: anything until its end, the end once, and nothing when it was abandoned.
+/// The reports of an attempt to its supervisor: any event until its end, the end once, and nothing after it was
+/// abandoned.
 ///
-/// Of what others have to say no more than ``NoticeLimit`` admits is told: a server or a hundred callers must not fill
-/// the log. All calls may come from any thread.
+/// Notices about servers and callers are told only as far as ``NoticeLimit`` admits: a server or a hundred callers must
+/// not fill the log. All calls may come from any thread.
 final class AttemptReport: Sendable {
     private let report: @Sendable (AttemptEvent) -> Void
     private let clock: any MonotonicClock
@@ -37,7 +38,7 @@ final class AttemptReport: Sendable {
         if silence() { report(event) }
     }
 
-    /// From now on nothing is told. Whether something could have been until now.
+    /// From now on nothing is told. Returns whether something could have been until now.
     @discardableResult
     func silence() -> Bool {
         hasEnded.withLock { hasEnded in

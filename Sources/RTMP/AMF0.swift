@@ -130,7 +130,7 @@ struct AMF0Reader {
             return .object(try properties(depth: depth))
         case 0x05, 0x06, 0x0D: return .null
         case 0x07:
-            _ = try integer(2)  // a reference to an object, which nobody sends in what we look at
+            _ = try integer(2)  // a reference to an object; no message that we read contains one
             return .null
         case 0x11: return try escaped()
         case 0x0A: return .array(try array(depth: depth))

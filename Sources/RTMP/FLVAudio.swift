@@ -80,7 +80,7 @@ package struct FLVAudio: Sendable {
 
     /// The packet type that names the channels' order.
     private static let channels: UInt8 = 4
-    /// Old formats by name, for whoever sends one.
+    /// Names of old formats, for the message to a client that sends one.
     private static let names: [UInt8: String] = [
         0: "PCM", 1: "ADPCM", 3: "PCM", 4: "Nellymoser", 5: "Nellymoser", 6: "Nellymoser", 7: "G.711", 8: "G.711",
         11: "Speex",

@@ -105,7 +105,7 @@ package struct RTMPChunkWriter {
         }
     }
 
-    /// What stands between two chunks of a message: a type-3 header, and the extended timestamp again (5.3.1.3).
+    /// The bytes between two chunks of a message: a type-3 header, and the extended timestamp again (5.3.1.3).
     private func separator(_ chunkStream: UInt8, extended: UInt32?) -> SharedBytes {
         SharedBytes(count: extended == nil ? 1 : 5) { bytes in
             bytes[0] = 0xC0 | chunkStream

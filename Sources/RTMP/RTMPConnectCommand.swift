@@ -9,7 +9,7 @@ struct RTMPConnectCommand {
     static let transaction = 1
     /// Servers take this one for an encoder.
     static let flashVersion = "FMLE/3.0 (compatible; FMSc/1.0)"
-    /// `capsEx`: we can be asked to connect anew (Enhanced RTMP v2, "Enhancing NetConnection connect Command").
+    /// `capsEx`: the server may ask us to connect again (Enhanced RTMP v2, "Enhancing NetConnection connect Command").
     private static let reconnects = 1.0
 
     /// The application, with the login behind it.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many bytes of a message stand between two headers.
+/// How many bytes of a message are sent between two headers.
 enum RTMPChunkSize {
-    /// At the beginning of a connection (Adobe RTMP 1.0, 5.4.1).
+    /// The size at the beginning of a connection (Adobe RTMP 1.0, 5.4.1).
     static let initial = 128
-    /// What we announce: the largest size that servers take, so a frame is one chunk or a few.
+    /// The size that we announce: the largest that servers take, so a frame is one chunk or a few.
     static let announced = 65_536
 }
 
@@ -21,14 +21,14 @@ package struct RTMPInboundParser {
 
     /// How much a peer may make us keep.
     struct Limits: Equatable {
-        /// Of one message's body.
+        /// Limit for the body of one message, in bytes.
         var messageBytes: Int
-        /// Of all messages that are not complete.
+        /// Limit for the sum of all partial messages, in bytes.
         var heldBytes: Int
-        /// Chunk streams that were ever used.
+        /// Limit for the number of chunk streams that were ever used.
         var chunkStreams = 64
 
-        /// What a conversation about a stream needs at most.
+        /// The most that a conversation about a stream needs.
         static let conversation = Limits(messageBytes: 1 << 20, heldBytes: 2 << 20)
     }
 
@@ -46,7 +46,7 @@ package struct RTMPInboundParser {
     struct ChunkStream: Equatable {
         var type: UInt8 = 0
         var length = 0
-        /// Of the message under way, or else of the last one.
+        /// The timestamp of the message under way, or else of the last one.
         var timestamp: UInt32 = 0
         /// What a header without a time of its own adds.
         var delta: UInt32 = 0
@@ -63,11 +63,11 @@ package struct RTMPInboundParser {
         }
     }
 
-    /// Of incomplete messages and of a header, with the usual limits.
+    /// The most bytes of incomplete messages and of a header that are kept with the usual limits.
     static let maximumHeldBytes = Limits.conversation.heldBytes + headerBytes
-    /// Basic header, message header, extended timestamp.
+    /// The size of a basic header, a message header and an extended timestamp.
     private static let headerBytes = 3 + 11 + 4
-    /// A time of this value stands in the extended field behind the header (5.3.1.3).
+    /// This value says that the time is in the extended field behind the header (5.3.1.3).
     private static let extendedMark: UInt32 = 0xFF_FFFF
 
     /// What the peer may ask for from now on.
@@ -78,14 +78,14 @@ package struct RTMPInboundParser {
     private var header: [UInt8] = []
     /// The chunk stream whose chunk is under way, and how many of its bytes are to come.
     private var chunk: (stream: Int, remaining: Int)?
-    /// Of the bodies in `streams`.
+    /// The total size of the bodies in `streams`.
     private var messageBytes: Int
     /// The peer does not repeat extended timestamps within a message, as Adobe's own encoder once did not.
     private var omitsExtended = false
-    /// Bytes that were taken for an extended timestamp and are none.
+    /// Bytes that were read as an extended timestamp but belong to the message's body.
     private var replay: [UInt8] = []
 
-    /// A parser that goes on where somebody else stopped reading, with the chunk size and streams known by then.
+    /// Creates a parser that continues where another reader stopped, with the chunk size and streams known by then.
     init(chunkBytes: Int = RTMPChunkSize.initial, streams: [Int: ChunkStream] = [:], limits: Limits = .conversation) {
         self.chunkBytes = max(1, chunkBytes)
         self.streams = streams

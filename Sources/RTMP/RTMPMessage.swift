@@ -4,7 +4,7 @@ internal import Media
 
 /// One RTMP message (Adobe RTMP 1.0, 5.3.1): a few bytes of its own and a shared payload behind them.
 package struct RTMPMessage {
-    /// What stands in front of the payload within the message's body (Adobe FLV 10.1, E.4.2 and E.4.3).
+    /// The bytes in front of the payload within the message's body (Adobe FLV 10.1, E.4.2 and E.4.3).
     enum Prefix: Equatable {
         case none
         /// AAC: the tag byte and the packet type.

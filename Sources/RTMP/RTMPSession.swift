@@ -7,15 +7,15 @@ package import Networking
 
 /// librtmp, from the handshake until the server has accepted the stream; then the socket is taken over.
 ///
-/// Every call blocks, bounded by the socket's timeouts, and by whoever shuts the socket down.
+/// Every call blocks until the socket's timeouts expire, or until another thread shuts the socket down.
 package final class RTMPSession {
-    /// What goes on without librtmp.
+    /// The state with which the conversation continues without librtmp.
     package struct Handover {
         /// The stream's number.
         package let streamID: UInt32
-        /// Goes on reading where librtmp stopped.
+        /// Continues to read where librtmp stopped.
         let parser: RTMPInboundParser
-        /// What librtmp had received and not looked at.
+        /// The bytes that librtmp had received but not looked at.
         let unread: [UInt8]
         /// Bytes received so far.
         let receivedBytes: Int
@@ -23,7 +23,7 @@ package final class RTMPSession {
 
     private let rtmp: UnsafeMutablePointer<RTMP>
     private let url: RTMPURL
-    /// What stands behind the application's name to log in, or nothing.
+    /// The text behind the application's name for the login; empty without one.
     private let login: String
     private let isEnhanced: Bool
     /// What the server said in its answer to `connect` that it can do.

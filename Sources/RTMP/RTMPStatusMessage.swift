@@ -43,7 +43,7 @@ package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
         ["netstream.record.", "netstream.play.", "netstream.seek."].contains { code.lowercased().hasPrefix($0) }
     }
 
-    /// Whether the server asks to publish anew, and takes what is sent until then (Enhanced RTMP v2, "Reconnect
+    /// Whether the server asks us to publish again, and takes what is sent until then (Enhanced RTMP v2, "Reconnect
     /// Request").
     package var isReconnectRequest: Bool { code == "NetConnection.Connect.ReconnectRequest" }
 

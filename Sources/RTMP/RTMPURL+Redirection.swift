@@ -4,7 +4,7 @@ internal import Networking
 
 extension RTMPURL {
     /// The same stream at the server that `reference` names, a `tcUrl` that may be relative to this one's (Enhanced
-    /// RTMP v2, "Reconnect Request"; RFC 3986, 4.2). `nil` if it is none, or would give TLS up.
+    /// RTMP v2, "Reconnect Request"; RFC 3986, 4.2). `nil` if it is not a `tcUrl`, or would give TLS up.
     package func redirected(to reference: String) -> RTMPURL? {
         if reference.isEmpty { return nil }
         let scheme = isSecure ? "rtmps" : "rtmp"

@@ -114,7 +114,7 @@ package final class SRTInput: Sendable {
         tell(.refused(address: connection.address, reason: reason))
     }
 
-    /// Ends everything: a call or wait under way, the connection, and the port. Again is nothing.
+    /// Ends everything: a call or wait under way, the connection, and the port. A second call does nothing.
     package func stop() {
         isStopped.store(true, ordering: .releasing)
         let (registration, connection) = state.withLock { ($0.registration, $0.connection) }
@@ -154,7 +154,7 @@ package final class SRTInput: Sendable {
 // MARK: Listening and calling
 
 extension SRTInput {
-    /// Whoever sends next; nil if nobody did within a tenth of a second.
+    /// Returns the next sender's connection; nil if none came within a tenth of a second.
     private func awaitCaller() throws(OutputFailure) -> SRTConnection? {
         if state.withLock({ $0.registration == nil }) {
             guard let address = try resolve().first else { return nil }

@@ -124,7 +124,7 @@ extension SRTListener {
         queue.asyncAfter(deadline: .now() + Self.interval) { [weak self] in self?.accept() }
     }
 
-    /// On the listener's queue, until the port is closed.
+    /// Accepts callers again and again, on the listener's queue, until the port is closed.
     private func accept() {
         guard let socket = state.withLock({ $0.socket }) else { return }
         while let caller = socket.accept() { join(caller) }
@@ -142,7 +142,7 @@ extension SRTListener {
         }
     }
 
-    /// The library does not say what became of a caller that was let in and whose handshake failed after all.
+    /// Notes callers that were let in and whose handshake failed after all, because the library does not report them.
     private func noteFailures() {
         let now = clock.now
         let failed = state.withLock { state in

@@ -4,11 +4,11 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// A stream that a port receives: hands over the connection of whoever sends it, and of whoever sends it next. All calls
+/// A stream that a port receives: hands over the connection of its sender, and later that of the next sender. All calls
 /// may come from any thread.
 final class SRTReception: Sendable {
     private struct State {
-        /// Whoever sends the stream; whether it was handed over.
+        /// The connection of the stream's sender, and whether it was handed over.
         var connection: SRTConnection?
         var isTaken = false
         var isCancelled = false
@@ -20,7 +20,7 @@ final class SRTReception: Sendable {
     static let ownOptions: Set<SRTOption> = [.streamid, .passphrase, .pbkeylen, .latency, .rcvlatency, .peerlatency]
 
     let url: SRTURL
-    /// What a caller must ask for; nil if anything will do.
+    /// The stream ID that a caller must send; nil if any will do.
     let wanted: SRTStreamID?
     private let state = Mutex(State())
     private let news = DispatchSemaphore(value: 0)
@@ -30,8 +30,8 @@ final class SRTReception: Sendable {
         wanted = url.streamID.map { SRTStreamID($0) }
     }
 
-    /// Whether a caller may send the stream now, or why not. What the stream asks of its connection is set. In the library's
-    /// receiving thread.
+    /// Returns why a caller may not send the stream now; nil if it may. Sets the stream's own options on the
+    /// connection. Runs on the library's receiving thread.
     func judge(_ call: SRTCall) -> SRTRejection? {
         guard state.withLock({ mayBeTaken($0) }) else { return .conflict }
         // In a fixed order, so that a special latency overrides the common one.
@@ -41,7 +41,7 @@ final class SRTReception: Sendable {
         return nil
     }
 
-    /// Gives the stream to a caller who was let in. False if somebody else has it by now.
+    /// Gives the stream to a caller that was let in. Returns false if another caller has it by now.
     func offer(_ connection: SRTConnection) -> Bool {
         let (isAccepted, former) = state.withLock { state -> (Bool, SRTConnection?) in
             guard mayBeTaken(state) else { return (false, nil) }
@@ -53,7 +53,7 @@ final class SRTReception: Sendable {
         return isAccepted
     }
 
-    /// The connection of whoever sends now, once; waits for `time` at most.
+    /// Returns the connection of the current sender, once; waits for `time` at most.
     func next(within time: Duration) -> SRTConnection? {
         let take = { () -> SRTConnection? in
             self.state.withLock { state in
@@ -67,7 +67,7 @@ final class SRTReception: Sendable {
         return take()
     }
 
-    /// Nobody may send the stream any more.
+    /// From now on no client may send the stream.
     func cancel() {
         let connection = state.withLock { state in
             state.isCancelled = true

@@ -32,7 +32,7 @@ package final class SRTServer: Sendable {
         /// Callers that the port sent away.
         var rejections: UInt64 { listener.rejections }
 
-        /// Nobody may send the stream any more. Again is nothing.
+        /// From now on no client may send the stream. A second call does nothing.
         func cancel() { end() }
     }
 

@@ -10,7 +10,7 @@ extension SRTSocket {
     /// How long ``receive(into:)`` waits at most, in milliseconds.
     private static let receiveTimeout: CInt = 100
 
-    /// What came of waiting for a message.
+    /// The result of a wait for a message.
     enum Received: Equatable {
         /// A message of so many bytes.
         case bytes(Int)
@@ -63,14 +63,14 @@ extension SRTSocket {
         return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// What the library counts and measures of what it receives; nil where it has no connection any more.
+    /// The library's counts and measurements of what it receives; nil where it has no connection any more.
     func receivingStatistics() -> SRTInputStatistics? {
         var stats = SRT_TRACEBSTATS()
         guard srt_bistats(handle, &stats, 0, 1) == 0 else { return nil }
         var result = SRTInputStatistics()
         result.totals.packetsReceived = stats.pktRecvTotal
         result.totals.packetsUnique = stats.pktRecvUniqueTotal
-        // Nobody clears the counters of an interval, so these count from the beginning, too.
+        // The counters of an interval are never cleared, so these count from the beginning, too.
         result.totals.packetsRetransmitted = Int64(stats.pktRcvRetrans)
         result.totals.packetsBelated = stats.pktRcvBelated
         result.totals.packetsLost = Int64(stats.pktRcvLossTotal)

@@ -7,16 +7,17 @@ package import Media
 package import Networking
 internal import Synchronization
 
-/// The owner of one non-blocking SRT socket. `srt_close` may block, so each close has a thread that nobody waits for.
+/// The owner of one non-blocking SRT socket. `srt_close` may block, so each close runs on a thread for which no other
+/// thread waits.
 package final class SRTSocket: Sendable {
-    /// What a send came to.
+    /// The result of a send.
     package enum Outcome: Equatable {
         case sent
         case wouldBlock
         case failed(String)
     }
 
-    /// What became of a call or a connection.
+    /// The state of a call or a connection.
     package enum Condition: Equatable {
         case pending
         case connected
@@ -178,7 +179,7 @@ extension SRTSocket {
         }
     }
 
-    /// Somebody who has called, if anybody has. Nobody is taken while too many sockets are still closing.
+    /// Accepts a caller; nil if none has called. No caller is accepted while too many sockets are still closing.
     package func accept() -> SRTSocket? {
         guard let reserved = Self.closings.withLock({ $0.reserve(at: SystemClock().now) }) else { return nil }
         let accepted = srt_accept(handle, nil, nil)

@@ -7,10 +7,12 @@ struct TransportStreamCheck {
 
     /// Packets in a row whose sync byte must be found (ISO/IEC 13818-1, annex G.1).
     private static let packets = 5
-    /// With the four bytes of a time in front of each packet, as on Blu-ray discs, or 16 of a checksum behind (DVB).
+    /// Sizes of plain packets, of packets with a time of four bytes in front, as on Blu-ray discs, and of packets with
+    /// a checksum of 16 bytes behind (DVB).
     private static let packetSizes = [188, 192, 204]
     private static let sync: UInt8 = 0x47
-    /// Bytes after which it is none: a sender may begin in mid-packet, or with some messages of another kind.
+    /// Bytes after which the data is not a transport stream: a sender may begin in mid-packet, or with some messages of
+    /// another kind.
     static let limit = 16 << 10
 
     /// What `bytes`, the first of a stream, are.

@@ -2,15 +2,15 @@
 
 internal import Synchronization
 
-/// When a program's time 0 was by the wall clock, for recorders of one program whose files are to be named by the same time:
-/// the first of them says it. Any thread.
+/// When a program's time 0 was by the wall clock, for recorders of one program whose files are to be named by the same
+/// time: the first recorder sets it. Any thread may use it.
 package final class ProgramEpoch: Sendable {
     private let milliseconds = Mutex<Int64?>(nil)
 
-    /// Nobody has said it.
+    /// An epoch that is not set yet.
     package init() {}
 
-    /// What was said first, in milliseconds since 1970; `own` if nothing was.
+    /// Returns the value that was set first, in milliseconds since 1970; sets it to `own` if it was not set before.
     func decided(_ own: Int64) -> Int64 {
         milliseconds.withLock { known in
             let decided = known ?? own

@@ -110,12 +110,13 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     /// A name for a recorder's run that no other one has.
     package static var newRun: String { RecorderEngine.newRun }
 
-    /// Waits while more than half of the queue's bound is queued, or half a second of media. Only for a program that no clock paces: a live one
-    /// must not wait for a disk. Returns at once if nothing is being written because the recorder is suspended, has
-    /// failed or is over. Blocks the calling thread, which must not be one that the recorder needs.
+    /// Waits while more than half of the queue's bound is queued, or half a second of media. Only for a program that no
+    /// clock paces: a live one must not wait for a disk. Returns at once if nothing is being written because the
+    /// recorder is suspended, has failed or is over. Blocks the calling thread, which must not be one that the recorder
+    /// needs.
     package func waitForRoom() {
         wake()
-        // Looked at again five times a second, for what changes without anything being taken out of the queue.
+        // The loop looks again five times a second, for changes without anything being taken out of the queue.
         while isWriting, !packets.waitForRoom(upTo: .milliseconds(200)) {}
     }
 
@@ -236,7 +237,7 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     }
 }
 
-/// A closure that is called at most once, whoever comes first.
+/// A closure that is called at most once, by the first caller.
 private final class OnceCall: Sendable {
     private let closure: Mutex<(@Sendable () -> Void)?>
 

@@ -35,10 +35,10 @@ package struct RecorderConfiguration: Sendable {
     package var encoderDelay = Duration.zero
     /// The longest time between two keyframes that is expected.
     package var gop = Duration.seconds(2)
-    /// Whether what is recorded was encoded by somebody else, whose keyframes come when they come: a file begins with the
+    /// Whether what is recorded comes from another encoder, whose keyframes come when they come: a file begins with the
     /// keyframe before its beginning, hidden, and is cut at any frame. Files end where ``Recorder/cut(at:)`` says.
     package var isCopied = false
-    /// Who is told of finished files and gaps.
+    /// The objects that are told of finished files and gaps.
     package var observers: [any RecordingObserver]
 
     /// A configuration with the usual fragments (500 ms) and bound (256 MiB).

@@ -20,7 +20,7 @@ extension RecorderEngine {
         }
     }
 
-    /// Whoever asked for files of a length learns why one is longer.
+    /// Logs why a file is longer than the length that was asked for.
     private func sayLate(_ start: SegmentStart) {
         guard start.lateness > 2 * configuration.gop.inNanoseconds else { return }
         let late = DurationText(.nanoseconds(start.lateness))
@@ -121,10 +121,10 @@ extension RecorderEngine {
         closing = .stop
     }
 
-    /// Lets the open file be made durable, if it is time for that.
+    /// Has the open file made durable, if it is time for that.
     private func synchronise(_ file: SegmentFile) throws(FileFailure) {
         let synchroniser = environment.synchroniser
-        // Whoever closes the file must know it too, so it is not taken.
+        // The failure is not taken out of the synchroniser, because the code that closes the file must know it, too.
         if let failure = synchroniser.failure(of: file.descriptor.path) { throw failure }
         guard let interval = configuration.sync.interval else { return }
         if environment.clock.now >= nextSync {

@@ -125,7 +125,7 @@ actor RecorderEngine: QueueActor {
     }
 
     private func take(_ packet: EncodedPacket) {
-        // Of marked moments it is told by ``mark(_:at:)``, before the file that they lie in may end.
+        // The engine learns of marked moments from ``mark(_:at:)``, before the file that they are in may end.
         guard packet.track != .data || packet.description.codec != .text else { return }
         newest = packet.dtsNanoseconds
         if !configuration.isCopied { dating.begin(packet, now: environment.wallClock()) }
@@ -161,7 +161,7 @@ actor RecorderEngine: QueueActor {
                 if packet.track == .video, file != nil, leading == .audio { framesWithoutFile += 1 }
                 lose(packet)
             case .close:
-                // Frames of a program that goes on may still be missing between the last ones.
+                // If the program continues, frames between the last ones may still be missing.
                 leaveOutDisordered()
                 endFile(closing)
             case .request(let time): environment.keyframes.requestKeyframe(at: time)
@@ -169,7 +169,7 @@ actor RecorderEngine: QueueActor {
         }
     }
 
-    /// Ends the open file where what it shows has no hole, and says what that costs.
+    /// Ends the open file where what it shows has no hole, and logs what that costs.
     private func leaveOutDisordered() {
         guard let dropped = file?.dropDisordered(), !dropped.isEmpty else { return }
         environment.status.value.withLock { $0.incompleteFrames += dropped.count }
@@ -207,7 +207,7 @@ extension RecorderEngine {
     /// Closes the open file and records nothing until ``resume()``.
     func suspend(_ reason: String) {
         if case .suspended = mode { return }
-        // Whoever suspends has said why at the level it deserves.
+        // The caller logs the reason at the level that it deserves.
         logger.info("recording suspended: \(reason)")
         interrupt(reason, .storage, ending: .disk)
         mode = .suspended(reason)
@@ -262,7 +262,7 @@ extension RecorderEngine {
 extension RecorderEngine {
     /// Brings the status up to date.
     func publish(isStopped: Bool = false) {
-        // First: who sees that nothing more comes finds what was recorded until then.
+        // Comes first: a reader that sees that nothing more comes finds what was recorded until then.
         publishStretch()
         environment.status.value.withLock { status in
             status.state = isStopped ? .stopped : state

@@ -6,7 +6,7 @@ internal import Media
 internal import Synchronization
 
 /// The recorder's queue: bounded in bytes. It never drops out of the middle; when it is full, it takes nothing until
-/// half of it is free, and then goes on at a keyframe.
+/// half of it is free, and then continues at a keyframe.
 final class RecorderQueue: Sendable {
     enum Item: Sendable {
         case packet(EncodedPacket)
@@ -14,7 +14,8 @@ final class RecorderQueue: Sendable {
         case pause
         /// From here on packets are missing.
         case overflowBegan
-        /// So many frames were refused, the earliest of them shown at `from`, in nanoseconds; the last refused audio can be the hidden first packet of the next file.
+        /// This many frames were refused, the earliest of them shown at `from`, in nanoseconds; the last refused audio
+        /// can be the hidden first packet of the next file.
         case overflowEnded(frames: Int, from: Int64?, lastAudio: EncodedPacket?)
     }
 
@@ -56,14 +57,14 @@ final class RecorderQueue: Sendable {
             uncounted += overflow.frames - before
         }
 
-        /// Whether a program that no clock paces may go on.
+        /// Whether a program that no clock paces may continue.
         func hasRoom(_ limit: Int) -> Bool {
             bytes <= limit / 2 && (oldest.map { newest - $0 } ?? 0) <= RecorderQueue.longestLead
         }
     }
 
-    /// How far a program that no clock paces may be ahead of its recorder, in nanoseconds: where a file ends is asked for
-    /// when it begins, and must be known before the encoder has come that far.
+    /// How far a program that no clock paces may be ahead of its recorder, in nanoseconds: the end of a file is asked
+    /// for when the file begins, and must be known before the encoder has come that far.
     private static let longestLead: Int64 = 500_000_000
 
     /// Media that waits to be taken together, in nanoseconds: waking a thread costs more than queueing a packet. What is
@@ -71,7 +72,7 @@ final class RecorderQueue: Sendable {
     private static let batch: Int64 = 50_000_000
 
     private let limit: Int
-    /// The track at whose keyframes the queue goes on after an overflow.
+    /// The track at whose keyframes the queue continues after an overflow.
     private let leading: TrackKind
     private let state = Mutex(State())
     private let room = DispatchSemaphore(value: 0)
@@ -141,7 +142,7 @@ final class RecorderQueue: Sendable {
             return false
         }
         if isFree { return true }
-        // A signal that comes right behind the timeout wakes the next waiter too early, who looks again.
+        // A signal that comes right after the timeout wakes the next waiter too early; that thread looks again.
         if room.wait(timeout: .now() + interval) == .timedOut {
             state.withLock { $0.waiters = max(0, $0.waiters - 1) }
         }

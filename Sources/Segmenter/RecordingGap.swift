@@ -31,23 +31,24 @@ package struct RecordingGap: Sendable, Codable, Equatable {
 }
 
 extension RecordingGap {
-    /// What is there of a file when it turns out what the disk has kept.
+    /// How much of a file is there when it turns out what the disk has kept.
     enum Kept: Equatable {
         /// All that was written.
         case all
-        /// So many of its frames.
+        /// This many of its frames.
         case frames(Int)
-        /// Of a file of audio alone, what lies before this program time, in nanoseconds.
+        /// The part before this program time, in nanoseconds, of a file of audio alone.
         case audio(upTo: Int64)
         /// Nothing that can be played.
         case nothing
     }
 
-    /// Half of the shortest packet of audio: what ends so close to the end is whole.
+    /// Half of the shortest packet of audio: a recording that ends so close to the end is whole.
     private static let tolerance: Int64 = 1_000_000
 
-    /// What is missing of the file that `written` tells of, if only `kept` of it is there; nil if nothing is. A disk that
-    /// fails takes with it what the system had not written yet, and only the file itself tells how much that was.
+    /// What is missing of the file that `written` describes, if only `kept` of it is there; nil if nothing is missing.
+    /// A disk that fails takes with it what the system had not written yet, and only the file itself tells how much
+    /// that was.
     init?(lostOf written: SegmentRecord, kept: Kept) {
         switch kept {
         case .all: return nil
@@ -59,7 +60,7 @@ extension RecordingGap {
             (from, frames) = (max(end, written.programStart), 0)
         case .nothing: (from, frames) = (written.programStart, written.frames)
         }
-        // An empty file is none.
+        // An empty file leaves no gap.
         guard from < written.programEnd else { return nil }
         to = written.programEnd
         reason = "the disk failed before it had written them"
@@ -70,8 +71,8 @@ extension RecordingGap {
     /// What is missing, for a log.
     var amount: String { Self.amount(frames: frames, length: to.map { $0 - from }) }
 
-    /// What a gap of `frames` and of `length` nanoseconds misses, for people: frames, or where there are none, as in a
-    /// program of audio alone, seconds.
+    /// What a gap of `frames` and of `length` nanoseconds misses, for people: frames, or seconds if it has no frames,
+    /// as in a program of audio alone.
     package static func amount(frames: Int, length: Int64?) -> String {
         guard frames == 0, let length, length > 0 else { return "\(frames) frames" }
         let milliseconds = length / 1_000_000

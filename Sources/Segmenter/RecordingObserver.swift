@@ -2,8 +2,8 @@
 
 package import Archive
 
-/// Whoever wants to know what a recorder did: a catalogue, an upload. Called on the recorder's and the closer's queues:
-/// nothing may block there.
+/// An object that is told what a recorder did, such as a catalogue or an upload. Its methods are called on the
+/// recorder's and the closer's queues: nothing may block there.
 package protocol RecordingObserver: AnyObject, Sendable {
     /// A file has its final name and is complete.
     func segmentFinished(_ record: SegmentRecord)

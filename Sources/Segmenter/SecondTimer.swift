@@ -21,7 +21,7 @@ final class SecondTimer: Sendable {
         }
     }
 
-    /// Ends calling. A call that is under way goes on.
+    /// Ends the calls. A call that is under way continues.
     func stop() {
         timer.withLock { timer in
             timer?.cancel()

@@ -39,7 +39,7 @@ struct SegmentDating {
         begin(at: encoderDelay.inNanoseconds + packet.ptsNanoseconds, now: now())
     }
 
-    /// The program's time is `time` `now`, in nanoseconds, if nobody has said it before.
+    /// Sets the program's time to `time`, in nanoseconds, at `now`, unless it was set before.
     mutating func begin(at time: Int64, now: UTCTime) {
         guard programStart == nil else { return }
         let own = now.milliseconds - time / 1_000_000

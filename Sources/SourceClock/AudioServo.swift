@@ -47,12 +47,12 @@ package struct AudioServo: Sendable {
     /// A servo of audio of `sampleRate` samples a second, which is the program's.
     package init(sampleRate: Int32) { rate = Int64(sampleRate) }
 
-    /// Where the next sample lies in program time; nil before the first run.
+    /// Where the next sample is in program time; nil before the first run.
     package var position: Timestamp? {
         origin.map { Timestamp(nanoseconds: $0 &+ TimeBase(1, Int32(rate)).rescale(made, to: .nanoseconds)) }
     }
 
-    /// The source is placed anew: the next run lies where its stamp says.
+    /// Prepares for a source that is placed again: the next run is placed where its stamp says.
     package mutating func restart() {
         origin = nil
         end = nil

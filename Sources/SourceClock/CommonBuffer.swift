@@ -3,12 +3,12 @@
 internal import Synchronization
 
 /// The buffer that the live sources of one program have in common: what is shown together was captured together as far as
-/// the ways to us are alike, and stays so while each source's need of buffer changes.
+/// the ways to us are alike, and this does not change when a source needs more or less buffer.
 ///
-/// Each is shown as long after its earliest packets as the one that needs most. Whoever needs more than ``most`` has its own:
-/// one bad line does not delay the others by seconds. Any thread.
+/// All sources use the largest buffer that any of them needs. A source that needs more than ``most`` has its own
+/// buffer, so that one bad line does not delay the others by seconds. Calls may come from any thread.
 package final class CommonBuffer: Sendable {
-    /// Nanoseconds.
+    /// The largest need that counts for the common buffer, in nanoseconds.
     static let most: Int64 = 1_000_000_000
 
     /// One source's part in it, which ends with it.
@@ -37,7 +37,7 @@ package final class CommonBuffer: Sendable {
 
     private let state = Mutex(State())
 
-    /// A buffer that nobody needs yet.
+    /// A buffer that no source needs yet.
     package init() {}
 
     /// A part for one more source.

@@ -26,7 +26,7 @@ struct SenderTimeline: Sendable {
         var presentation: Int64
         /// The jump that it showed first.
         var jump: Jump?
-        /// Whether its track goes on with another shift from here on.
+        /// Whether its track continues with another shift from here on.
         var isMoved = false
     }
 
@@ -75,7 +75,7 @@ struct SenderTimeline: Sendable {
     var longestGap: Int64
     private var tracks = PerTrack<Track>()
     private var pending: Pending?
-    /// Where the timeline goes on after ``restart()``: its last moment and that one's arrival.
+    /// Where the timeline continues after ``restart()``: its last moment and the arrival of that moment.
     private var resume: (time: Int64, arrival: Int64)?
 
     /// A timeline of a source of which nothing comes for up to `longestGap` nanoseconds at a time.
@@ -84,8 +84,8 @@ struct SenderTimeline: Sendable {
     /// Says how `track` is stamped.
     mutating func declare(_ track: TrackKind, _ stamps: StampTrack) { tracks[track] = Track(stamps: stamps) }
 
-    /// The sender begins anew, with stamps that have nothing to do with the old ones. The timeline goes on, unless it
-    /// `resumes` nothing, because stamps are readings of one clock throughout.
+    /// Prepares for a sender that begins again, with stamps that have nothing to do with the old ones. The timeline
+    /// continues where it was. Without `resumes` it does not, because stamps are readings of one clock throughout.
     mutating func restart(resumes: Bool = true) {
         if resumes, let newest = tracks.values.filter({ $0.last != nil }).max(by: { $0.arrival < $1.arrival }) {
             resume = (newest.last ?? 0, newest.arrival)
@@ -134,7 +134,7 @@ struct SenderTimeline: Sendable {
             if let shift = shiftToFollow(track, kind, raw: raw, expected: expected, at: arrival, floor: floor)
                 ?? (jumps ? shiftOfJumpTogether(kind, raw: raw, at: arrival) : nil)
             {
-                // Where the track goes on may lie before its end.
+                // The place where the track continues may be before its end.
                 (track.shift, track.last, pending, track.leap) = (shift, nil, nil, nil)
                 place.isMoved = true
             } else if jumps {
@@ -225,7 +225,7 @@ struct SenderTimeline: Sendable {
     }
 
     /// The other track's new shift for a packet that jumps, too, if it is then about as late as the other track's:
-    /// the sender began anew, and the relation of its tracks is its own.
+    /// the sender began again, and the relation of its tracks is kept as the sender gives it.
     private func shiftOfJumpTogether(_ kind: TrackKind, raw: Int64, at arrival: Int64?) -> Int64? {
         guard let pending, pending.track != kind, let arrival, let delay = pending.delay,
             arrival &- pending.arrival <= Self.followWithin,

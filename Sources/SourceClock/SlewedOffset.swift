@@ -2,7 +2,8 @@
 
 internal import Media
 
-/// What is added to a source's times to get the moment they are due, moved so slowly that nobody sees or hears it.
+/// What is added to a source's times to get the moment they are due. It moves so slowly that the change is neither seen
+/// nor heard.
 ///
 /// It moves at most 1000 ppm, and that rate changes by at most 20 ppm in a second, or 40 as long as it is new, so the map
 /// stays a straight line for as far as a buffer reaches, and audio, which is resampled to follow it, stays with it.
@@ -59,7 +60,7 @@ struct SlewedOffset: Sendable, Hashable {
     /// Moves the offset at once.
     mutating func step(by nanoseconds: Int64) { offset.add(nanoseconds) }
 
-    /// When a source's time is due, if the offset goes on as it does: due = time + offset(due).
+    /// When a source's time is due if the offset continues to move as it does now: due = time + offset(due).
     func due(_ time: Int64) -> Int64 {
         let distance = time &+ offset.whole &- at
         return at &+ distance &+ Int64((Double(distance) * rate / (1 - rate)).rounded())

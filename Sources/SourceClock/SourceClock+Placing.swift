@@ -62,7 +62,7 @@ extension SourceClock {
 
     private mutating func bias(_ track: TrackKind, by distance: Int64) {
         delays[track]?.move(by: distance)
-        // A floor of its own moves along; a common one had packets of both, and begins anew.
+        // The track's own floor moves along; a common floor has seen packets of both tracks, and starts again.
         if maps.count == 2 { maps[index(of: track)].floor.move(by: -distance) } else { maps[0].floor.restart() }
     }
 

@@ -64,7 +64,7 @@ package struct SourceClock: Sendable {
     /// Numbers for an operator.
     package internal(set) var status = SourceClockStatus()
 
-    /// Whether ``due(_:of:)`` has an answer. While a source is collected anew after ``restart()`` it has none.
+    /// Whether ``due(_:of:)`` has an answer. It has no answer while delays are collected again after ``restart()``.
     package internal(set) var isPlaced = false
 
     /// The tracks that are waited for when the source is placed.
@@ -117,8 +117,8 @@ package struct SourceClock: Sendable {
             pathStep: settings.pathStep.inNanoseconds)
     }
 
-    /// Adds a track that was found later, or describes one anew. Unless it is not `isExpected`, it is waited for when the
-    /// source is placed from now on.
+    /// Adds a track that was found later, or describes a known one again. If it `isExpected`, placing the source waits
+    /// for it from now on.
     package mutating func declare(_ track: TrackKind, _ timeBase: TimeBase, bits: Int?, isExpected: Bool = true) {
         if isExpected { expected.insert(track) }
         timeline.declare(track, StampTrack(timeBase: timeBase, bits: bits))
@@ -128,7 +128,7 @@ package struct SourceClock: Sendable {
     /// term of the resampler's correction; at most 0.001.
     package func stretch(of track: TrackKind) -> Double { maps[index(of: track)].offset?.rate ?? 0 }
 
-    /// The map of `track` from the source's timeline to our clock; nil while there is none.
+    /// The map of `track` from the source's timeline to our clock; nil while the source is not placed.
     package func line(of track: TrackKind) -> ClockLine? {
         guard isPlaced, let line = maps[index(of: track)].offset?.line else { return nil }
         let bias = delays[track]?.bias ?? 0

@@ -2,7 +2,7 @@
 
 package import Media
 
-/// What a ``SourceClock`` tells whoever feeds it, once each time it happens.
+/// What a ``SourceClock`` tells its caller, once each time it happens.
 package enum SourceClockEvent: Sendable, Hashable {
     /// The source has a map from here on. `buffer` is what the track that comes later has over its earliest packets.
     case placed(buffer: Duration)

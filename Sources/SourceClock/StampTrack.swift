@@ -51,7 +51,7 @@ struct StampTrack: Sendable, Hashable {
         (last, turns) = (TimeBase.nanoseconds.rescale(time, to: timeBase), 0)
     }
 
-    /// Forgets the last stamp and the turns: the sender begins anew.
+    /// Forgets the last stamp and the turns, because the sender begins again.
     mutating func forget() { (last, turns) = (nil, 0) }
 
     private func turns(for ticks: Int64) -> Int64 {

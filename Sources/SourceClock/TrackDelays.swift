@@ -81,7 +81,7 @@ struct TrackDelays: Sendable {
         return pieces.reversed().prefix { $0.at >= moment }.map(\.greatest).max()
     }
 
-    /// The delays of the packets since `moment`, or of the newest if there are none.
+    /// The delays of the packets since `moment`, or of the newest packets if none came since then.
     func extremes(since moment: Int64) -> Extremes {
         let recent = pieces.drop { $0.at < moment }
         let taken = recent.isEmpty ? pieces.suffix(1) : recent

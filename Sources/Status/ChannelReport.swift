@@ -29,7 +29,7 @@ package struct ChannelReport: Sendable, Encodable {
     package var state: State
     /// When the snapshot was taken.
     package var time: UTCTime
-    /// When the program began; nil while there is none.
+    /// When the program began; nil while there is no program.
     package var startedAt: UTCTime?
     /// Program time of the newest frame, in seconds.
     package var programSeconds: Double?
@@ -49,7 +49,7 @@ package struct ChannelReport: Sendable, Encodable {
     /// The peaks of each channel of the sources that are heard and never seen, in dBFS, by their names. For meters alone:
     /// those of the others are in the status.
     package var heardLevels: [String: [Double]] = [:]
-    /// What an operator can know of the program; nil while there is none.
+    /// What an operator can know of the program; nil while there is no program.
     package var status: ChannelStatus?
 
     /// A channel of which no more is known.

@@ -37,12 +37,12 @@ package struct ChannelStatus: Sendable, Codable {
     package var upload: UploadStatus?
     /// The recordings of its sources; nil where they are not recorded.
     package var sourceRecordings: [SourceRecordingStatus]?
-    /// Of a program that is passed through: then nothing is known of an encoder.
+    /// The status of a program that is passed through; nothing is known of an encoder then.
     package var passthrough: PassthroughStatus?
     /// What is watched of the program; of one that is passed through only its audio, if that was asked for.
     package var monitor: MonitorStatus?
 
-    /// What is known of a program; the outputs and the recording are filled in by whoever has them.
+    /// What is known of a program; the owners of the outputs and of the recording fill these in.
     package init(
         sources: [SourceStatus], selection: SelectionStatus? = nil, feed: FeedStatus, audioFeed: FeedStatus? = nil,
         program: ProgramStatus, encoder: EncoderStatus, frameRate: FrameRate, outputs: [OutputStatus] = [],

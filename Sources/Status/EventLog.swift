@@ -22,7 +22,8 @@ package struct ControlEvent: Sendable, Encodable, Equatable {
     package var channel: String?
     /// How much it matters.
     package var level: Level
-    /// What it is about: `output`, `input`, `recorder`, `storage`, `upload`, `alarm`, `marker`, `operator`, `channel` or `relay`.
+    /// What it is about: `output`, `input`, `recorder`, `storage`, `upload`, `alarm`, `marker`, `operator`, `channel`
+    /// or `relay`.
     package var kind: String
     /// The output it is about.
     package var output: String?
@@ -77,7 +78,7 @@ package final class EventLog: Sendable {
         }
     }
 
-    /// The number of the newest event; 0 if there was none.
+    /// The number of the newest event; 0 before the first one.
     package var last: UInt64 { state.withLock { $0.last } }
 
     /// What is kept of the events behind number `id`. A number that is not reached yet is another run's: then all are.

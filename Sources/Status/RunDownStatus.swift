@@ -49,7 +49,8 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
         /// The frame at which it began; later by as long as it was held.
         package var frame: Int64
         package var elapsedSeconds: Double
-        /// Nil where nobody knows: it lasts until the end of a file of unknown length, or until it is told to go on.
+        /// Nil if it is unknown: the segment lasts to the end of a file of unknown length, or until the run-down is
+        /// told to move on.
         package var remainingSeconds: Double?
 
         /// The segment under way, of these properties.
@@ -85,11 +86,11 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
     package var rounds: Int64
     package var current: Current?
     package var next: Next?
-    /// Of the whole round; nil where nobody knows.
+    /// What remains of the whole round, in seconds; nil if it is unknown.
     package var remainingSeconds: Double?
     /// While it is held: whether something else is on air.
     package var isCutAway: Bool?
-    /// While it is held: the segment that `follow` goes on with.
+    /// While it is held: the segment that `follow` continues with.
     package var follows: Int?
     /// Frames that segments began late because their files were not ready.
     package var lateFrames: Int64

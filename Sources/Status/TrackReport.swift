@@ -20,7 +20,7 @@ struct VideoReport: Encodable {
     }
 
     /// `avc1` and profile, constraints and level in hexadecimal digits (ISO/IEC 14496-15, annex E.3): bytes 1 to 3 of the
-    /// decoder configuration. Of others browsers are told no more than the sample entry.
+    /// decoder configuration. For other codecs browsers are told only the sample entry.
     private static func name(_ track: TrackDescription) -> String? {
         switch track.codec {
         case .h264:

@@ -16,8 +16,9 @@ package final class ClipFile {
     private let reserved: Int64
     private var isFinished = false
 
-    /// Begins the file `path`, which must not exist, unless it `replaces` what does. If bytes are `reserved` in front of
-    /// the media, the tables come there, so that a player that reads from the beginning need not wait for the end.
+    /// Begins the file `path`, which must not exist unless the new file `replaces` it. If bytes are `reserved` in front
+    /// of the media, the tables are written there, so that a player that reads from the beginning need not wait for the
+    /// end.
     package init(_ path: String, replaces: Bool, reserving reserved: Int64 = 0) throws(FileFailure) {
         self.path = path
         self.replaces = replaces
@@ -31,7 +32,7 @@ package final class ClipFile {
         }
         FinishedFile.removeLeftovers(of: path)
         descriptor = try .create(FinishedFile.hidden(beside: path))
-        // Whoever makes the same file later sees that this is no leftover.
+        // The lock tells a later process that makes the same file that this one is not a leftover.
         guard descriptor.lockCreated() else { throw FileFailure("create", path, text: "its work file was removed") }
         end = Int64(MovieBox.headSize) + reserved
     }

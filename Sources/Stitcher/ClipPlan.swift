@@ -44,7 +44,7 @@ struct ClipPlan {
         let base = first.videoBase
         let lastPlace = places[places.count - 1].video
         var wantedStart = max(0, TimeBase.milliseconds.rescale(start - first.start, to: base))
-        // Whoever asks for a thousand years means the end.
+        // A request for a thousand years means up to the end.
         var wantedEnd = TimeBase.milliseconds.rescale(min(end, last.end + 1000) - last.start, to: base)
         if let program, let low = first.ticks(atProgram: program.lowerBound),
             let high = last.ticks(atProgram: program.upperBound)

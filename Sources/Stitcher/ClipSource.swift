@@ -50,7 +50,7 @@ package struct ClipSource: Sendable {
         if position?.isTrimmed == true { videoEnd = index.facts.leading.shown }
     }
 
-    /// By how much times may be rounded: nanoseconds of a millisecond, which is what RTMP and FLV count in.
+    /// By how much times may be rounded, in nanoseconds: one millisecond, the unit in which RTMP and FLV count.
     private static let rounding: Int64 = 1_000_000
 
     /// Program time `time`, in nanoseconds, in ticks from the first frame on, as early as a frame of that time may seem to be;
@@ -61,8 +61,8 @@ package struct ClipSource: Sendable {
         }
     }
 
-    /// Whether one of its frames begins within `program`, in nanoseconds of its program; so it is taken to be where nobody can
-    /// say.
+    /// Whether one of its frames begins within `program`, in nanoseconds of its program. True, too, if the file does
+    /// not say where it lies in its program.
     func hasFrame(within program: Range<Int64>) -> Bool {
         guard let low = ticks(atProgram: program.lowerBound), let high = ticks(atProgram: program.upperBound) else {
             return true

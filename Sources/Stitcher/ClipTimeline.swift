@@ -20,7 +20,7 @@ package struct ClipGap: Sendable, Codable, Equatable {
 /// Puts files one behind the other on one timeline, which begins with the first frame of the first file.
 ///
 /// Files of one run lie as far apart as their program says, in whole frames; files of two runs as far as the wall clock
-/// says. Where no frame is missing, the audio goes on where that of the file before ends.
+/// says. Where no frame is missing, the audio continues where the audio of the previous file ends.
 struct ClipTimeline {
     /// Where a file's first frame lies, in ticks of the video, and the same place in samples of audio.
     struct Place: Equatable {

@@ -32,18 +32,19 @@ struct FrameCut {
         samples.indices.last { isEntry($0) && samples[$0].pts <= time } ?? 0
     }
 
-    /// The first place where a copy can begin of which nothing is shown before `time`; the end if there is none.
+    /// The first place where a copy can begin that shows nothing before `time`; the end if there is no such place.
     func entry(after time: Int64) -> Int {
         (0...samples.count).first { isEntry($0) && earliestFrom[$0] >= time } ?? samples.count
     }
 
-    /// The least clean cut at or behind `start` before which all that is shown before `time` lies.
+    /// The first clean cut at or behind `start` that has in front of it every frame that is shown before `time`.
     func exit(after time: Int64, from start: Int) -> Int {
         (start...samples.count).first { isClean($0) && earliestFrom[$0] >= time } ?? samples.count
     }
 
-    /// The last clean cut before which nothing is shown at or after `time`; never right behind a keyframe: two
-    /// keyframes in a row, of two encoders, could not be told apart (ITU-T H.264, 7.4.1.2.4: idr_pic_id).
+    /// The last clean cut that has no frame in front of it that is shown at or after `time`. It is never right behind a
+    /// keyframe: two keyframes in a row, from two encoders, could not be told apart (ITU-T H.264, 7.4.1.2.4:
+    /// idr_pic_id).
     func exit(before time: Int64, from start: Int) -> Int {
         let cut = end(before: time, from: start)
         return cut > start && samples[cut - 1].isSync ? cut - 1 : cut

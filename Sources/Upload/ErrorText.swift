@@ -21,7 +21,7 @@ enum ErrorText {
         return parts[2]
     }
 
-    /// An address keeps its host and path; who asked, and with what, goes.
+    /// An address keeps its host and path; the user, the query and the fragment are removed.
     private static func scrubbed(_ word: String) -> String {
         guard let scheme = word.firstRange(of: "://") else { return word }
         var rest = word[scheme.upperBound...]

@@ -24,7 +24,7 @@ struct RcloneFeatures: Decodable {
 
 /// What `rclone lsjson --stat` says of a file.
 struct RcloneListing: Decodable {
-    /// Its size; nil if there is none.
+    /// Its size; nil if there is no such file.
     var size: Int64?
     /// Its hashes by their names.
     var hashes: [String: String] = [:]

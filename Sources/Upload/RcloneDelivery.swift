@@ -64,7 +64,7 @@ final class RcloneDelivery: SegmentDelivery {
     {
         let hash = try await hashType(lock.file)
         let place = remote.place(of: segment.name)
-        // Of two files without a hash only the size could be compared: one that is there may be another.
+        // Without a hash only the sizes of the two files could be compared, and one of the same size may be different.
         let comparison = hash.isEmpty ? "--ignore-times" : "--checksum"
         try await run(["copyto", comparison, path, place], Self.copyingLimit, lock.file)
         return try await verify(segment, path, place, hash, lock.file)

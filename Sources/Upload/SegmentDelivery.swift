@@ -19,7 +19,7 @@ package struct DeliveryFailure: Error, Equatable, CustomStringConvertible {
     init(_ description: String, isLater: Bool = false) { (self.description, self.isLater) = (description, isLater) }
 }
 
-/// Why uploading is not possible at all, in one sentence for whoever starts the program.
+/// Why uploading is not possible at all, in one sentence for the operator who starts the program.
 package struct UploadRefusal: Error, Sendable, Equatable, CustomStringConvertible {
     package let description: String
 

@@ -19,7 +19,7 @@ final class UploadLock: Sendable {
         let number = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)
         guard number >= 0 else { throw FileFailure("open", path, code: errno) }
         file = SystemPackage.FileDescriptor(rawValue: number)
-        // Where the file system has no locks, nobody else has it.
+        // If the file system has no locks, no other process has this one.
         guard Archive.FileDescriptor.systemLock(number, LOCK_EX | LOCK_NB) != EWOULDBLOCK else { return nil }
     }
 

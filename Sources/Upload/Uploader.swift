@@ -11,9 +11,10 @@ internal import Synchronization
 
 /// Hands over the finished files of a channel, one at a time and the oldest first: to a remote, or to a command.
 ///
-/// What waits is in the catalogue, so a new run takes it up. Nobody waits for an upload: not the recorder, and not the
-/// end after a signal, which ends what runs. A file that fails is tried again after the others, until it is handed over or
-/// an operator gives it up, each 5 min at last (``RetrySchedule``). It is held until then: see ``mayDelete(_:)``.
+/// What waits is in the catalogue, so a new run takes it up. Nothing waits for an upload: the recorder does not, and
+/// neither does the end after a signal, which ends what runs. A file that fails is tried again after the others, until
+/// it is handed over or an operator gives it up, in the end every 5 min (``RetrySchedule``). It is held until then: see
+/// ``mayDelete(_:)``.
 package final class Uploader: RecordingObserver, RetentionVeto {
     private struct State {
         var status = UploadStatus()

@@ -115,7 +115,7 @@ import Testing
         }
         try directory.write(bytes, to: ".relay.sqlite")
         let archive = try RecordingArchive(directory.path)
-        // Whoever only looks is told, and served from the files.
+        // A reader that only looks is told, and is served from the files.
         let contents = try archive.contents()
         #expect(contents.segments.map(\.name) == directory.files)
         #expect(try archive.rebuild().setAside == ".relay.sqlite.broken-1")
@@ -138,7 +138,7 @@ import Testing
 
     @Test func `A catalogue that cannot be made costs no frame`() throws {
         let directory = try TemporaryDirectory()
-        // A directory in its place: SQLite can neither open nor create it, whoever runs this.
+        // A directory is in its place: SQLite can neither open nor create it, whichever user runs this.
         try FileManager.default.createDirectory(
             atPath: directory.path(".relay.sqlite"), withIntermediateDirectories: true)
         let recording = try Recording(in: directory)

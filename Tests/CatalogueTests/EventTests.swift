@@ -30,7 +30,7 @@ struct EventTests {
     @Test("Scenes stay as long as there are files of their time, and the one before them, in which the first begins")
     func scenes() throws {
         for start: Int64 in [1000, 2000, 3000] { try put(SceneEvent.kind, "\(start)", at: start) }
-        // Without a file nobody knows yet what is to be kept.
+        // Without a file it is not yet known what is to be kept.
         #expect(try texts().count == 3)
         try store.put([file(2500), file(4000)], living: [])
         try put(CatalogueEvent.marker, "marker", at: 500)

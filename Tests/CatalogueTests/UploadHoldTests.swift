@@ -50,7 +50,7 @@ import Testing
         #expect(catalogue.mayDelete(names[0]) && !catalogue.needsUpload(names[0]), "this run uploaded it")
     }
 
-    // One file that nobody can read any more, of whatever cause, kept retention from deleting for ever.
+    // One file that could no longer be read, whatever the cause, kept retention from deleting for ever.
     @Test(arguments: [true, false])
     func `Where nothing was ever uploaded a catalogue that cannot be read keeps no file`(isDirectory: Bool) throws {
         try FileManager.default.removeItem(atPath: directory.path(Catalogue.uploadLockName(of: "test")))
@@ -216,7 +216,7 @@ import Testing
         #expect(!directory.files.contains(where: next.mayDelete))
     }
 
-    // Each time the database was opened anew, what somebody else had uploaded meanwhile was to be uploaded again.
+    // Each time the database was reopened, files that another process had uploaded meanwhile were queued again.
     @Test func `What was known to wait does not let wait again what is uploaded or given up`() throws {
         let store = try CatalogueStore(directory: directory.path)
         try store.setUploads([names[0]: .done, names[1]: .done, names[2]: .none])

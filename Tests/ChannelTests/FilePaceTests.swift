@@ -24,7 +24,7 @@ import Testing
         #expect(pace.due(ms(840), now: ms(5801)) == ms(5840))
     }
 
-    @Test("A file that stalled for more than half a second goes on from there, and is not caught up with")
+    @Test("A file that stalled for more than half a second continues from there and does not catch up")
     func stall() {
         var pace = FilePace()
         _ = pace.due(ms(0), now: ms(5000))

@@ -25,7 +25,7 @@ struct PassthroughAirTests {
     private let source = PacketSourceDescription(
         stream: StreamDescription(video: Self.video, audio: nil), canWait: false, clock: .rtmp, stampBits: nil)
 
-    @Test("Of what stands in for the first input the newest GOP waits for the beginning, of the first input all")
+    @Test("The newest GOP of a stand-in for the first input waits for the beginning, and all of the first input")
     func early() {
         var air = PassthroughAir()
         for time in stride(from: Int64(0), through: 2040, by: 40) {

@@ -15,7 +15,7 @@ struct EventLogTests {
         }
     }
 
-    @Test("Who looks again gets what came since, in order and once")
+    @Test("A reader that looks again gets what came since, in order and once")
     func resumed() {
         #expect(log.events(after: 0).isEmpty && log.last == 0)
         add(3)
@@ -25,7 +25,7 @@ struct EventLogTests {
         #expect(log.events(after: 5).isEmpty)
     }
 
-    @Test("The newest 500 are kept, and who missed more gets these")
+    @Test("The newest 500 are kept, and a reader that missed more gets these")
     func bounded() {
         add(1200)
         #expect(log.events(after: 0).map(\.id) == Array(701...1200))

@@ -35,14 +35,14 @@ struct MetersTests {
         #expect(text == #"{"channel":"main","program":[-6,-7],"sources":{"one":[-12.3,-60],"two":[]}}"#)
     }
 
-    @Test("They have the levels of a source that is heard and never seen, which is none of the status's parts")
+    @Test("They have the levels of a source that is heard and never seen, which is not among the status's parts")
     func heard() throws {
         let parts = [PartStatus(name: "one", isOnAir: true, selection: nil, levels: [-12])]
         let meters = try #require(EventStream.Meters(report(parts, heard: ["audio": [-20.04, -21]])))
         #expect(meters.sources == ["one": [-12], "audio": [-20, -21]])
     }
 
-    @Test("Where nothing is measured there are none")
+    @Test("Without a measurement there are no meters")
     func none() {
         #expect(EventStream.Meters(report(nil))?.channel == nil)
         #expect(EventStream.Meters(ChannelReport(name: "main", state: .waiting))?.channel == nil)

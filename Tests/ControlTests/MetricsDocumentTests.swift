@@ -7,7 +7,7 @@ import Testing
 
 /// The table of metrics in `docs/metrics.md`, and what is installed beside it, against the code.
 ///
-/// `RELAY_WRITE_REFERENCE=1 swift test --filter MetricsDocumentTests` writes the table anew.
+/// `RELAY_WRITE_REFERENCE=1 swift test --filter MetricsDocumentTests` writes the table again.
 @Suite("The reference of metrics")
 struct MetricsDocumentTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

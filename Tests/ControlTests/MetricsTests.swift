@@ -67,7 +67,7 @@ struct MetricsTests {
 
     private func lines(_ channels: [ChannelReport]) -> [Substring] { render(channels).split(separator: "\n") }
 
-    @Test("Of several sources it is told whose frames do not come in time")
+    @Test("With several sources the metrics say whose frames do not come in time")
     func parts() {
         var (status, feed) = (status(), FeedStatus())
         (feed.framesRepeated, feed.framesLate, feed.framesDropped) = (7, 3, 2)
@@ -209,7 +209,7 @@ struct MetricsTests {
         #expect(!self.lines([self.report()]).contains { $0.hasPrefix("relay_program_level_decibels") })
     }
 
-    @Test("Of what is not known there is no sample, and no header")
+    @Test("For what is not known there is no sample, and no header")
     func absent() {
         var status = status()
         (status.storage, status.monitor, status.outputs) = (nil, nil, [])

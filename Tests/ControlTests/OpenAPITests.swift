@@ -33,7 +33,7 @@ struct OpenAPITests {
             let items: Items?
         }
 
-        /// Of a list; those of one of texts or numbers have no properties.
+        /// The items of a list; items that are texts or numbers have no properties.
         struct Items: Decodable {
             let required: [String]?
             let properties: [String: Ignored]?
@@ -68,7 +68,7 @@ struct OpenAPITests {
             ControlSettings(), host: FakeHost(), events: EventLog(), version: "1", logger: Logger(label: "test"))
     }
 
-    @Test("It has each operation that the server answers, and no other; files of the page are none")
+    @Test("It has exactly the operations that the server answers; files of the page are not operations")
     func operations() throws {
         let document = try document()
         #expect(document.openapi.hasPrefix("3.1"))

@@ -21,7 +21,7 @@ struct TokenGuardTests {
         #expect(tokens.failures == 5)
     }
 
-    @Test("After ten wrong tokens of one address nobody there is believed for a while; others are")
+    @Test("After ten wrong tokens from one address every token from there is refused for a while, but not from others")
     func guesses() throws {
         for _ in 0..<10 {
             #expect(throws: Refusal.self) { try tokens.role(ofToken: "guess", from: "192.0.2.1") }

@@ -64,7 +64,7 @@ struct EncoderSessionTests {
         #expect(sink.of(.video).allSatisfy { !($0.isKeyframe && $0.isDisposable) })
     }
 
-    @Test("A keyframe asked for a time is that time's frame, and the GOP begins anew there")
+    @Test("A keyframe requested for a time is that time's frame, and a new GOP begins there")
     func requested() throws {
         let rate = FrameRate(30000, 1001)
         let (sink, _) = try encode(frames: 150, rate: rate) { session, index in

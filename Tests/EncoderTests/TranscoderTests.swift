@@ -10,7 +10,7 @@ import Testing
 
 @testable import Encoder
 
-/// One track decoded and coded anew at the sender's times.
+/// Tests that one track is decoded and coded again at the sender's times.
 @Suite struct TranscoderTests {
     private let path = NSTemporaryDirectory() + "relay-transcoder-\(UUID().uuidString)"
 

@@ -43,7 +43,7 @@ extension SerialPeers {
             #expect(!result.log.contains("secretkey"))
         }
 
-        @Test("An output that may try a few times only says that it gave up, and the others go on")
+        @Test("An output with a limited number of attempts reports that it gave up, and the others continue")
         func givesUp() async throws {
             let server = try await RTMPServer.running()
             let dead = "rtmp://127.0.0.1:\(try Ports.free())/live/key#retry=1"

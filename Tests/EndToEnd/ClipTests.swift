@@ -83,7 +83,7 @@ extension SerialShows {
             return path
         }
 
-        @Test("Of presses and releases in a burst, in any order, each pair is a clip of its very frames")
+        @Test("Each pair of a press and a release in a burst, in any order, is a clip of exactly its frames")
         func burst() async throws {
             let (relay, api) = try await start()
             try await waitUntil(3, api)
@@ -331,7 +331,7 @@ extension SerialShows {
             _ = try await last.end(by: SIGTERM, within: .seconds(10))
         }
 
-        @Test("Clips begin and end by relay ctl; without a recording there are none, and the recording's end is theirs")
+        @Test("Clips begin and end by relay ctl; they need a recording, and end with it")
         func commands() async throws {
             let (relay, api) = try await start()
             try await waitUntil(2, api)

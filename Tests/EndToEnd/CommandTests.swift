@@ -40,7 +40,7 @@ extension Serial {
             ("--channel", ""), ("--log-format", "xml"), ("--input", ""), ("--audio-input", ""), ("--nonsense", "1"),
         ]
 
-        @Test("Devices are listed, for people and as JSON, also where there are none")
+        @Test("Devices are listed, for people and as JSON, even if no device is there")
         func devices() async throws {
             let text = try await RelayProcess.run(["devices"])
             #expect(text.ending == .exited(0), "\(text.log)")
@@ -159,7 +159,7 @@ extension Serial {
             try await refuses(shape + ["--record", "/proc/relay"], status: 73, hint: "/proc/relay")
         }
 
-        @Test("Nobody listens and nothing is recorded: 69")
+        @Test("If no server listens and nothing is recorded, the status is 69")
         func nobodyListens() async throws {
             let (first, second) = (try Ports.free(), try Ports.free())
             let result = try await RelayProcess.run(

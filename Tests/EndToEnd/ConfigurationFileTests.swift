@@ -66,7 +66,7 @@ extension SerialShows {
             #expect(frames.breaksBeforeEnd.isEmpty && !frames.counters.isEmpty)
         }
 
-        @Test("A channel that waits for its publisher is changed and ended, and the other one goes on")
+        @Test("A channel that waits for its publisher is changed and ended, and the other one continues")
         func channels() async throws {
             let server = try await RTMPServer.running()
             let port = try Ports.free()
@@ -121,7 +121,7 @@ extension SerialShows {
             #expect(try await server.finishedRecordings().count == 3)
         }
 
-        @Test("A recording that the file changes begins anew, and both files are whole")
+        @Test("A recording that the file changes starts again, and both files are whole")
         func recording() async throws {
             let server = try await RTMPServer.running()
             let record = { (length: String) in "recording: {directory: \(directory.path)/rec, segment: \(length)}" }
@@ -133,7 +133,7 @@ extension SerialShows {
             relay.process.signal(SIGHUP)
             try await relay.says("the recording begins anew", within: .seconds(10))
             try await relay.says("_000002.mp4.part", within: .seconds(10))
-            // One that is not possible is not made, and what is recorded goes on.
+            // A recording that is not possible is not started, and the current one continues.
             try write("plain", to: "plain")
             let wrong = "recording: {directory: \(directory.file("plain"))/rec}"
             try write("channels:\n" + channel("one", outputs: [server.url()], more: wrong))
@@ -235,7 +235,7 @@ extension SerialShows {
             #expect(server.recordings.isEmpty && !FileManager.default.fileExists(atPath: directory.file("new")))
         }
 
-        @Test("Of several sources a check says what decoding them takes, and showing them together")
+        @Test("A check of several sources says what decoding them takes, and showing them together")
         func checkedSources() async throws {
             let port = try Ports.free()
             let clip = directory.file("clip.mp4")

@@ -204,7 +204,7 @@ extension SerialShows {
             _ = try await relay.end(by: SIGTERM, within: .seconds(10))
         }
 
-        @Test("Events are told once each to who comes back, with statuses between them")
+        @Test("A client that comes back gets each event once, with statuses between them")
         func events() async throws {
             let (relay, api) = try await start(["--record", directory.file("recordings")])
             // The server answers before the channel is on air.

@@ -83,7 +83,7 @@ extension SerialShows {
             withExtendedLifetime(authority) {}
         }
 
-        @Test("A server decides who publishes, and one that is gone lets nobody in")
+        @Test("A server decides who publishes; while it is gone every publisher is refused")
         func decision() async throws {
             let clip = try await Clip.noisy(seconds: 4, in: directory)
             let server = try await HookServer()

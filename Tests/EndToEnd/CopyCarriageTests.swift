@@ -228,7 +228,7 @@ extension Serial {
             for path in paths {
                 #expect(try await Probe.complaints(path).isEmpty, "\(path)")
             }
-            // Of datagrams the demuxer does not know that the last frame is whole, nor its parser that the one before is.
+            // With datagrams the demuxer does not know that the last frame is whole, nor its parser the one before.
             let held = way == .udp ? 2 : 1
             // The set belongs to the coding from the next keyframe on, and so does a new file.
             var recorded: [String] = []

@@ -133,7 +133,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("Outputs stay and the recording goes on when the publisher is killed and comes back")
+        @Test("Outputs stay and the recording continues when the publisher is killed and comes back")
         func publisherReturns() async throws {
             let input = try await clip(seconds: 20)
             let server = try await RTMPServer.running()
@@ -190,7 +190,7 @@ extension SerialPeers {
             #expect(try await CodedUnits(try await server.recording()).video == sent)
         }
 
-        @Test("A wrong key and a second publisher are refused, and the first one goes on")
+        @Test("A wrong key and a second publisher are refused, and the first publisher continues")
         func refusals() async throws {
             let input = try await clip()
             let port = try Ports.free()
@@ -210,7 +210,7 @@ extension SerialPeers {
             #expect(try await CodedUnits(try recorded) == CodedUnits(input))
         }
 
-        @Test("A looped file goes on where its last packet ended")
+        @Test("A looped file continues where its last packet ended")
         func loop() async throws {
             let input = try await clip(seconds: 2)
             let result = try await RelayProcess.run(

@@ -5,8 +5,8 @@ import TestSupport
 import Testing
 
 extension SerialRecordings {
-    /// What happens to disks and to what is mounted on them. Each time the stream loses nothing, and recording goes on
-    /// by itself when the cause is gone.
+    /// Tests faults of disks and of what is mounted on them. Each time the stream loses nothing, and the recording
+    /// continues by itself when the cause is gone.
     @Suite("Disk faults", .needs(LoopDisk.isPossible, "only root can mount loop devices, where it may at all"))
     struct DiskFaultTests {
         /// A run that records to `path` and is live.
@@ -201,7 +201,7 @@ extension SerialRecordings {
     }
 }
 
-/// Lets a frozen file system go on, also when a test fails: until then nothing that waits for it can end.
+/// Thaws a frozen file system, also when a test fails: until then no process that waits for it can end.
 private final class Thaw: Sendable {
     private let path: String
 

@@ -134,7 +134,7 @@ extension SerialShows {
             }
         }
 
-        @Test("One frame before a keyframe is coded with another before it that nobody sees")
+        @Test("One frame before a keyframe is coded with another before it that is not shown")
         func headOfOneFrame() async throws {
             try await record()
             let recorded = try await set.counters()
@@ -172,7 +172,7 @@ extension SerialShows {
             let (repaired, report) = try await clip(1, 13, [])
             #expect(report.files == 3 && report.gaps.count == 1)
             #expect(try await Probe.complaints(repaired) == "")
-            // The copy is none of a file that is whole again.
+            // The repaired copy is not used once the original file is whole again.
             try whole.write(to: URL(fileURLWithPath: file))
             let (_, again) = try await clip(1, 12.5, [])
             #expect(again.files == 3 && again.gaps.isEmpty)
@@ -225,7 +225,7 @@ extension SerialShows {
 
         private static let always = ["--from", "2020-01-01T00:00:00Z", "--to", "2100-01-01T00:00:00Z"]
 
-        @Test("Of transport streams every frame of every file is shown once, with audio in step")
+        @Test("From transport streams every frame of every file is shown once, with audio in step")
         func transportStream() async throws {
             let recorded = try await RelayProcess.run(
                 Shape.small + ["--record-format", "ts", "--segment", "2s", "--duration", "5s"]

@@ -98,7 +98,7 @@ extension SerialPeers {
             #expect(frames.counters.count >= 30)
         }
 
-        @Test("A frozen RTMP server that goes on after 20 s gets the program again, from a keyframe")
+        @Test("A frozen RTMP server that continues after 20 s gets the program again, from a keyframe")
         func thawed() async throws {
             let server = try await RTMPServer.running()
             defer { server.thaw() }

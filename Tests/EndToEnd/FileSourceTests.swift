@@ -49,7 +49,7 @@ extension SerialShows {
             return (try await studio.recorded(), starts, ends)
         }
 
-        @Test("One that pauses goes on where it was left")
+        @Test("A file that pauses off air continues where it was left")
         func pauses() async throws {
             let (frames, starts, ends) = try await visits("pause")
             let (first, second) = (places(frames, starts[0]..<ends[0]), places(frames, starts[1]..<ends[1]))
@@ -58,7 +58,7 @@ extension SerialShows {
             for (index, place) in second.enumerated() { #expect(abs(place - Double(index + 13)) <= 1.5, "\(second)") }
         }
 
-        @Test("One that is closed begins anew on its frame when it was asked for ahead")
+        @Test("A file that is closed off air starts again on its frame when it was requested ahead")
         func closes() async throws {
             let (frames, starts, ends) = try await visits("close")
             for (start, end) in zip(starts, ends) {

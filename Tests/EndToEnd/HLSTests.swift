@@ -58,7 +58,7 @@ extension Serial {
             #expect(values(of: "#EXTINF") == ["4.004000,", "4.004000,", "4.004000,", "1.001000,"])
             #expect(values(of: "#EXT-X-TARGETDURATION") == ["4"])
             #expect(text.hasSuffix("#EXT-X-ENDLIST\n"))
-            // Audio goes on from segment to segment without a hole or an overlap.
+            // Audio continues from segment to segment without a hole or an overlap.
             let times = try await Probe.times(playlist, "a:0")
             #expect(zip(times, times.dropFirst()).allSatisfy { abs($1 - $0 - 1024.0 / 48000) < 0.0005 })
         }
@@ -102,7 +102,7 @@ extension Serial {
             return offset == file.count && offset > 0
         }
 
-        @Test("After a crash the playlist goes on, with a discontinuity, and old segments keep their header")
+        @Test("After a crash the playlist continues, with a discontinuity, and old segments keep their header")
         func restart() async throws {
             let arguments = Shape.small + ["--output", "hls:\(live)#segment=2s,list=20"]
             let first = try RelayProcess(arguments)

@@ -94,14 +94,14 @@ extension SerialPeers {
 
         // MARK: The tests
 
-        /// By how much relay may grow, in KiB, whatever a client does that has no key.
+        /// The limit for relay's growth, in KiB, whatever a client without the key does.
         private static let mostGrowth = 24 << 10
-        /// By how much, whatever one does that has the key: a message of 16 MiB, its copy, and what was read of the next.
+        /// The limit for a client with the key: a message of 16 MiB, its copy, and what was read of the next, in KiB.
         private static let mostGrowthByPublisher = 64 << 10
 
-        /// The memory that relay has now, in KiB; its peak is counted from here on.
+        /// Returns the memory that relay has now, in KiB; its peak is counted from here on.
         private func memory(of relay: RelayProcess) throws -> Int {
-            // 5 makes the peak begin anew (proc(5)).
+            // Writing 5 resets the peak (proc(5)).
             try "5".write(toFile: "/proc/\(relay.process.pid)/clear_refs", atomically: false, encoding: .utf8)
             return try relay.process.memory("VmRSS")
         }
@@ -191,7 +191,7 @@ extension SerialPeers {
             try await expectRecorded(input, by: relay)
         }
 
-        @Test("Who has the key and sends nonsense is bounded as well, and whoever publishes next is recorded")
+        @Test("A client with the key that sends nonsense is bounded as well, and the next publisher is recorded")
         func withKey() async throws {
             let (input, port) = (try await clip(seconds: 3), try Ports.free())
             let relay = try await start(port)

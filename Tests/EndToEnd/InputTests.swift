@@ -62,7 +62,7 @@ extension SerialPeers {
             #expect(frames.counters == (0..<210).map { UInt32($0 % 60) })
             let audio = try await DecodedAudio(path)
             #expect(abs(audio.samples.count - 7 * 48_000) <= 1024)
-            // The tone of the signal has whole periods in a second: it goes on over each seam.
+            // The tone of the signal has whole periods in a second: it continues over each seam.
             #expect(audio.beeps.count == 7)
             for (index, beep) in audio.beeps.enumerated() {
                 #expect(abs(beep - index * 48_000) < 240, "\(audio.beeps)")

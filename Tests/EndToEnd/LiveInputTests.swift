@@ -173,7 +173,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("Of several sources, audio that a first publisher lacked was left out for ever: the next one's is heard")
+        @Test("With several sources, audio that a first publisher lacked stayed out for ever: the next one's is heard")
         func audioComesLater() async throws {
             let clip = try await signal()
             let port = try Ports.free()

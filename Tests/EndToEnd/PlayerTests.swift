@@ -165,7 +165,7 @@ extension SerialPeers {
             try await check("ann.flv", hasFlashes: false)
         }
 
-        @Test("A port that is taken and a certificate that is none are named before anything starts")
+        @Test("An occupied port and an invalid certificate are reported before anything starts")
         func wrong() async throws {
             let port = try Ports.free()
             let output = ["--output", "rtmp-listen://127.0.0.1:\(port)/live/program"]

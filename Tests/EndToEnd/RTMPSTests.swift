@@ -62,7 +62,7 @@ extension SerialPeers {
             #expect(server.recordings.isEmpty)
         }
 
-        @Test("An authority that the system does not know is refused, unless nobody is to be verified")
+        @Test("An authority that the system does not know is refused, unless verification is off")
         func unknownAuthority() async throws {
             let server = try await RTMPServer.running()
             let front = try await TLSFront(try await authority.issue("DNS:other.example"), target: server.port)

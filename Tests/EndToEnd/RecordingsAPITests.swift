@@ -104,7 +104,7 @@ extension SerialShows {
                 let recorded = try await frames(of: recorder.path + "/" + file.name)
                 #expect(shown == recorded && shown.count == file.frames, "\(file.name)")
             }
-            // Time begins anew with each file.
+            // Time starts again with each file.
             let (first, last) = (try #require(files.first), try #require(files.last))
             let text = try await recorder.curl([playlist + "\(first.start)&to=\(last.end)"])
             #expect(text.matches(of: /#EXT-X-DISCONTINUITY\n/).count == files.count - 1, "\(text)")

@@ -88,7 +88,7 @@ extension Serial {
             #expect(samples == (240 * 1600 + 1023) / 1024 * 1024)
             let file = try Data(contentsOf: URL(fileURLWithPath: recorded.finished[0]))
             for setting in ["bitrate=3000", "keyint=30 "] { #expect(file.range(of: Data(setting.utf8)) != nil) }
-            // Who takes the same rendition gets the same frames.
+            // Outputs of the same rendition get the same frames.
             let playlist = directory.file("live/index.m3u8")
             #expect(try await Probe.frameHashes(playlist) == hashes)
             let verified = try await RelayProcess.run(["recordings", "verify", recorded.directory])

@@ -124,7 +124,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("A sender that is killed and comes back goes on with the program, and no output notices")
+        @Test("A sender that is killed and comes back continues the program, and no output notices")
         func comesBack() async throws {
             let clip = try await clip(seconds: 20)
             let server = try await RTMPServer.running()

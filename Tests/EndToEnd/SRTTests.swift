@@ -86,7 +86,7 @@ extension Serial {
             try await checkWhole(try await second.recording(), last: 359, atLeast: 90)
         }
 
-        @Test("A listener that nobody called does not keep the program from ending")
+        @Test("A listener without a caller does not keep the program from ending")
         func nobodyCalls() async throws {
             let port = try Ports.free()
             let address = "srt://127.0.0.1:\(port)?mode=listener"

@@ -86,7 +86,7 @@ extension SerialShows {
             #expect(!FileManager.default.fileExists(atPath: directory.file("heartbeat")))
         }
 
-        @Test("A program's thread that stands still is not covered for, and the watchdog is fed when it goes on")
+        @Test("The watchdog is not fed while a program's thread stands still, and is fed when the thread continues")
         func wedge() async throws {
             try write("channels:\n\(Self.pattern)\n    recording: {directory: \(directory.file("rec"))}\n")
             let relay = try start()
@@ -95,7 +95,7 @@ extension SerialShows {
             let thread = try await StoppedThread("relay.one", of: relay.process)
             try await relay.says("a media thread stands still", within: .seconds(10))
             let fed = manager.count("WATCHDOG=1")
-            // What the service manager waits at most: it would end the process now.
+            // The service manager waits no longer than this: it would end the process now.
             try await Task.sleep(for: .seconds(4))
             #expect(manager.count("WATCHDOG=1") == fed)
             try await thread.goOn()

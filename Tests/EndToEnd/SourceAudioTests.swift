@@ -86,7 +86,7 @@ extension SerialShows {
             "One source, or the audio input, is heard whatever is seen",
             arguments: ["black", "audio"])
         func fixed(source: String) async throws {
-            // Of the audio input it need not be said.
+            // The audio input need not be named.
             let (arguments, tone) = source == "audio" ? ([], 1320) : (["--audio-from", source], 440.0)
             let audio = try await studio.make("audio.wav", "sine=1320:sample_rate=48000:duration=10", [])
             let (relay, api) = try await studio.start(try await inputs() + ["--audio-input", audio] + arguments)

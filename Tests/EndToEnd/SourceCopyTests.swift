@@ -211,7 +211,7 @@ extension Serial {
             try await verify()
         }
 
-        @Test("Sources that a file adds on air are copied; begun anew on air, their files begin where the program's do")
+        @Test("Sources that a file adds on air are copied; restarted on air, their files begin where the program's do")
         func reloaded() async throws {
             let cameras = [
                 try await camera("fast", rate: 30, first: 40, step: 4, seconds: 30),

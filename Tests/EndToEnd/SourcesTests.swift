@@ -132,7 +132,7 @@ extension SerialShows {
             #expect(try await relay.end(by: SIGTERM, within: .seconds(10)).ending == .exited(0))
         }
 
-        /// Someone who sends white, with a keyframe every 2 s.
+        /// Starts a sender of white, with a keyframe every 2 s.
         private func camera(_ port: Int) throws -> ChildProcess {
             try ChildProcess(
                 "ffmpeg",
@@ -141,7 +141,7 @@ extension SerialShows {
                     + ["udp://127.0.0.1:\(port)?pkt_size=1316"])
         }
 
-        @Test("Of a source that is not shown keyframes alone are decoded, or it is closed, until it is asked for")
+        @Test("A source that is not shown is decoded by keyframes alone, or closed, until it is wanted")
         func standby() async throws {
             let ports = (try Ports.free(), try Ports.free())
             let cameras = [try camera(ports.0), try camera(ports.1)]
@@ -216,7 +216,7 @@ extension SerialShows {
             #expect(shape.contains("320,180,25/1"), "\(shape)")
         }
 
-        @Test("A source that goes away shows its slate, and the program goes on with the others")
+        @Test("A source that goes away shows its slate, and the program continues with the others")
         func lost() async throws {
             let port = try Ports.free()
             let sender = try ChildProcess(

@@ -163,7 +163,7 @@ extension Serial {
             #expect(steps.count == 1, "\(steps)")
         }
 
-        @Test("HEVC is joined at frames that begin anew, never at those that lead on from others")
+        @Test("HEVC is joined at independent keyframes, never at those that depend on earlier frames")
         func openGOP() async throws {
             let signal = try await signal()
             let open = directory.file("open.mp4")
@@ -181,7 +181,7 @@ extension Serial {
                 ["-i", signal, "-t", "4", "-c:v", "libx265", "-c:a", "copy", "-x265-params"]
                     + ["log-level=none:open-gop=1:keyint=30:min-keyint=30:scenecut=0:bframes=0"])
             for file in [open, flat] {
-                // At 2 s lies a keyframe, behind which others are.
+                // There is a keyframe at 2 s, with others after it.
                 let clips = ["\(file)#to=2", "\(file)#from=1,to=3"]
                 let path = try await stitch(clips)
                 #expect(try await plan(clips).codec == "h264")

@@ -82,7 +82,7 @@ extension Serial {
                 "open.mp4",
                 ["-c:v", "libx264", "-x264-params", "open-gop=1:keyint=30:min-keyint=30:scenecut=0:bframes=2"]
                     + ["-forced-idr", "1", "-force_key_frames", "4", "-c:a", "copy"], seconds: 6)
-            // The keyframe at 2 s is none that begins anew, the one at 4 s is.
+            // The keyframe at 2 s is only a recovery point, the one at 4 s is an IDR frame.
             let cut = directory.file("cut.mp4")
             try await Clip.make(cut, ["-ss", "2.2", "-i", open, "-c", "copy"])
             let planned = try await plan([cut]).clips[0]
@@ -116,7 +116,7 @@ extension Serial {
             try Data(data).write(to: URL(fileURLWithPath: path))
         }
 
-        @Test("Of an edit list that joins pieces every frame is shown that it shows, and no other")
+        @Test("Exactly the frames that an edit list of several pieces shows are shown")
         func pieces() async throws {
             let plain = try await variant("plain.mp4", ["-an", "-c:v", "libx264", "-g", "30"])
             let joined = directory.file("joined.mp4")

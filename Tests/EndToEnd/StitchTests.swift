@@ -240,7 +240,7 @@ extension SerialShows {
             #expect(try await Probe.complaints(path) == "")
             #expect(try await Probe.frameHashes(path) == Probe.frameHashes(plain))
             #expect(try await Probe.times(path, "v:0") == Probe.times(plain, "v:0"))
-            // Of fragments ffmpeg shows what the edit list hides, too: audio before the first frame.
+            // With fragments ffmpeg also shows what the edit list hides: audio before the first frame.
             let (audio, same) = (try await DecodedAudio(path).samples, try await DecodedAudio(plain).samples)
             #expect(audio.suffix(same.count) == same[...] && (form == "fragmented" || audio.count == same.count))
             let early = try await Probe.times(path, "a:0")[0]

@@ -55,8 +55,8 @@ extension SerialRecordings {
             }
         }
 
-        /// Waits until what is on air now is recorded. Of what is written first after this was called, all may be older, and
-        /// a file may end.
+        /// Waits until what is on air now is recorded. The first write after this call may hold only older data, and a
+        /// file may end.
         private func isRecorded() async throws {
             for _ in 0..<3 {
                 let (file, size) = (set.open.first, set.open.first.map { fileSize($0) } ?? 0)
@@ -159,7 +159,7 @@ extension SerialRecordings {
             #expect(sources(received, [Self.first, Self.later, Self.backup]).prefix(3) == [0, 2, 1])
         }
 
-        @Test("A frozen source gives way to a file that was closed until then, and comes back when it goes on")
+        @Test("A frozen source gives way to a file that was closed until then, and returns when it continues")
         func frozen() async throws {
             let clip = try await signal()
             let port = try Ports.free()
@@ -182,7 +182,7 @@ extension SerialRecordings {
             }
             let found = sources(frames, [Self.first, Self.backup])
             #expect(found.contains(1) && found.suffix(3).contains(0), "\(found) \(log)")
-            // The file begins anew each time it is opened: it is shown before the sender answers, too.
+            // The file starts again each time it is opened: it is shown before the sender answers, too.
             let reopened = "\(Self.backup.lowerBound) follows"
             let holes = holes(frames, in: Self.backup).filter { !$0.hasPrefix(reopened) }
             #expect(holes.isEmpty, "\(holes)")
@@ -197,7 +197,7 @@ extension SerialRecordings {
             let (path, frames, log) = try await record(input, arguments) { relay in
                 try await relay.says("input=slate reason=start", within: .seconds(10))
                 for (turn, range) in [Self.first, Self.later].enumerated() {
-                    // Nobody listens until the address is opened again.
+                    // No socket listens until the address is opened again.
                     var sender = try send(clip, from: range.lowerBound, to: "tcp://127.0.0.1:\(port)")
                     try await eventually("the source is on air", within: .seconds(20)) {
                         if !sender.isRunning {
@@ -243,7 +243,7 @@ extension SerialRecordings {
             #expect(order(frames, [Self.first, Self.later, Self.backup]).last == .some(nil), "\(log)")
         }
 
-        @Test("A video track that died while its audio went on was never noticed: it is a loss")
+        @Test("A video track that dies while its audio continues is a loss; it was never noticed")
         func deadVideo() async throws {
             let clip = try await signal()
             let (a, b) = (try Ports.free(), try Ports.free())
@@ -294,7 +294,7 @@ extension SerialRecordings {
             #expect(order(try await DecodedFrames(recording), [Self.first, Self.backup]) == [0, 1, 0])
         }
 
-        @Test("Copied, a backup goes on air at its keyframe, as it is: times go on, and each coding has its own file")
+        @Test("A copied backup goes on air at its keyframe, as it is: times continue, and each coding has its own file")
         func copied() async throws {
             let clip = try await signal()
             let server = try await RTMPServer.running()
@@ -310,7 +310,7 @@ extension SerialRecordings {
             let relay = try RelayProcess(
                 ["--input", input, "--copy", "--record", set.directory, "--rtmp", server.url()])
             try await isListening(a)
-            // Whoever has video first is on air first, and stays there with return=never.
+            // The input that has video first is on air first, and stays there with return=never.
             let sender = try send(clip, to: udp(a))
             try await relay.says("reason=start", within: .seconds(15))
             let spare = try send(other, to: udp(b))

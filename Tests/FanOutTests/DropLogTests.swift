@@ -42,7 +42,7 @@ struct DropLogTests {
         #expect(log.leave(more) == nil)
     }
 
-    @Test("What was dropped last before an output or a receiver left was told nowhere: nobody had looked at it")
+    @Test("The last drops before an output or a receiver leaves are reported; no look had seen them, so they were not")
     func unseen() {
         var log = DropLog()
         _ = log.join(counts([:]))

@@ -129,7 +129,7 @@ struct FanOutTests {
         #expect(interleaver.end(.video).map(\.pts) == [1024])
     }
 
-    @Test("Who serves several outputs is woken once for a frame, when the last of them has it")
+    @Test("A server of several outputs is woken once for a frame, when the last of them has it")
     func sharedServer() {
         let hub = stream()
         let server = SharedServer()

@@ -53,7 +53,7 @@ struct MarkTests {
         #expect(zip(witness.packets, witness.packets.dropFirst()).allSatisfy { $0.dtsNanoseconds <= $1.dtsNanoseconds })
     }
 
-    @Test("Of what is passed through it goes with the next packet")
+    @Test("In a stream that is passed through, a mark goes with the next packet")
     func immediate() {
         let (stream, witness) = stream(.immediate)
         stream.publish(Packets.video(0, key: true))
@@ -76,7 +76,7 @@ struct MarkTests {
         #expect(witness.texts.count == 2 + 64 && witness.texts.last == "99" && witness.texts[2] == "36")
     }
 
-    @Test("Who joins with the GOP under way gets its marks")
+    @Test("A receiver that joins with the GOP under way gets its marks")
     func joins() {
         let (stream, _) = stream()
         stream.publish(Packets.video(0, key: true))

@@ -97,7 +97,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.retryNow).isEmpty)
     }
 
-    @Test("If the backup breaks while the primary is probed, that attempt goes on as the only one")
+    @Test("If the backup breaks while the primary is probed, that attempt continues as the only one")
     func promotes() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))
@@ -119,7 +119,7 @@ struct OutputEndpointTests {
         #expect(machine.state == .live(since: 20 * second))
     }
 
-    @Test("A reconnect request is met by a second attempt; if that fails the first goes on")
+    @Test("A reconnect request is met by a second attempt; if that fails, the first continues")
     func redirection() {
         var machine = liveMachine()
         #expect(machine.handle(.reconnectRequested(attempt: 1, at: 0)) == [.begin(attempt: 2, at: .redirected)])

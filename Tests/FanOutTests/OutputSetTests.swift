@@ -114,7 +114,7 @@ struct OutputSetTests {
         #expect(guest.attempts[0].sent == Array(120..<150))
         #expect(guest.attempts[1].sent == Array(240..<270))
         #expect(outputs.statuses.map(\.name) == ["steady"])
-        // Who joins waits for a keyframe that comes anyway.
+        // An output that joins waits for a keyframe that comes anyway.
         #expect(keyframes.count == 0)
     }
 
@@ -447,7 +447,7 @@ struct OutputSetTests {
         }
     }
 
-    @Test("An attempt learns whether the program is over, or the output alone ends and may go on")
+    @Test("An attempt learns whether the program is over, or only its output ends and may continue")
     func endReasons() async throws {
         let (steady, guest) = (ScriptedTarget(), ScriptedTarget("scripted://guest"))
         outputs.start()

@@ -174,7 +174,7 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.failed(attempt: 61, rejected, at: 0)).last == .wait(until: second, attempt: 62))
     }
 
-    /// The times in seconds, from 0 on, at which attempts fail that find nobody, for ten minutes.
+    /// The times in seconds, from 0 on, at which attempts that reach no server fail, for ten minutes.
     private func unansweredAttempts(_ machine: inout OutputStateMachine, from first: Int) -> [Double] {
         let away = OutputFailure(.unreachable, step: "resolve", reason: "no such name")
         var (now, attempt, times): (Int64, Int, [Double]) = (0, first, [])
@@ -251,7 +251,7 @@ struct OutputStateMachineTests {
         #expect(unansweredAttempts(&machine, from: 1).count < 50)
     }
 
-    @Test("Whoever asks for the end after it is told so at once")
+    @Test("A finish that comes after the end is answered with the end at once")
     func finishAfterStop() {
         var machine = liveMachine()
         _ = machine.handle(.stop)

@@ -43,7 +43,7 @@ struct PacketQueueTests {
         #expect(queue.pop(upTo: 1, into: &batch))
     }
 
-    @Test("What a listening output held before anybody called is missed by nobody, and counted from the first call on")
+    @Test("Drops of a listening output are counted from the first call on; no client misses what was held before it")
     func awaitsCallers() {
         let queue = PacketQueue(limits: .live, awaitsCallers: true)
         for packet in Packets.video(0..<200) { queue.push(packet) }
@@ -232,7 +232,7 @@ struct PacketQueueTests {
         #expect(caughtUp.drops.causes[.congestion] == 1)
     }
 
-    @Test("Who joins before there is a keyframe begins with the first one, and misses nothing until then")
+    @Test("A queue that joins before there is a keyframe begins with the first one, and counts no drop until then")
     func joinsWithoutGOP() {
         let queue = PacketQueue(limits: .live, isFromStart: false)
         _ = queue.connected()
@@ -268,7 +268,7 @@ struct PacketQueueTests {
         #expect(play(20, share: 1.01, takesBursts: false).queue.drops.frames > 0)
     }
 
-    @Test("Of bursts, too, an output that is too slow gets what it can take, without being ever further behind")
+    @Test("With bursts, too, an output that is too slow gets what it can take, and does not fall further behind")
     func slowWithBursts() {
         let (got, queue) = play(20, share: 0.7)
         #expect(queue.drops.frames > 600 && got + queue.drops.frames + queue.status.packets == 20 * 180)

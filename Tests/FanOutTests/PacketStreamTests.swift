@@ -30,7 +30,7 @@ struct PacketStreamTests {
         }
     }
 
-    @Test("Who joins late gets the GOP under way with its audio, and then each packet once, in order")
+    @Test("A receiver that joins late gets the current GOP with its audio, then each packet once, in order")
     func joins() {
         let stream = PacketStream()
         let first = Guest()
@@ -75,7 +75,7 @@ struct PacketStreamTests {
         #expect(last.packets.first?.pts == 420)
     }
 
-    @Test("Who joins before the first keyframe gets nothing until then")
+    @Test("A receiver that joins before the first keyframe gets nothing until then")
     func joinsEarly() {
         let stream = PacketStream()
         publish(1..<10, to: stream)
@@ -225,7 +225,7 @@ struct InterleaverTests {
         #expect(interleaver.push(Packets.audio(1)).count == 1)
     }
 
-    @Test("Timed data is in its place and makes nobody wait")
+    @Test("Timed data is in its place and delays no other track")
     func data() {
         let track = TrackDescription(data: .amf0, timeBase: .milliseconds)
         var interleaver = Interleaver()

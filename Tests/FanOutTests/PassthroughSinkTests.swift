@@ -76,7 +76,7 @@ struct PassthroughSinkTests {
         #expect(passed.map(\.duration) == [0, 40, 40, 40, 40, 40, 40, 40, 1000])
     }
 
-    @Test("Where the clock changes with the coding, times go on")
+    @Test("Where the clock changes with the coding, times continue")
     func otherClock() {
         let fine = TrackDescription(
             video: .hevc, frames: FrameFormat(width: 640, height: 360), timeBase: .mpegTS,

@@ -81,7 +81,7 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
         }
     }
 
-    /// Takes nothing, or takes what waits and goes on.
+    /// Takes nothing, or takes what waits and continues.
     func stall(_ isStalled: Bool) {
         state.withLock { $0.isStalled = isStalled }
         wake()

@@ -27,7 +27,7 @@ package struct PlainPlane: Equatable {
         set { samples[y * width + x] = newValue }
     }
 
-    /// The nearest sample where there is none.
+    /// Returns the sample at this position, or the nearest one if the position is outside.
     package func clamped(_ x: Int, _ y: Int) -> Double {
         Double(self[min(width - 1, max(0, x)), min(height - 1, max(0, y))])
     }

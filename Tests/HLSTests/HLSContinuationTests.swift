@@ -71,7 +71,7 @@ import Testing
     }
 }
 
-/// How one run of an output goes on where another ended.
+/// Tests how one run of an output continues where another ended.
 @Suite struct HLSContinuationTests {
     private let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
     private let clock = ManualClock()
@@ -103,7 +103,7 @@ import Testing
         try writer.finish(isProgramOver: isProgramOver)
     }
 
-    @Test("A clean restart ended the playlist, began it anew at 0 and removed what it had named")
+    @Test("A clean restart continues the playlist: it once ended it, began at 0 and removed what it had named")
     func cleanRestart() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         try run(seconds: 5)
@@ -115,14 +115,14 @@ import Testing
         #expect(after.entries.map(\.isDiscontinuous) == [false, true, false])
         #expect(after.entries[0] == before.entries[2])
         #expect(missing.isEmpty)
-        // What left the playlist is still there for those who hold the one before.
+        // A file that left the playlist is still there for clients that hold the one before.
         #expect(before.names.allSatisfy(has))
         try run(seconds: 3)
         #expect(playlist?.discontinuitySequence == 1 && playlist?.mediaSequence == 7)
         #expect(playlist?.entries.map(\.isDiscontinuous) == [true, false, false])
     }
 
-    @Test("A program that follows one that ended has counters that go on, and removes nothing at once")
+    @Test("A program that follows one that ended continues its counters, and removes nothing at once")
     func afterTheEnd() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         try run(seconds: 5, isProgramOver: true)
@@ -135,7 +135,7 @@ import Testing
         #expect(missing.isEmpty)
     }
 
-    @Test("A playlist that nobody can be playing any more is not gone on with, but its counters are")
+    @Test("A playlist that no client can still be playing is not continued, but its counters are")
     func stale() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         try run(seconds: 3)

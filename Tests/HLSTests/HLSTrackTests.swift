@@ -58,7 +58,7 @@ import Testing
         #expect(writer.frames == 120)
     }
 
-    @Test("Where both are coded anew one run follows another, with all of the audio: it lost that of a GOP")
+    @Test("When both codings change, one run follows another with all of the audio: a GOP's audio was once lost")
     func otherSender() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try writer(Samples.description)
@@ -97,7 +97,7 @@ import Testing
         return count
     }
 
-    @Test("Audio that is coded anew waits for a keyframe, which is asked for once")
+    @Test("A change of the audio's coding waits for a keyframe, which is requested once")
     func audioRecoding() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try writer(Samples.description)

@@ -39,7 +39,7 @@ struct BrokenDecoderTests {
         try reader.run()
     }
 
-    @Test("A broken audio decoder took the video with it: the audio ends, with one warning, and the video goes on")
+    @Test("A broken audio decoder took the video with it: the audio ends, with one warning, and the video continues")
     func audio() throws {
         let (sink, log) = (CollectingSink(), CollectedLog())
         let monitor = SourceMonitor(logger: log.logger)

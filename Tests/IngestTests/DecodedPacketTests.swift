@@ -145,13 +145,13 @@ struct DecodedPacketTests {
         }
     }
 
-    @Test("When a sender goes the frames that a decoder holds are shown, and the next sender begins anew")
+    @Test("When a sender leaves, the frames that a decoder holds are shown, and the next sender starts afresh")
     func returns() throws {
         let first = try packets("libx264", size: "320x180")
         let second = try packets("libx264", size: "320x180", from: 777_000)
         let taken = try play(
             Sender(first.stream, [.clip(first.packets), .interruption, .restart, .clip(second.packets)]))
-        // At once: what the decoders had not got yet of the first is given up, what they had is not repeated.
+        // At once: packets of the first that the decoders had not got yet are given up, and no frame is repeated.
         #expect(taken.frames.count <= 100 && taken.frames.count > 70, "\(taken.frames.count)")
         let alone = try play(Sender(first.stream, [.clip(first.packets), .interruption]))
         check(alone, frames: 50)

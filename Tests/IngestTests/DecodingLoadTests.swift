@@ -32,7 +32,7 @@ struct DecodingLoadTests {
         #expect(overdue == 33)
     }
 
-    @Test("Of a source that may not be reduced each frame that is late counts, for as long as they are")
+    @Test("If a source may not be reduced, each late frame counts, for as long as frames are late")
     func notReduced() {
         var load = DecodingLoad(at: at(0))
         var overdue = 0

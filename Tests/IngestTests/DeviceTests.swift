@@ -65,7 +65,7 @@ struct DeviceTests {
             ])
     }
 
-    @Test("What captures no video, or does not answer, is none; a driver that never says no is left")
+    @Test("A node that captures no video or does not answer is not a device; a driver that never says no is left")
     func others() throws {
         #expect(VideoDevice(path: "/dev/video0") { _, _ in -1 } == nil)
         // The node for the metadata of a camera.
@@ -84,7 +84,7 @@ struct DeviceTests {
         #expect(VideoDevice.all(in: empty).isEmpty && AudioDevice.all(in: empty).isEmpty)
     }
 
-    @Test("Of the kernel's list of ALSA devices those are taken that capture")
+    @Test("The devices that capture are taken from the kernel's list of ALSA devices")
     func audio() {
         let list = """
             00-00: ALC892 Analog : ALC892 Analog : playback 1 : capture 1

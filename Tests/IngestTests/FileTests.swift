@@ -54,7 +54,7 @@ struct FileTests {
         #expect(sink.taken.frames.isEmpty)
     }
 
-    @Test("A stream whose size nobody knows, because it has no parameter sets, ends in an error and not in a trap")
+    @Test("A stream of unknown size, because it has no parameter sets, ends in an error and not in a trap")
     func unknownSize() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i", burst, "-c:v", "libx264", "-bsf:v",

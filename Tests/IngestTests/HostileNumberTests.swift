@@ -29,7 +29,7 @@ struct HostileNumberTests {
         }
     }
 
-    @Test("A clock that ticks once in 68 years is none")
+    @Test("A clock that ticks once in 68 years is not a time base")
     func coarseClock() {
         #expect(AVRational(num: .max, den: 1).asTimeBase == nil)
         #expect(AVRational(num: 600, den: 1).asTimeBase == TimeBase(600, 1))

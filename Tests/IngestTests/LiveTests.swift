@@ -84,7 +84,7 @@ struct LiveTests {
         #expect(clock.jumps == 0 && clock.steps == 0)
     }
 
-    @Test("A clock that jumps goes on without a hole in its timeline, and stopping ends a read that waits for ever")
+    @Test("A clock that jumps continues without a hole in its timeline, and stopping ends a read that waits for ever")
     func jumpAndStop() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=3", "-f", "lavfi", "-i", "sine=440:d=3:r=48000", "-c:v",
@@ -115,7 +115,7 @@ struct LiveTests {
             "yuv420p", "-c:a", "aac", suffix: ".ts")
     }
 
-    @Test("A sender that went on under other PIDs was lost until somebody opened its input again: relay does")
+    @Test("A sender that continued under other PIDs was lost until its input was reopened: relay reopens it itself")
     func otherPIDs() throws {
         let (first, second) = (try clip(seconds: 4), try clip(seconds: 10))
         let port = Int(try LoopbackSocket.freePort())

@@ -84,12 +84,12 @@ struct LoopTests {
         #expect(onset(Array(sink.taken.audio[96_000..<144_000]), threshold: 0.01) == 24_001)
     }
 
-    @Test("A loop that cannot be read again from its start is opened again and goes on where it was")
+    @Test("A loop that cannot be read again from its start is opened again and continues where it was")
     func reopened() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", "-f", "lavfi", "-i", "sine=1000:d=1:r=48000", "-c:v",
             "rawvideo", "-pix_fmt", "yuv420p", "-c:a", "pcm_s16le", suffix: ".nut")
-        // A pipe can be read, but not rewound, and every writer sends the clip anew.
+        // A pipe can be read, but not rewound, and every writer sends the clip from the beginning.
         let pipe = NSTemporaryDirectory() + "relay-pipe-\(UUID().uuidString)"
         try Clip.run("mkfifo", [pipe])
         defer { try? FileManager.default.removeItem(atPath: pipe) }

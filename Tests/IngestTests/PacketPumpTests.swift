@@ -81,7 +81,7 @@ struct PacketPumpTests {
         return [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
     }
 
-    @Test("Of a transport stream that went on under other PIDs nothing was read any more: reading ends")
+    @Test("Nothing was read from a transport stream that continued under other PIDs: reading ends")
     func moved() throws {
         let bytes = Bytes(try stream(pid: 256) + stream(pid: 512))
         let monitor = SourceMonitor()

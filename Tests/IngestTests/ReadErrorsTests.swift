@@ -18,7 +18,7 @@ struct ReadErrorsTests {
         #expect(errors.judge(damage) == .fail)
     }
 
-    @Test("a packet between damaged ones begins the count anew")
+    @Test("a packet between damaged ones resets the count")
     func success() {
         var errors = ReadErrors()
         for _ in 1..<100 { #expect(errors.judge(damage) == .skip) }

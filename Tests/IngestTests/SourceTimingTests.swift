@@ -59,7 +59,7 @@ struct SourceTimingTests {
         #expect(monitor.status.silentTracks == [.video, .audio])
     }
 
-    @Test("Frames that wait are shown while a source is opened again, and audio begins anew with its new placement")
+    @Test("Waiting frames are shown while a source is opened again, and audio starts again with its new placement")
     func reopened() throws {
         note([.video, .audio], 0..<3000)
         let before = try #require(timing.due(at(2960), of: .video))
@@ -111,7 +111,7 @@ struct SourceTimingTests {
         #expect(timing.isTimeToDecode(at(5000), of: .video, now: at(5000)))
     }
 
-    @Test("A sender that began anew without a decoding time was taken to go on, and came too late by its pause")
+    @Test("A sender that restarted without a decoding time was taken to continue, and came too late by its pause")
     func missingDecodeTime() {
         #expect(PacketPump.decodeTime(pts: nil, end: nil, in: .mpegTS) == nil)
         #expect(PacketPump.decodeTime(pts: 97_200, end: 93_600, in: .mpegTS) == 93_600)

@@ -20,7 +20,7 @@ private final class Screen: ProgramSink {
     func finish() throws {}
 }
 
-/// Files whose audio goes on for long before the next frame comes, or for longer than it is read ahead.
+/// Tests files whose audio continues for long before the next frame, or for longer than it is read ahead.
 @Suite("Sparse video")
 struct SparseVideoTests {
     /// The first `frames` frames of a program that plays `clip` as fast as it goes.

@@ -64,10 +64,9 @@ struct TrackDecoderTests {
         #expect(track.queue.isEmpty == false)
     }
 
-    // Frames that are put in order come out of a decoder when others came in: two or three keyframes late, they were never
-    // shown.
+    // Reordered frames come out of a decoder when others go in: two or three keyframes late, they were never shown.
     @Test(
-        "Of keyframes alone each one comes out before the next; then all frames do",
+        "With keyframes alone, each one comes out before the next goes in; later all frames do",
         arguments: [Decoder.Threading.slices, .frames])
     func keyframes(threading: Decoder.Threading) throws {
         let clip = try Clip(

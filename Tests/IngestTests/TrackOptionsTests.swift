@@ -132,7 +132,7 @@ struct TrackOptionsTests {
     }
 
     @Test(
-        "Of audio with many channels those are played that are asked for",
+        "The requested channels of audio with many channels are played",
         arguments: [("", Float(0.1)), ("#channels=3+4", 0.5), ("#channels=4", 0.7), ("#channels=2+1", 0.3)])
     func channels(options: String, level: Float) throws {
         let wave = [0.1, 0.3, 0.5, 0.7].map { "\($0)*sin(2*PI*1000*t)" }.joined(separator: "|")
@@ -141,7 +141,7 @@ struct TrackOptionsTests {
             "aevalsrc='\(wave)':s=48000:d=1:c=4.0", "-c:v", "rawvideo", "-pix_fmt", "yuv420p", "-c:a", "pcm_s16le",
             suffix: ".nut")
         let found = try play(open(clip, options))
-        // Of all four the left one has its own and what is behind and in the middle.
+        // If all four are played, the left one also has those that are behind and in the middle.
         #expect(options.isEmpty ? found.level > level : abs(found.level - level) < 0.02, "\(found)")
     }
 

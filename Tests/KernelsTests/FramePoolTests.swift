@@ -57,7 +57,7 @@ struct FramePoolTests {
         #expect(pool.spareCount == 2)
     }
 
-    @Test("A frame that nobody else holds is drawn on where it is")
+    @Test("A frame that has no other holder is drawn on where it is")
     func inPlace() {
         var frame: VideoFrame? = drawn(7)
         let place = frame.map(address(of:))

@@ -206,7 +206,7 @@ import Testing
         #expect(AnnexBReader.units([0, 0, 1, 5, 0, 0, 0, 1, 6, 0, 0]).map(Array.init) == [[5], [6]])
     }
 
-    @Test("Parameter sets with a bit depth near 2^32 ended the process: they are none", arguments: [Codec.h264, .hevc])
+    @Test("Parameter sets with a bit depth near 2^32 ended the process: now ignored", arguments: [Codec.h264, .hevc])
     func depths(codec: Codec) {
         // The largest Exp-Golomb code: 31 zeros, a one, and 31 ones. Threes keep start codes out.
         let avc: [UInt8] = [0x67, 0x64, 0, 0x1F, 0xA0, 0, 0, 3, 0, 0x1F] + [UInt8](repeating: 0xFF, count: 20)

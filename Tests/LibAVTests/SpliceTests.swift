@@ -38,7 +38,7 @@ import Testing
     @Test("The checksum is that of ISO/IEC 13818-1, annex A")
     func checksum() { #expect(SpliceSection.checksum(Array("123456789".utf8)[...]) == 0x0376_E6E7) }
 
-    @Test("A section that is longer than a packet goes on in the next, and counters go on from section to section")
+    @Test("A section that is longer than a packet continues in the next, and counters run on from section to section")
     func packets() {
         var tables = SpliceTables()
         let packets = tables.packets(of: [UInt8](repeating: 7, count: 300)) + tables.packets(of: [8])

@@ -78,7 +78,7 @@ struct ClipStoreTests {
         #expect(try book.stop("z", at: 42, newest: 42)?.frames == 100)
     }
 
-    @Test("A release that comes when the program began anew leaves a clip of the one before as it was recorded")
+    @Test("A release after the program restarted leaves a clip of the previous program as it was recorded")
     func releaseInAnotherProgram() throws {
         show.record(36)
         for id in ["x", "y"] { _ = try book.start(ClipStart(id: id, at: 36)) }
@@ -108,7 +108,7 @@ struct ClipStoreTests {
         #expect(show.begun == 1)
     }
 
-    @Test("Of what was recorded for clips a run is discarded in which none lies")
+    @Test("A run that was recorded for clips is discarded if it contains no clip")
     func discarded() throws {
         try place.write(SampleRecording(seconds: 4).closed, to: SampleRecording.name)
         #expect(try !book.archive.discard(run: "b1"))
@@ -148,7 +148,7 @@ struct ClipStoreTests {
         #expect(try book.list().count == 8)
     }
 
-    @Test("Of very many clips the oldest that was exported goes for a new one, and one whose files are gone says so")
+    @Test("Of very many clips, a new one replaces the oldest exported one, and a clip whose files are gone says so")
     func many() throws {
         let rows = (0..<ClipMachine.mostClips).map { number in
             var row = CatalogueClip(

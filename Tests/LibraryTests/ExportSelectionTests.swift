@@ -13,7 +13,7 @@ import Testing
 @Suite("Which recordings an export takes")
 struct ExportSelectionTests {
     @Test(
-        "Of two ranges that are joined, a frame that is seen at the end of one and the beginning of the other comes once"
+        "A frame seen at the end of one range and at the beginning of another that is joined to it comes once"
     )
     func shared() throws {
         let place = try TemporaryDirectory()
@@ -38,7 +38,7 @@ struct ExportSelectionTests {
     @Test("Behind a hole a file begins when it was on air: by the program of its run, or else by the wall clock")
     func holes() throws {
         let place = try TemporaryDirectory()
-        // Of five seconds each. The second is dated 20 ms too early.
+        // Each file lasts five seconds. The second is dated 20 ms too early.
         let segments = try [("a", 10_000, 4), ("a", 22_980, 17), ("b", 40_000, 0)].map { run, start, program in
             let text = """
                 {"name":"\(start).mp4","channel":"cam","run":"\(run)","start":\(start),

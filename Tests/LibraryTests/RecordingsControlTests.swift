@@ -26,7 +26,7 @@ struct RecordingsControlTests {
     @Test("What is no identifier has no name", arguments: ["", "../x", "a=b", "YQ==", "YR", "%2e%2e", "//"])
     func foreign(id: String) { #expect(RecordingID.name(of: id) == nil) }
 
-    @Test("Of many values those stay that were asked for last")
+    @Test("The values that were requested last are kept")
     func recent() {
         let values = RecentValues<Int, String>(limit: 2)
         values[1] = "one"
@@ -68,7 +68,7 @@ struct HeldRecordingTests {
     @Test("A hold beside a deletion was answered with success, and the file was gone")
     func raced() throws {
         try place.write(SampleRecording.streamHead(of: "main"), to: name)
-        // As whoever deletes it, who has seen no mark.
+        // Takes the lock as a deletion does that has seen no mark.
         var deletion: FileDescriptor? = try FileDescriptor.open(existing: place.path(name))
         #expect(deletion?.lock() == true)
         let holder = Holder(archive)
@@ -155,7 +155,7 @@ struct RangePlaylistTests {
         #expect(text.contains("#EXT-X-PLAYLIST-TYPE:VOD"))
     }
 
-    @Test("A file that is being written gives its complete pieces, and the list goes on")
+    @Test("A file that is being written gives its complete pieces, and the list stays open")
     func growing() {
         let open = file("open", start: 0, seconds: 5, isOpen: true)
         let text = lines(RangePlaylist(from: 0, to: nil).text([open]))

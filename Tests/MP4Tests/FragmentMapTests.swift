@@ -50,7 +50,7 @@ struct FragmentMapTests {
         #expect(map.fragments[0].beginsWithKeyframe)
     }
 
-    @Test("Times that nobody can mean, and what is cut off, end the map")
+    @Test("Absurd times, and data that is cut off, end the map")
     func hostile() throws {
         let absurd = fragment(1, at: 1 << 59, key: 0)
         #expect(try FragmentMap(Memory(bytes: head + absurd)).fragments.isEmpty)

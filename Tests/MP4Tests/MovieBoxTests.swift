@@ -53,7 +53,7 @@ import Testing
         let layout = layout(timescale: 96_000)
         let table = table(ticks: ticks)
         let moov = MovieBox.closed(layout, [1: table])
-        // Of the edit list already 31 bits are all that version 0 has.
+        // In the edit list, version 0 has only 31 bits.
         #expect(try versions(moov) == [version, version, 1, version])
         let file = try read(moov, media: table.count * 10)
         #expect(file.layout.tracks[0].shownDuration == ticks)

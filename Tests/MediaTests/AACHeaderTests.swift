@@ -36,7 +36,7 @@ import Testing
         #expect(AACHeader(configuration: []) == nil && AACHeader(configuration: [configuration[0]]) == nil)
     }
 
-    @Test("Rates and layouts that nobody defined, and a rate of 0, are no header")
+    @Test("A header with an undefined rate or layout, or a rate of 0, is refused")
     func reserved() {
         for rate in [13, 14] { #expect(AACHeader(configuration: bytes((2, 5), (rate, 4), (2, 4))) == nil) }
         for layout in [8, 9, 10, 13, 14, 15] {
@@ -46,7 +46,7 @@ import Testing
         #expect(AACHeader(configuration: bytes((5, 5), (6, 4), (2, 4), (13, 4))) == nil)
     }
 
-    @Test("A header that is cut short in its rate is none")
+    @Test("A header that is cut short in its rate is refused")
     func short() {
         let whole = bytes((2, 5), (15, 4), (48_000, 24), (2, 4))
         #expect(AACHeader(configuration: whole)?.sampleRate == 48_000)

@@ -35,6 +35,6 @@ struct MeasuredRateTests {
         #expect(measured(FrameRate(30), seconds: 10, pauseAt: 6) == FrameRate(30))
     }
 
-    @Test("A rate that is none in use is as it was measured")
+    @Test("A rate that is not in common use stays as it was measured")
     func other() { #expect(measured(FrameRate(14), seconds: 6) == FrameRate(14)) }
 }

@@ -39,7 +39,7 @@ struct AlarmTests {
         #expect(trial.alarm.status == AlarmStatus(isActive: false, seconds: 0, count: 1))
     }
 
-    @Test("A fault that is shorter is none, and each begins to count anew")
+    @Test("A shorter fault raises no alarm, and each fault is timed from its own beginning")
     func short() {
         var trial = Trial()
         for _ in 0..<10 {

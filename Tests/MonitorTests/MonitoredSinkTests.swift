@@ -145,7 +145,7 @@ struct MonitoredSinkTests {
         #expect(abs(loudness.integrated + 23) < 0.5 && monitor.status.silence?.count == 1, "\(loudness)")
     }
 
-    @Test("Audio that stops coming while video goes on was no silence; it ends when there is audio again")
+    @Test("Audio that stops while video continues is silence until there is audio again; it did not count")
     func vanished() throws {
         var settings = MonitorSettings()
         settings.silence = .seconds(4)

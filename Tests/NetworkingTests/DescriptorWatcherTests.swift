@@ -53,7 +53,7 @@ struct DescriptorWatcherTests {
         watcher.remove(watch, near)
     }
 
-    @Test("Watches that come and go while others are told disturb nobody")
+    @Test("Watches that come and go while others are told disturb no other watch")
     func churn() throws {
         let watcher = try #require(DescriptorWatcher(name: "test"))
         let (near, far) = try pair()

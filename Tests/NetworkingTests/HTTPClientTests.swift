@@ -32,7 +32,7 @@ import Testing
         #expect(other?.step == "resolve")
     }
 
-    @Test("Who asks and is ended waited for the name server", .timeLimit(.minutes(1)))
+    @Test("A cancelled request ends at once; it waited for the name server", .timeLimit(.minutes(1)))
     func cancelled() async throws {
         defer { gate.signal() }
         let client = try client("http://media.example/")

@@ -103,7 +103,7 @@ package struct GeneratedStream {
         var arrivals: [(time: Int64, packet: EncodedPacket)] = []
         if shape.hasVideo { arrivals += Self.frames(shape, of: video, until: end, using: &random) }
         if shape.hasAudio { arrivals += Self.audio(shape, of: audio, until: end, using: &random) }
-        // Of two with one time the frame comes first; the sort is stable.
+        // If two have the same time, the frame comes first; the sort is stable.
         packets = arrivals.sorted { $0.time < $1.time }.map(\.packet)
     }
 

@@ -28,7 +28,7 @@ package enum Samples {
         }
     }
 
-    /// 360p30 with a configuration of its own: what a sender makes that began anew.
+    /// 360p30 with a configuration of its own, as a restarted sender makes it.
     package static let otherTrack = TrackDescription(
         format: VideoFormat(width: 640, height: 360, frameRate: FrameRate(30)),
         decoderConfiguration: SharedBytes(

@@ -112,7 +112,7 @@ struct BusTests {
         #expect(screen.samples.withLock { $0[10_560] } == 6)
     }
 
-    @Test("A file that is to stand unseen goes on where it was left, with its audio")
+    @Test("A file that pauses while unseen continues where it was left, with its audio")
     func standsUnseen() throws {
         let feed = file(frames: 20, standsUnseen: true)
         bus.add(feed)
@@ -257,7 +257,7 @@ struct BusTests {
         return try program.run()
     }
 
-    @Test("A file that stalls froze the program: its frame stands, and it goes on where it stopped, with its audio")
+    @Test("A file that stalls froze the program: its frame stays, and it continues where it stopped, with its audio")
     func stall() throws {
         let feed = file(frames: 3)
         bus.add(feed)
@@ -279,7 +279,7 @@ struct BusTests {
         #expect(samples[5 * 1920] == 0 && samples[6 * 1920] == 4)
     }
 
-    @Test("A source that is gone leaves its last frame standing, and the program goes on")
+    @Test("A source that is gone leaves its last frame on screen, and the program continues")
     func gone() throws {
         let feed = file(frames: 3)
         feed.end(.video)

@@ -40,7 +40,7 @@ struct FrameSlotsTests {
     }
 
     @Test(
-        "Of a source that drifts each frame is shown within half a frame of its time, and each slip is one frame",
+        "Each frame of a drifting source is shown within half a frame of its time, and each slip is one frame",
         arguments: [25, 30, 60] as [Int32], [-200, 200] as [Int64])
     func nearest(framesPerSecond: Int32, drift: Int64) {
         let rate = FrameRate(framesPerSecond)
@@ -66,7 +66,7 @@ struct FrameSlotsTests {
     }
 
     @Test(
-        "Of a source of another rate each frame is shown within half a frame of its time, with stamps in milliseconds",
+        "Each frame of a source of another rate is shown within half a frame of its time, with millisecond stamps",
         arguments: [
             (FrameRate(25), FrameRate(30)), (FrameRate(24), FrameRate(25)), (FrameRate(50), FrameRate(30)),
             (FrameRate(30000, 1001), FrameRate(30)), (FrameRate(60), FrameRate(30)), (FrameRate(15), FrameRate(30)),
@@ -109,7 +109,7 @@ struct FrameSlotsTests {
         #expect(doubled.dropped == 2)
     }
 
-    @Test("A source that begins anew repeats nothing")
+    @Test("A source that restarts repeats nothing")
     func restart() {
         var slots = FrameSlots(frameRate: FrameRate(25))
         _ = slots.take(.zero)

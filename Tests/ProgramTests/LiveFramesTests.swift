@@ -30,7 +30,7 @@ import Testing
         #expect(beginning(20) == rate.start(of: 5))
     }
 
-    @Test("Of a source that is shown at once, half of what time there is must do", arguments: [2, 3, 4, 5])
+    @Test("For a source that is shown at once, half of the available time must be enough", arguments: [2, 3, 4, 5])
     func direct(count: Int64) {
         #expect(beginning(count) == rate.start(of: FrameIndex(count / 2)))
     }
@@ -65,7 +65,7 @@ import Testing
         #expect(counts(source: 25, missing: 10..<15) == (35, 10))
     }
 
-    /// How many frames wait of 600 that come so many sixtieths of a second after each other, and that nobody takes.
+    /// Returns how many of 600 frames wait that come `interval` sixtieths of a second apart and that are not taken.
     private func waiting(interval: Int64) -> Int {
         var frames = LiveFrames(frameRate: rate)
         for number in 0..<Int64(600) {

@@ -191,7 +191,7 @@ struct LiveSourceTests {
         #expect(start == Timestamp.zero + .milliseconds(120))
     }
 
-    @Test("Of a source that was placed anew a frame was left out that was decoded just behind its tick")
+    @Test("After a source is placed again, a frame decoded just after its tick is shown; it was left out")
     func backlogOnAir() {
         let source = ManualLiveSource(frameRate: FrameRate(25))
         let feed = SourceFeed(

@@ -27,8 +27,8 @@ struct MixerTests {
         return feed
     }
 
-    /// Mixes frame by frame, and limits what comes of it, as the program does; `parts` says who is heard in each. The feeds
-    /// stand in those `standing`.
+    /// Mixes frame by frame and limits the result, as the program does; `parts` says which feeds each frame has. The
+    /// feeds are paused in the frames `standing`.
     private func mix(
         _ frames: Int64, fade: Int64 = 960, standing: Range<Int64> = 0..<0, _ parts: (Int64) -> [Mixer.Part]
     ) -> [Float] {
@@ -92,14 +92,14 @@ struct MixerTests {
         #expect((steps.max() ?? 1) < natural * 1.2, "no click")
     }
 
-    @Test("What was taken ahead is given back when a source that stands goes on, and nothing of it is lost")
+    @Test("Audio that was taken ahead is given back when a paused source continues, and none of it is lost")
     func earlierStanding() {
         let feed = feed(440)
         let samples = mix(16, standing: 8..<10) { index in
             [.init(feed: feed, isHeard: true, offset: (4..<8).contains(index) ? -5000 : 0)]
         }
         let own = (0..<48_000).map { Float(0.25 * sin(2 * .pi * 440 * Double($0) / 48_000)) }
-        // Two frames later than it was, as its video is.
+        // The audio is two frames later than it was, as its video is.
         #expect(Array(samples[25_000..<30_720]) == Array(own[21_160..<26_880]))
     }
 

@@ -144,7 +144,7 @@ struct MovingTests {
         #expect(abs(Int(frames[12].y[9, 9]) - (60 + 140 * 13 / 25)) <= 1)
     }
 
-    @Test("A move that is interrupted by another goes on from where its layers are", arguments: 1...length)
+    @Test("A move that is interrupted by another continues from where its layers are", arguments: 1...length)
     func interrupted(step: Int64) {
         let corner = SceneLayout.Inset(x: 0.025, y: 0.025, width: 0.25)
         let from = Scene.stills(.pip, [a, b])

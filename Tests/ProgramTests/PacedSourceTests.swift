@@ -59,7 +59,7 @@ import Testing
         #expect(feed.isPrimed)
         for index in Int64(0)..<100 {
             play(index, shows: 0, hears: index + 1)
-            // As who cannot read on does it: a second ahead.
+            // Delivers as a reader does that cannot read on: a second ahead.
             deliver(audio: index + 25..<index + 26)
             feed.markStarved(.video)
             #expect(hasVideo)
@@ -147,10 +147,10 @@ import Testing
         deliver(frames: 3..<8)
         deliver(audio: 3..<10)
         play(21, shows: 3, hears: 4)
-        // What plays goes on by as many.
+        // A file that plays advances by as many frames as were left out.
         play(24, skipped: 2, shows: 6, hears: 5, to: 7)
         play(25, shows: 7, hears: 8)
-        // The frames for which it is let stand are not left out once more.
+        // The frames for which the file is paused are not left out a second time.
         feed.stand(for: 3)
         play(29, shows: 7, hears: 0)
         deliver(frames: 8..<9)

@@ -37,7 +37,7 @@ struct PacketBufferTests {
         return Dictionary(grouping: taken, by: \.track).mapValues { $0.map { $0.dts / 3600 } }
     }
 
-    @Test("Each is taken once, and who begins anew has those from the newest keyframe on that was taken")
+    @Test("Each packet is taken once; after a rewind, packets come from the newest keyframe that was taken")
     func group() {
         put(0..<30)
         #expect(take(before: 20)[.video] == Array(0..<20))
@@ -45,7 +45,7 @@ struct PacketBufferTests {
         shelf.rewind()
         let again = take(before: 29)
         #expect(again[.video] == Array(24..<29))
-        // Half a second more of the audio.
+        // The audio begins half a second earlier.
         #expect(again[.audio] == Array(12..<29))
         #expect(take() == [.video: [29], .audio: [29]])
         #expect(take().isEmpty)
@@ -64,7 +64,7 @@ struct PacketBufferTests {
         #expect(taken[.audio] == Array(14..<27))
     }
 
-    @Test("What nobody takes is forgotten after some seconds, taken or not")
+    @Test("Packets are forgotten after some seconds, whether they were taken or not")
     func bounded() {
         put(0..<100)
         #expect(take(before: 50)[.video]?.count == 50)

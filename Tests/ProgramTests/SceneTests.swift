@@ -180,7 +180,7 @@ struct SceneTests {
         #expect(middles[Int(2 + step)] != 120 && middles[Int(3 + step)...].allSatisfy { $0 == 120 })
     }
 
-    @Test("An inset moves from its place to a half of the frame, and goes on from where it is when that is changed")
+    @Test("An inset moves to a half of the frame, and continues from where it is when that is changed")
     func moves() throws {
         let (a, b) = (source(50), source(200))
         bus.show(scene(.pip, [a, b]))

@@ -80,7 +80,7 @@ struct SourceWatcherTests {
         }
     }
 
-    @Test("Who begins to watch a program that runs begins with the frame that was named, and ends at once")
+    @Test("A watcher of a running program begins with the frame that was named, and ends at once")
     func late() throws {
         let (a, b) = (source(frames: 20), source(frames: 20))
         let watchers = [Watcher(), Watcher()]

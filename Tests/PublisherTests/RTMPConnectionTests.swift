@@ -119,7 +119,7 @@ import Testing
         connection.abandon()
     }
 
-    @Test("Outputs 8: a live stream goes on after an error that is not about publishing, and ends after one that is")
+    @Test("Outputs 8: a live stream continues after an error that is not about publishing, and ends after one that is")
     func errors() throws {
         let (connection, server) = try connect()
         push(0..<2)
@@ -183,7 +183,7 @@ import Testing
         _ = packets.connected()
         connection.goLive()
         try server.reads { $0.count == 4 }
-        // Nobody is woken, so that all of it waits and the bound is reached.
+        // The writer is not woken, so that all of it waits and the bound is reached.
         for index in Int64(1)..<120 {
             let frame = Samples.video(pts: index, dts: index, isKeyframe: index % 30 == 0, bytes: 100_000)
             _ = packets.push(index < 90 ? frame : frame.recoded(as: Samples.otherTrack))

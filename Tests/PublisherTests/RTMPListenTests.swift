@@ -136,13 +136,13 @@ import Testing
         #expect(attempt.progress.details.receivers?.queueMilliseconds ?? 0 <= 4000)
         try eventually { events.notices.contains { $0.hasPrefix("player 1 takes less") } }
         #expect(!events.notices.contains { $0.hasPrefix("player 2 takes") })
-        // When it reads again it goes on, in order, with what waited.
+        // When it reads again it continues, in order, with what waited.
         publish(300..<301, bytes: 1000)
         try slow.reads { $0.frames.last == 10_000 }
         #expect(zip(slow.frames, slow.frames.dropFirst()).allSatisfy { $0 < $1 } && slow.frames.count < 200)
     }
 
-    @Test("Of a hundred players half stop reading: the others get every frame, and what is held is what one may hold")
+    @Test("Half of a hundred players stop reading: the others get every frame, and no more is held than one may hold")
     func crowd() throws {
         publish(0..<1, bytes: 4000)
         try begin()
@@ -211,7 +211,7 @@ import Testing
         try player.reads(line: line) { $0.messages.count { $0.body == [0, 7, 1, 2, 3, 4] } == answers + 1 }
     }
 
-    @Test("A player that pauses gets nothing, goes on with a keyframe, and one that stops leaves")
+    @Test("A player that pauses gets nothing and continues with a keyframe, and one that stops leaves")
     func wishes() throws {
         publish(0..<10)
         try begin()
@@ -221,7 +221,7 @@ import Testing
         player.say("receiveAudio", .boolean(true))
         // What is sent behind an answered ping was read before.
         try ping(player)
-        // Half a second at once and no more, behind which a ping is read when the turn that serves it is over: of more,
+        // Sends half a second at a time: a ping behind it is read when the turn that serves it is over. With more,
         // frames may be refused before the writer has its turn.
         for start in stride(from: Int64(10), to: 40, by: 15) {
             publish(start..<start + 15)
@@ -242,7 +242,7 @@ import Testing
         #expect(attempt.progress.details.receivers?.total == 1)
     }
 
-    @Test("Who joins while nobody serves the stream is let go, and a pause of the output ends its players")
+    @Test("A client that joins while the stream is not served is let go, and a pause of the output ends its players")
     func pauses() throws {
         let early = try join()
         var byte: UInt8 = 0

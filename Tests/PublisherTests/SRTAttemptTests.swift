@@ -127,7 +127,7 @@ import Testing
         listener.attempt.abandon()
     }
 
-    @Test("Who asks for another stream is sent away, by a code that both sides tell")
+    @Test("A caller that asks for another stream is refused, with a code that both sides report")
     func sentAway() throws {
         let (listener, caller) = try pair("streamid=studio", calling: "streamid=kitchen")
         caller.attempt.start()

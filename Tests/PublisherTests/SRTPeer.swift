@@ -26,8 +26,8 @@ final class SRTPeer: Sendable {
     private let listener: SRTSOCKET
     private let state = Mutex(State())
 
-    /// Listens at `port`, or at one that the library chooses, and holds what it gets for `latency` milliseconds. Who
-    /// calls is sent away with `rejection`, if there is one.
+    /// Listens at `port`, or at one that the library chooses, and holds what it gets for `latency` milliseconds. A
+    /// caller is refused with `rejection`, if there is one.
     init(
         port: UInt16 = 0, latency: CInt = 50, passphrase: String? = nil, rejection: Int = 0
     ) throws(Failure) {

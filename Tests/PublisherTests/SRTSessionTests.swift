@@ -54,7 +54,7 @@ struct SRTSessionTests {
         func collect() { for _ in 0..<2 { session.executor.queue.sync {} } }
     }
 
-    /// A call, which goes on until it is answered or 60 s are over.
+    /// A call, which lasts until it is answered or 60 s are over.
     private struct Call {
         let url: SRTURL
         let socket: SRTSocket
@@ -110,7 +110,7 @@ struct SRTSessionTests {
         var silent: LoopbackSocket? = try LoopbackSocket()
         let port = try #require(silent).port
         let call = try Call(port)
-        // The first handshake has gone to somebody who does not answer.
+        // The first handshake has gone to a peer that does not answer.
         try eventually { silent?.receive() != nil }
         #expect(call.socket.condition == .pending)
         silent = nil
@@ -189,7 +189,7 @@ struct SRTSessionTests {
         #expect(sender.events.all.count == 1)
     }
 
-    @Test("An abandoned session closes its connection, sends nothing more, and tells nobody")
+    @Test("An abandoned session closes its connection, sends nothing more, and reports nothing")
     func abandoned() throws {
         let peer = try SRTPeer()
         let sender = try connect(to: peer)

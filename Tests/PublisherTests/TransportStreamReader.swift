@@ -8,7 +8,7 @@ struct TransportStreamReader {
         let continuity: Int
         let beginsUnit: Bool
         let isRandomAccess: Bool
-        /// Whether counters and clock need not go on from before.
+        /// Whether counters and clock need not continue those before (discontinuity_indicator).
         let isDiscontinuous: Bool
         /// In 27 MHz ticks.
         let clock: Int64?
@@ -40,7 +40,7 @@ struct TransportStreamReader {
             payload: hasPayload ? Array(bytes[(5 + field)...]) : [])
     }
 
-    /// Where a continuity counter does not go on although nothing says so: by one with a payload, not at all without.
+    /// The number of unannounced breaks: a continuity counter grows by one with a payload, and stays without one.
     var continuityErrors: Int {
         var last: [Int: Int] = [:]
         var errors = 0

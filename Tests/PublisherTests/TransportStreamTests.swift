@@ -102,12 +102,12 @@ struct TransportStreamTests {
         #expect(stream.continuityErrors == 0)
     }
 
-    @Test("A PCR comes within 40 ms while frames are missing and audio goes on", arguments: [30, 25])
+    @Test("A PCR comes within 40 ms while frames are missing and audio continues", arguments: [30, 25])
     func clocksWithoutFrames(rate: Int32) throws {
         let messages = try Self.messages(FrameRate(rate)) { (35..<Int64(2 * rate)).contains($0) }
         let stream = TransportStreamReader(messages.flatMap(\.self))
         #expect(stream.clockDistances.count > 70)
-        // The first audio behind a missing frame may come a little late: nobody knows before that it is missing.
+        // The first audio behind a missing frame may be a little late: before it the loss cannot be known.
         #expect(stream.clockDistances.allSatisfy { $0 > 0 && $0 <= 62 }, "\(stream.clockDistances.max() ?? 0)")
         #expect(stream.clockDistances.count { $0 > 40 } <= 1)
         #expect(stream.continuityErrors == 0)
@@ -156,7 +156,7 @@ struct TransportStreamTests {
         return TransportStreamReader(bytes)
     }
 
-    @Test("Where the coding changes, new tables and parameter sets come with the keyframe, and the clock goes on")
+    @Test("Where the coding changes, new tables and parameter sets come with the keyframe, and the clock continues")
     func recoding() throws {
         let stream = try Self.recoded()
         #expect(Set(stream.tableVersions) == [0, 1])

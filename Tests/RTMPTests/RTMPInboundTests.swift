@@ -93,7 +93,7 @@ import Testing
         #expect(channel.takeReplies().isEmpty)
     }
 
-    @Test("A parser goes on from what librtmp knew of a chunk stream")
+    @Test("A parser continues from what librtmp knew of a chunk stream")
     func handover() throws {
         var parser = RTMPInboundParser(chunkBytes: 4, streams: [3: .init(type: 20, length: 6, body: [1, 2, 3, 4])])
         #expect(try parser.parse([0xC3, 5, 6]) == [.init(type: 20, body: [1, 2, 3, 4, 5, 6])])
@@ -134,7 +134,7 @@ import Testing
         #expect(read > 0 && refused > 0, "read \(read), refused \(refused): both must be tried")
     }
 
-    @Test("Whoever begins many long messages and ends none is refused before it fills the memory")
+    @Test("A client that begins many long messages and ends none is refused before it fills the memory")
     func flood() {
         var parser = RTMPInboundParser(chunkBytes: 1 << 16)
         let piece = [UInt8](repeating: 0xAB, count: 1 << 16)

@@ -9,7 +9,7 @@ import Testing
 @testable import Channel
 @testable import Relay
 
-@Suite("A channel that begins anew by its configuration file")
+@Suite("A channel that its configuration file starts again")
 struct ChannelRunTests {
     /// A channel of these cameras that records each of them.
     private func channel(_ cameras: [String], recording: String = "directory: /tmp/rec") throws -> ConfiguredChannel {
@@ -59,7 +59,7 @@ struct ChannelRunTests {
         #expect(control.archive == nil && control.archive(ofSource: "cam1") == nil)
     }
 
-    // One that a disk kept from ending took the channel that had begun anew from the API when the disk answered.
+    // A run that a disk kept from ending took the restarted channel from the API when the disk answered.
     @Test("What a run before says of the channel does not count any more")
     func former() throws {
         let control = ChannelControl(name: "main", recording: nil)

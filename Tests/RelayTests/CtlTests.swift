@@ -96,7 +96,7 @@ struct CtlTests {
         ] { #expect(throws: (any Error).self) { try RelayCommand.parseAsRoot(wrong) } }
     }
 
-    @Test("Whoever decides about clients is a program that can be run, or an address")
+    @Test("Clients are decided about by a program that can be run, or by a server at an address")
     func decisions() throws {
         #expect(try ClientDecision("/bin/true", of: "--on-publish") == .program("/bin/true"))
         let secrets = SecretReferences { _ in "topsecret" }

@@ -66,7 +66,7 @@ struct HostConfigurationTests {
     func isComplete() {
         let help = RunCommand.helpMessage(columns: 10_000)
         let flags = Set(help.matches(of: /--[a-z][a-z-]*/).map { String($0.output) })
-        // Flags are also named in other flags' help: what the parser does not know is none.
+        // The help of a flag may name others: a name that the parser does not know is not a flag.
         let keys = Set(
             ConfigurationKey.all.flatMap { key in
                 if case .choice(let flags) = key.form { return flags.values.compactMap(\.self) }

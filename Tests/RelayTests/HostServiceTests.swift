@@ -74,7 +74,7 @@ struct HostServiceTests {
         #expect(words().isEmpty)
     }
 
-    @Test("A source, a target or a disk that is not there keeps nobody waiting for more than 5 s")
+    @Test("A source, a target or a disk that is not there delays READY by 5 s at most")
     func absent() throws {
         let service = service()
         show(channel("one", frames: nil), channel("two", frames: 0))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Markers in a minute")
 struct MarkLimitTests {
-    @Test("A channel takes so many markers a minute, and goes on taking them after it")
+    @Test("A channel takes so many markers a minute, and takes more after it")
     func markLimit() {
         var limit = MarkLimit()
         let admitted = (0..<100).count { limit.admit(at: Int64($0) * 100_000_000) }

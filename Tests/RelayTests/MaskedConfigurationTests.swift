@@ -15,7 +15,7 @@ struct MaskedConfigurationTests {
             secrets: .init { _ in "planted-environment" })
     }
 
-    @Test("No secret is in it, wherever one was planted, and what is none stays")
+    @Test("No secret is in it, wherever one was planted, and what is not secret stays")
     func secrets() throws {
         let masked = try masked(
             """

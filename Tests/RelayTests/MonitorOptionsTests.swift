@@ -49,7 +49,7 @@ struct MonitorOptionsTests {
         }
     }
 
-    @Test("Devices are listed with what they can capture, or it is said that there is none")
+    @Test("Devices are listed with what they can capture, or the list says that there is no device")
     func devices() {
         #expect(
             DeviceList(video: [], audio: []).text == """

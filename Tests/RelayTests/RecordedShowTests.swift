@@ -82,7 +82,7 @@ struct RecordedShowTests {
         #expect(all.contains("--input cam3.mp4#name=cam3 --audio-input program.mp4 --audio-from follow --overlay"))
         #expect(all.contains("--stinger wipe=SPECIFICATION --size 320x180 --fps 25 -o show.mp4"))
         #expect(all.contains("export rec --channel relay --from A") && !all.contains("relay-file"))
-        // In the middle of a file it goes on from there.
+        // A show that begins in the middle of a file plays the file from there.
         #expect(try text(Self.begin + 1000..<Self.begin + 1400).hasSuffix("in: 2.5s, frames: 10, audio: \"mix\"}\n"))
         let read = try rendered(all).runDown?.segments ?? []
         #expect(read.map(\.audio) == [.mix, .source("cam2"), .source("audio"), .standard])

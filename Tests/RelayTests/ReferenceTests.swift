@@ -8,7 +8,7 @@ import Testing
 
 /// The reference of all commands and flags, `docs/reference.md`, as the command itself has it.
 ///
-/// `RELAY_WRITE_REFERENCE=1 swift test --filter ReferenceTests` writes the file anew.
+/// `RELAY_WRITE_REFERENCE=1 swift test --filter ReferenceTests` writes the file again.
 @Suite("The reference of flags")
 struct ReferenceTests {
     private var path: URL {

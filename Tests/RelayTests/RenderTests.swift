@@ -168,7 +168,7 @@ struct RenderTests {
         #expect(status.isInterrupted)
         let full = "the disk was full, or could not be written to: "
         #expect(status.lack(of: 100) == full + "/srv has only 3.0 MB free")
-        // One that goes on later has a hole all the same.
+        // A recording that continues later has a gap all the same.
         (status.state, status.suspension, status.gapCount) = (.recording, nil, 1)
         for (cause, reason) in [("storage", full + "why"), ("failure", "why")] {
             let gap = #"{"from": 0, "to": 9, "reason": "why", "cause": "\#(cause)", "frames": 0, "run": ""}"#

@@ -60,7 +60,7 @@ struct RenditionTests {
         #expect(configuration.renditions[1].format(of: program) == program)
     }
 
-    @Test("Outputs and the recording name theirs, and who is named by nobody is known")
+    @Test("Outputs and the recording name their renditions, and a rendition that none of them names is known")
     func names() throws {
         let configuration = try configuration(
             "--rendition", "a#gop=1s", "--rendition", "b#video-bitrate=9M", "--rendition", "c#gop=3s",
@@ -126,7 +126,7 @@ struct RenditionTests {
         #expect(channel.configuration.outputs[0].rendition == "b" && channel.configuration.untakenRenditions.isEmpty)
     }
 
-    @Test("Who takes a rendition is a change of that alone; another rendition is one of the program")
+    @Test("A change of what takes a rendition keeps the program the same; another rendition changes it")
     func changes() throws {
         let text = { (outputs: String, renditions: String, recorded: String) in
             """

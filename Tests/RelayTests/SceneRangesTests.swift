@@ -46,7 +46,7 @@ struct SceneRangesTests {
         return found.ranges.map { $0.lowerBound - Self.begin..<$0.upperBound - Self.begin }
     }
 
-    @Test("What an event says is read as it was written; anything else is none")
+    @Test("An event's text is read as it was written; any other text is not an event")
     func text() throws {
         let events = [
             SceneEvent(name: "duo", layout: "pip", sources: ["cam1", "cam.2"], frame: 120, transition: "slide-left"),
@@ -67,7 +67,7 @@ struct SceneRangesTests {
         #expect(events[4].text == "single cam1 from frame 7 of 3f2a (stinger wipe.2 1.0 s)")
         #expect(events[5].detail("file") == "/a b/50%: ä=1.mp4" && events[5].detail("in") == "1.5s")
         #expect(events[5].detail("audio") == nil)
-        // What a run-down calls a scene without a name, and a file, is no name that could be read again.
+        // A run-down's name for an unnamed scene, or for a file, is not a name that could be read again.
         for name in ["pip cam1 cam2", "my clip.mp4"] {
             var event = events[1]
             event.name = name

@@ -22,7 +22,7 @@ struct ServiceNotifierTests {
             ])
     }
 
-    @Test("Nobody is told where nobody listens, or at an address that is none")
+    @Test("Nothing is sent if no manager listens, or if the address is invalid")
     func nobody() {
         #expect(ServiceNotifier(environment: [:]) == nil)
         for name in ["", "/", "@", "relative", "vsock:2:1234", "/" + String(repeating: "x", count: 108)] {

@@ -32,7 +32,7 @@ struct WatchdogTests {
         #expect(fed == [0, 4, 8, 12, 16])
     }
 
-    @Test("While a thread that works gives no sign of life it is not fed, and is fed at once when the thread goes on")
+    @Test("It is not fed while a working thread gives no sign of life, and is fed at once when the thread continues")
     func wedge() {
         var watchdog = Watchdog(interval: .seconds(10))
         #expect(watchdog.look(at: 0, silences: []) == Watchdog.Answer(feeds: true))

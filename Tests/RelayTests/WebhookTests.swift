@@ -31,7 +31,7 @@ struct WebhookTests {
         #expect(queue.next?.id == 2 && queue.failures == 0 && queue.delivered == 1 && queue.failed == 8)
     }
 
-    @Test("Of too many the oldest are left out, counted, and told once")
+    @Test("If there are too many, the oldest are left out, counted, and reported once")
     func bound() {
         var queue = WebhookQueue()
         queue.append((1...UInt64(WebhookQueue.limit + 3)).map { event($0) }, missed: 2)

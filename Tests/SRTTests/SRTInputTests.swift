@@ -107,7 +107,7 @@ struct SRTInputTests {
         #expect(two.events.contains(.connected(address: "127.0.0.1", isEncrypted: false)))
     }
 
-    @Test("Wrong stream ids, passphrases and modes are refused with their codes; who sends is not disturbed")
+    @Test("Wrong stream ids, passphrases and modes are refused with their codes; the connected sender is not disturbed")
     func refusals() throws {
         let port = try LoopbackSocket.freePort()
         let input = try Collector(url(port, "streamid=right-name&passphrase=correct-horse"), server: server)
@@ -126,7 +126,7 @@ struct SRTInputTests {
         #expect(input.input.statistics.callersRejected == 5)
     }
 
-    @Test("A wrong or missing passphrase is refused, and told, while another stream of the port goes on")
+    @Test("A wrong or missing passphrase is refused and reported, while another stream of the port continues")
     func passphrases() throws {
         let port = try LoopbackSocket.freePort()
         let input = try Collector(url(port, "streamid=a&passphrase=correct-horse&pbkeylen=32"), server: server)

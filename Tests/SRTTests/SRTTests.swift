@@ -108,7 +108,7 @@ struct SRTTests {
         #expect(SRTStreamID(String(repeating: "a", count: 2000)).resource.utf8.count == SRTStreamID.maximumBytes)
     }
 
-    @Test("A listener takes who asks for its stream, and says why it takes nobody else")
+    @Test("A listener accepts callers that ask for its stream, and says why it refuses others")
     func admission() {
         let admission = SRTAdmission(wanted: SRTStreamID("#!::r=one,u=anna"), maximum: 2)
         #expect(admission.judge("#!::r=one,u=anna,m=request") == nil)
@@ -282,7 +282,7 @@ struct SRTTests {
     }
 
     @Test(
-        "Two outputs could take the room of one socket: who has it takes it in one step, unless no socket comes of it")
+        "Two outputs could take the room of one socket: it is taken in one step, or given back if no socket follows")
     func roomIsTaken() throws {
         var closings = SRTClosings()
         for _ in 0..<SRTClosings.maximum { closings.began() }

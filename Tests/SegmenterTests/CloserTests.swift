@@ -321,7 +321,7 @@ private final class Remover: RecordingObserver {
         let closer = SegmentCloser(
             directory: try .prepare(directory.path), channel: "test", status: status, synchroniser: synchroniser,
             logger: quiet)
-        // Nobody here keeps a file that was handed over: it stays locked as long.
+        // The test keeps no file that it handed over: the file would stay locked as long.
         func close(_ number: Int) throws -> String {
             let file = try file(number, in: directory)
             synchroniser.synchronise(file.descriptor)

@@ -53,7 +53,7 @@ struct CopiedCutterTests {
         if comesBack { #expect(files[1].start.time == 8 * Self.second) }
     }
 
-    @Test("Without a keyframe for longer than memory allows a file goes on beyond its cut, to the next keyframe")
+    @Test("Without a keyframe for longer than memory allows, a file continues beyond its cut to the next keyframe")
     func endless() throws {
         // 300 kB a frame: 192 MiB are reached after 672 of them.
         let packets = syntheticProgram(rate: rate, frames: 900, isKeyframe: { $0 == 0 || $0 == 850 }, size: 300_000)
@@ -115,7 +115,7 @@ struct CopiedCutterTests {
         #expect(files.map { $0.start.time } == [Self.second + 200_000_000, 2 * Self.second])
     }
 
-    @Test("Frames that are shown before the keyframe of their file are left out of it: nobody could decode them")
+    @Test("Frames that are shown before the keyframe of their file are left out of it: they could not be decoded")
     func openGroups() {
         // I2 B0 B1 P5 B3 B4 …, with an I at 12.
         let order: [Int64] = [0, 3, 1, 2, 6, 4, 5, 9, 7, 8, 12, 10, 11, 15, 13, 14, 18, 16, 17, 21, 19, 20]

@@ -45,7 +45,7 @@ struct MarkedMomentsTests {
         #expect(moments.chapters(in: 0..<100).isEmpty)
     }
 
-    @Test("Of very many the newest stay, and a long title is cut between characters")
+    @Test("If there are very many, the newest stay; a long title is cut between characters")
     func bounds() {
         var moments = MarkedMoments()
         for index in 0..<300 { moments.add("\(index)", at: Int64(index)) }

@@ -45,9 +45,9 @@ import Testing
             description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory(),
             queueLimit: 100_000)
         let packets = program(10, size: 1000)
-        // Nobody serves the queue while the first seven seconds come.
+        // The queue is not served while the first seven seconds come.
         for packet in packets where packet.dtsNanoseconds < 7_000_000_000 { recording.recorder.accept([packet]) }
-        // They count as they are refused.
+        // Frames count when they are refused.
         let refused = recording.recorder.status.gapFrames
         #expect(refused > 0 && refused < 175)
         recording.recorder.wake()

@@ -116,7 +116,7 @@ import Testing
         #expect(!record.isInUse(Self.partName, lockCall: none))
         let name = String(Self.partName.dropLast(5))
         #expect(try run() == .completed(fileName: name, frames: 100, droppedBytes: 0))
-        // One that could not be closed here is written by nobody, and not waited for.
+        // A file that this process could not close has no writer, and is not waited for.
         try Data(Self.sample().open).write(to: URL(fileURLWithPath: directory.path(Self.partName)))
         #expect(
             try run(own: [Self.partName: 1])

@@ -93,10 +93,10 @@ import Testing
         // 10 GB of recordings on a disk of 1 TB that others fill: half of it free cannot be had.
         let half = plan(.init(minimumFree: .percent(50)), files(10), free: 97_500_000_000)
         #expect(half.deletions.isEmpty && half.problem?.contains("cannot be had by deleting") == true)
-        // What the recording needs to go on can.
+        // The room that the recording needs to continue can be had.
         let urgent = plan(.init(minimumFree: .percent(50)), files(10), free: 4_500_000_000)
         #expect(names(urgent) == ["file-1"])
-        // Not even that.
+        // Here not even that can be had.
         let vain = plan(.init(minimumFree: .percent(50)), files(4), free: 500_000_000)
         #expect(vain.deletions.isEmpty && vain.problem?.contains("cannot be had by deleting") == true)
     }
@@ -167,7 +167,7 @@ import Testing
         }
         #expect(deleted == 3)
         #expect(problem?.contains("snapshots") == true)
-        // When there is room again, for whatever reason, all begins anew.
+        // When there is room again, for whatever reason, everything starts from the beginning.
         let helped = policy.wantsRoom(
             DiskSpace(free: 200_000_000_000, capacity: 1_000_000_000_000), now: 600_000_000_000)
         #expect(!helped)

@@ -263,7 +263,7 @@ private final class Counter: Sendable {
             step(400_000_000 - Int64(second) * 2_000_000, writing: second % 2 == 0 ? 0 : 4_000_000)
         }
         #expect(watched.status.state == .stopped)
-        // Ten minutes of nothing, then just enough space to go on.
+        // For ten minutes nothing changes, then there is just enough space to continue.
         for _ in 0..<600 { step(99_000_000, writing: 0) }
         step(140_000_000, writing: 0)
         #expect(disk.seen == ["suspend", "resume"])

@@ -26,7 +26,7 @@ import Testing
             configuration: configuration, description: stream, keyframes: KeyframeSpy(), logger: quiet)
         Recording(directory: directory, recorder: recorder).record(packets)
         let streams = try directory.files.map { name in
-            // Of a transport stream it tells each stream twice.
+            // ffprobe lists each stream of a transport stream twice.
             Set(
                 try run(
                     "ffprobe", "-v", "quiet", "-show_entries", "stream=codec_type", "-of", "csv=p=0",

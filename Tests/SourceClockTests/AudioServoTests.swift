@@ -133,7 +133,7 @@ struct AudioServoTests {
         #expect(fills == 1)
     }
 
-    @Test("A source that is placed anew begins where its stamp says, with the sample rate that was found")
+    @Test("A source that is placed again begins where its stamp says, with the sample rate that was found")
     func restart() {
         var servo = AudioServo(sampleRate: 48_000)
         run(&servo, count: 47 * 300, sampleError: 200e-6, seen: { _, _, _ in })

@@ -33,7 +33,7 @@ struct CommonBufferTests {
         } ?? -1
     }
 
-    @Test("One that is placed later has the buffer of who needs more, and the other way round while both are new")
+    @Test("A source placed later takes the larger buffer of another, and the other way round while both are new")
     func placed() {
         var (one, other) = (clock(), clock())
         feed(&one, 0..<2000, audio: 300)
@@ -92,7 +92,7 @@ struct CommonBufferTests {
         #expect(clocks.allSatisfy { (190..<240).contains(buffer($0, at: 160_000)) })
     }
 
-    @Test("Who is gone, or is opened again, is not waited for")
+    @Test("A source that is gone, or is opened again, is not waited for")
     func gone() {
         let seat = common.takeSeat()
         var leaving: CommonBuffer.Seat? = common.takeSeat()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SourceClock
 
-/// A sender of a transport stream that ends and begins anew, with other times, while the transport stays open.
+/// Tests a transport stream whose sender ends and starts again, with other times, while the transport stays open.
 @Suite("A sender that restarts within a live transport")
 struct SenderRestartTests {
     private struct Packet {

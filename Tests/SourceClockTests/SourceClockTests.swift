@@ -285,7 +285,7 @@ struct SourceClockTests {
         #expect(abs(clock.status.audioBehindVideoMilliseconds) < 1)
     }
 
-    @Test("A video track that dies while audio goes on is noticed, and so is its return")
+    @Test("A video track that dies while audio continues is noticed, and so is its return")
     func watchdog() {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         func advance(to milliseconds: Int64) -> [SourceClockEvent] {
@@ -308,7 +308,7 @@ struct SourceClockTests {
         #expect(told == [.lost])
     }
 
-    @Test("A source that was opened again is collected anew, behind what was there, and its rate is a hint")
+    @Test("A reopened source is collected again, behind what was there, and its rate is a hint")
     func restart() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         for time in stride(from: Int64(0), to: 60_000, by: 40) {
@@ -339,7 +339,7 @@ struct SourceClockTests {
         #expect(clock.isPlaced && clock.status.jumps == 0)
     }
 
-    @Test("A sender that pauses and goes on with the times it left off at is placed anew, whatever was held back")
+    @Test("A sender that pauses and continues with the times it left off at is placed again, whatever was held back")
     func paused() {
         var clock = SourceClock(.transportStream, tracks: Self.both)
         feed(&clock, from: 0, until: 6000)

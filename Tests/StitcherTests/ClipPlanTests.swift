@@ -98,7 +98,7 @@ struct ClipPlanTests {
     }
 
     @Test(
-        "Of a program whose frames lie beside the grid, a clip has those that begin in it", arguments: [0, 5, 20, 31])
+        "If a program's frames are off the grid, a clip has those that begin in it", arguments: [0, 5, 20, 31])
     func phase(milliseconds: Int64) throws {
         var file = source("a")
         file.position?.programStart = milliseconds * 1_000_000

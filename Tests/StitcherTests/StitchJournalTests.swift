@@ -113,7 +113,7 @@ struct StitchJournalTests {
         #expect(try String(contentsOfFile: path, encoding: .utf8) == "my notes")
     }
 
-    @Test("A run that does not go on removes what is left, but not what somebody is at")
+    @Test("A run that does not resume removes the files left over, but not those that another run uses")
     func discarded() throws {
         var journal: StitchJournal? = try StitchJournal(of: output, job: [1])
         StitchJournal.discard(of: output)
@@ -123,7 +123,7 @@ struct StitchJournalTests {
         #expect(journal == nil && files.isEmpty)
     }
 
-    @Test("Hidden files of the same output that nobody holds are removed, and nothing else")
+    @Test("Hidden files of the same output that no process holds are removed, and nothing else")
     func leftovers() throws {
         let names = [
             ".out.mp4.1-2.part", ".out.mp4.x-2.part", ".out.mp4.1-2-3.part", ".out2.mp4.1-2.part", "out.mp4.part",

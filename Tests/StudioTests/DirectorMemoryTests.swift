@@ -57,7 +57,7 @@ struct DirectorMemoryTests {
 
     private func state(_ director: Director) -> RunDownStatus? { director.runDownStatus(withSegments: false) }
 
-    @Test("What an operator loaded goes on, and not what the configuration names")
+    @Test("The run-down that an operator loaded continues, not the one that the configuration names")
     func loaded() throws {
         let first = runDown("first", ["cam1", "cam2"])
         let before = try director(first)
@@ -67,9 +67,9 @@ struct DirectorMemoryTests {
         let after = try reopened(before, first)
         #expect(state(after)?.name == "second" && state(after)?.state == .running && state(after)?.current?.index == 1)
         #expect(after.report.scene.sources == ["cam2"])
-        // Twice, too: what the configuration names is remembered with it.
+        // This holds a second time, too: the run-down of the configuration is remembered with it.
         #expect(state(try reopened(after, first))?.name == "second")
-        // Another that the configuration names by now comes before it.
+        // Another run-down that the configuration names by now takes precedence.
         let other = try reopened(before, runDown("third", ["cam1"]))
         #expect(state(other)?.name == "third" && other.report.scene.sources == ["cam1"])
     }

@@ -11,7 +11,7 @@ import Testing
 
 @Suite("A run-down that is loaded on air")
 struct RunDownLoadingTests {
-    @Test("A separate audio input may be heard with a segment, and is none that can be seen")
+    @Test("A separate audio input may be heard with a segment, but cannot be seen")
     func unseen() throws {
         let format = VideoFormat(width: 64, height: 36, frameRate: FrameRate(25))
         let sources = [

@@ -172,7 +172,7 @@ struct RunDownPlayerTests {
         }
     }
 
-    @Test("A segment that lasts until take goes on at the next frame, and the next one is counted from there")
+    @Test("A segment that lasts until take ends at the next frame, and the following one is counted from there")
     func take() throws {
         var deck = try deck([segment("a", .take), seconds("b", 1), segment("c", .take)])
         deck.run(to: 40)
@@ -250,7 +250,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 a", "80 a", "105 b"])
     }
 
-    @Test("A file that broke is a failure, and the segment goes on as if it were over")
+    @Test("A file that broke is a failure, and the run-down continues as if its segment were over")
     func broken() throws {
         var deck = try deck([file("a", .end), seconds("b", 1)])
         deck.run(to: 10)
@@ -303,7 +303,7 @@ struct RunDownPlayerTests {
 
     // MARK: The operator
 
-    @Test("After a manual cut resume goes on with what was left, from where it was")
+    @Test("After a manual cut, resume continues with what was left, from where it was")
     func resume() throws {
         var deck = try deck([seconds("a", 4), seconds("b", 1)])
         deck.run(to: 30)
@@ -315,7 +315,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 a", "200 a", "270 b"])
     }
 
-    @Test("After a manual cut follow goes on with what would be on air by now")
+    @Test("After a manual cut, follow continues with what would be on air by now")
     func follow() throws {
         var deck = try deck([seconds("a", 4), seconds("b", 4), seconds("c", 1)])
         deck.run(to: 30)
@@ -365,7 +365,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 intro", "100 intro", "175 b"])
     }
 
-    @Test("Hold keeps on air what is there; resume and follow go on without a cut within the segment")
+    @Test("Hold keeps on air what is there; resume and follow continue without a cut within the segment")
     func hold() throws {
         var deck = try deck([seconds("a", 2), seconds("b", 2), seconds("c", 1)])
         deck.run(to: 40)
@@ -383,7 +383,7 @@ struct RunDownPlayerTests {
         #expect(throws: RunDownPlayer.Refusal.notHeld) { try deck.player.resume(at: 300) }
     }
 
-    @Test("Next goes on from what was held, also where the time unseen came further")
+    @Test("Next continues from what was held, even if the time unseen came further")
     func nextWhileHeld() throws {
         var deck = try deck([seconds("a", 1), file("b", .frames(20)), seconds("c", 1), seconds("d", 1)])
         deck.run(to: 10)
@@ -392,7 +392,7 @@ struct RunDownPlayerTests {
         #expect(deck.player.status(at: 60).follows == 2)
         try deck.player.next()
         deck.run(to: 120)
-        // Its file was let go, and takes a frame to be there again.
+        // The file was let go, and takes a frame to be there again.
         #expect(deck.shown == ["0 a", "61 b", "81 c", "106 d"])
     }
 

@@ -246,7 +246,7 @@ struct RunDownReaderTests {
         #expect(faults(many).first?.contains("1 to 1000 segments") == true)
     }
 
-    @Test("Who asks by the API names files of the run-downs' directory alone")
+    @Test("A request by the API may name only files of the run-downs' directory")
     func confined() throws {
         let text = { (path: String) in "segments:\n  - file: \(path)\n" }
         #expect(try read(text("intro.mp4"), isConfined: true).segments.count == 1)

@@ -32,7 +32,7 @@ struct StingerReelTests {
         return abs(luma - (16 + 219 * Double(5 * number) / 255)) <= 2
     }
 
-    @Test("It begins again at once while it is shown, and goes on in order")
+    @Test("It begins again at once while it is shown, and continues in order")
     func again() throws {
         let directory = try TemporaryDirectory()
         let specification = try StingerSpecification("card=\(try make(in: directory))#cut=1")

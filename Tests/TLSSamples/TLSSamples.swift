@@ -103,7 +103,7 @@ package enum TLSSamples {
             write(pair.key, to: key)
         }
 
-        /// Writes a file that nobody else may read, in one step.
+        /// Writes a file that no other user may read, in one step.
         package func write(_ text: String, to path: String) {
             let (bytes, other) = (Array("\(text)\n".utf8), "\(path).new")
             let descriptor = open(other, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)

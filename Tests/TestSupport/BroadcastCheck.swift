@@ -245,7 +245,7 @@ package struct BroadcastCheck: Sendable {
 private struct ClockLine {
     private struct Point {
         let packet: Int
-        /// Ticks of 27 MHz; goes on over the wrap.
+        /// In ticks of 27 MHz; continues over the wrap.
         let time: Int64
         let run: Int
     }

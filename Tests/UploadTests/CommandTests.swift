@@ -46,7 +46,7 @@ struct CommandTests {
 
     @Test("A command that writes much, and one that leaves something behind, hold nothing up")
     func loud() async throws {
-        // Whoever waits for what it left behind, or does not read what it writes, meets the limit, which is a failure.
+        // Waiting for what it left behind, or not reading what it writes, would reach the limit, which is a failure.
         let script = #"""
             cd "$(dirname "$0")"; sleep 1000 & echo $! > pid
             head -c 1000000 /dev/zero && head -c 1000000 /dev/zero >&2 && echo yes > wrote; exit 0

@@ -231,7 +231,7 @@ struct UploaderTests {
     func locked() async throws {
         try record("a.mp4")
         let program = try { () throws in
-            // The descriptor is closed here as if by a crash; what was started with it goes on.
+            // The descriptor is closed here as if by a crash; the program that was started with it continues.
             let lock = try #require(try UploadLock(directory: directory.path, channel: "test"))
             let process = Process()
             process.executableURL = URL(fileURLWithPath: "/bin/sleep")

@@ -2,8 +2,8 @@
 
 internal import Synchronization
 
-/// Which file system a record directory is on, for all who use the directory: it can be mounted, swapped or unmounted while
-/// they do. For any thread; no call blocks.
+/// Which file system a record directory is on, for all code that uses the directory: the file system can be mounted,
+/// swapped or unmounted meanwhile. For any thread; no call blocks.
 final class DirectoryPlace: Sendable {
     /// Facts about the file system, as far as they are known.
     struct State: Sendable {

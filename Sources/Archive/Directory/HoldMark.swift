@@ -2,11 +2,11 @@
 
 internal import Glibc
 
-/// Says, by an empty file in a directory of recordings, that a recording is held: it is never deleted but by hand.
+/// Says, by an empty file in a directory of recordings, that a recording is held: it is never deleted except by hand.
 ///
-/// A file and not a row of the catalogue, so that nothing is forgotten when that is lost, and so that who has no relay at
-/// hand can hold a recording, too: `.relay-hold-NAME`, with `%2F` in the place of each slash and `%25` of each `%`. An empty
-/// file needs no room on a full disk. All calls block on the disk.
+/// The mark is a file and not a row of the catalogue, so that nothing is forgotten when the catalogue is lost, and so
+/// that an operator without relay at hand can hold a recording, too: `.relay-hold-NAME`, with `%2F` in the place of
+/// each slash and `%25` of each `%`. An empty file needs no room on a full disk. All calls block on the disk.
 package enum HoldMark {
     private static let prefix = ".relay-hold-"
 

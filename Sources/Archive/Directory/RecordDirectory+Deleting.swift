@@ -32,7 +32,8 @@ extension RecordDirectory {
         case .empty, .unnamed, .foreign:
             throw FileFailure("delete", path, text: "it has the name of a recording, but is none of this program")
         }
-        // With the lock, which whoever holds a recording waits for after the mark is there.
+        // Takes the lock before it looks for the mark: a process that holds a recording sets the mark and then waits
+        // for the lock.
         guard file.lock(), !HoldMark.isSet(of: name, in: self) else { return false }
         return try parent.remove(entry: name)
     }

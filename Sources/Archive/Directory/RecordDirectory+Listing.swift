@@ -25,9 +25,9 @@ extension RecordDirectory {
         return directory
     }
 
-    /// Recordings here and in subdirectories, by their paths relative to this directory, sorted. What begins with a
-    /// dot is left out, as are symbolic links to directories; a subdirectory that cannot be read is, too. MOV, which nobody
-    /// records and which can be made of recordings, is there only if it is asked for.
+    /// Recordings here and in subdirectories, by their paths relative to this directory, sorted. Names that begin with
+    /// a dot are left out, as are symbolic links to directories, and subdirectories that cannot be read. MOV files,
+    /// which are never recorded but can be made of recordings, are included only if `andMOV` is set.
     package func recordings(andMOV: Bool = false) throws(FileFailure) -> [(name: String, kind: FileKind)] {
         try entries(depth: Self.depth).compactMap { name in
             if let kind = Self.kind(name) { return (name, kind) }

@@ -13,7 +13,7 @@ package final class SegmentIndex {
     package let audio: IndexedTrack?
     /// The encoder's settings in its own words; empty if the file does not say them.
     package let encoderSettings: String
-    /// The open file, for whoever copies its samples.
+    /// The open file, for a caller that copies its samples.
     package let descriptor: FileDescriptor
 
     /// Reads the tables of the file at `path`. Blocks on the disk.

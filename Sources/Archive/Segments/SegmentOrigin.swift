@@ -4,11 +4,11 @@ internal import MP4
 
 /// Whose file it is, as far as its first bytes say.
 enum SegmentOrigin {
-    /// They are what this program writes.
+    /// The first bytes are what this program writes.
     case ours
-    /// There are none, or nothing but zeros, as a crash or a loss of power leaves a file that was just begun.
+    /// The file is empty, or has only zeros there, as a crash or a loss of power leaves a file that was just begun.
     case nothing
-    /// They are another program's.
+    /// The first bytes are another program's.
     case foreign
 
     /// Looks at the first bytes of `file`, a transport stream or an MP4.
@@ -25,7 +25,7 @@ enum SegmentOrigin {
 }
 
 extension FileDescriptor {
-    /// Whose recording the file is by its tags, which stand at its beginning or, in an exported clip, at its end; nil if
+    /// Whose recording the file is by its tags, which are at its beginning or, in an exported clip, at its end; nil if
     /// they are not this program's.
     var channel: String? {
         guard let layout = headLayout ?? (try? MovieFile.read(self).layout) else { return nil }
@@ -33,7 +33,7 @@ extension FileDescriptor {
     }
 
     /// The tags at the file's beginning, which each recording and each salvaged copy has, and an exported clip has not;
-    /// nil if there are none.
+    /// nil if there are no tags.
     var recordingTags: MovieTags? { (try? headLayout.flatMap { try MovieTagsReader.tags($0.userData) }) ?? nil }
 
     /// Whose recording a transport stream is by its service description; nil if that does not say it.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a file lies in the program that it is a part of, as the file itself says.
+/// The place of a file in the program that it is a part of, as the file itself says.
 package struct SegmentPosition: Sendable, Equatable {
     /// Names the run of the recorder: program times of one run can be compared.
     package var run: String
     /// Program time of the first frame, in nanoseconds.
     package var programStart: Int64
-    /// How the file ended; ``SegmentEnding/recovered`` while it is open, which becomes true if nobody closes it.
+    /// How the file ended; ``SegmentEnding/recovered`` while it is open, which becomes true if it is never closed.
     package var ending: SegmentEnding
     /// Whether the file may begin with frames before what it shows first, and end with frames that the next file shows: its
     /// edit list hides both.

@@ -2,13 +2,13 @@
 
 /// Why ``SegmentReader`` can say nothing of a file.
 package enum SegmentReadFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The system says no.
+    /// The system reports a failure.
     case file(FileFailure)
-    /// It is no recording of this program.
+    /// The file is not a recording of this program.
     case foreign(String)
-    /// It begins as a recording does, and goes on otherwise.
+    /// The file begins as a recording does, and continues differently.
     case damaged(String)
-    /// It is a recording of audio alone, where video is wanted.
+    /// The file is a recording of audio alone, where video is wanted.
     case audioAlone
 
     package var description: String {

@@ -5,9 +5,9 @@ internal import MP4
 internal import Media
 
 /// Reads the tables of files that ``SegmentFile`` wrote, closed or open, and refuses all others. What it reads is
-/// bounded by the file's own size, and nobody vouches for any of it.
+/// bounded by the file's own size, and none of it can be trusted.
 package enum SegmentReader {
-    /// Nanoseconds at which a file of a program may begin: 36 years, in a sum of which nothing overflows.
+    /// Nanoseconds at which a file of a program may begin, up to 36 years, so that no sum of them overflows.
     private static let latestStart: Int64 = 1 << 60
 
     /// The facts of the file at `path`. Blocks on the disk.
@@ -70,7 +70,7 @@ package enum SegmentReader {
                 endsSuddenly: tags.position.map { ![.rotate, .stop].contains($0.ending) } ?? !isClosed,
                 // Our encoder names its settings.
                 isCopied: tags.encoderSettings.isEmpty, isTrimmed: tags.position?.isTrimmed ?? false)
-            // Whoever puts files one behind the other adds such times, which fit in with room for a few thousand.
+            // Code that joins files adds such times up; the limit leaves room for a few thousand of them.
             let limit = check.facts.timescale * TrackFacts.longestTime
             guard check.facts.shown <= limit, check.facts.offset <= limit else {
                 throw MP4Failure(description: "its times are absurd")

@@ -97,8 +97,8 @@ package enum SegmentSalvage {
         throw FileFailure("salvage", original.path, text: "a copy needs \(wanted) of free space, and there is \(free)")
     }
 
-    /// How the path of a copy begins that is not finished. It is hidden: nobody is to take it for what a crash left of
-    /// a recording.
+    /// The beginning of the path of a copy that is not finished. The copy is hidden, so that it is not taken for what a
+    /// crash left of a recording.
     private static func hiddenPrefix(_ target: String) -> String {
         let slash = target.lastIndex(of: "/").map { target.index(after: $0) } ?? target.startIndex
         return "\(target[..<slash]).\(target[slash...].prefix(200))."

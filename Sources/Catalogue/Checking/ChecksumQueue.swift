@@ -12,16 +12,16 @@ final class ChecksumQueue: Sendable {
         var isScheduled = false
     }
 
-    /// A block of 1 MiB in this time: 33 MB/s, many times what is recorded.
+    /// Pause for each block of 1 MiB: 33 MB/s, many times what is recorded.
     private static let pause = DispatchTimeInterval.milliseconds(30)
-    /// How often a disk that is gone is looked for.
+    /// How often the queue looks for a disk that is gone.
     private static let absence = DispatchTimeInterval.seconds(10)
 
     private let directory: RecordDirectory
     private let queue: DispatchQueue
     private let done: @Sendable (_ name: String, _ bytes: Int64, _ sha256: String) -> Void
     private let isStopped = Atomic(false)
-    // Locked by `queue` alone: nobody ever waits for it, whatever the disk does meanwhile.
+    // Only `queue` locks it: no thread ever waits for it, whatever the disk does meanwhile.
     private let work = Mutex(Work())
 
     /// A queue for files of `directory`, which hands each result to `done`.

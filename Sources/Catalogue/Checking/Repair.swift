@@ -79,7 +79,7 @@ extension RecordingArchive {
             return Repair(
                 file: name, text: "\(outcome.frames) frames saved as \(outcome.fileName)\(rest)", isRepaired: true)
         } catch .file(let failure) {
-            // Of what is in the file nothing is known.
+            // It is unknown what is in the file.
             return Repair(file: name, text: "\(failure)", isRepaired: false)
         } catch {
             return Repair(file: name, text: "nothing could be saved: \(error)", isRepaired: name.hasSuffix(".broken"))

@@ -231,7 +231,7 @@ struct Verification {
                 let sum = try Checksum.of(path(name)) { archive.report("checksums", before + $0, total) }
                 if sum != rows[name]?.sha256 { report.problem(name, "its bytes changed: the checksum is another") }
             } catch {
-                // Reading takes hours, and retention goes on.
+                // Reading takes hours, and retention continues to delete files meanwhile.
                 problem(name, "\(error)")
             }
             before += rows[name]?.bytes ?? 0

@@ -10,19 +10,19 @@ package struct VerificationReport: Sendable, Codable, Equatable {
         package var text: String
     }
 
-    /// Something of a program that is in no file.
+    /// A part of a program that is in no file.
     package struct Missing: Sendable, Codable, Equatable {
         /// The channel.
         package var channel: String
         /// When the first missing frame was on air, such as `2026-11-21T14:03:10.123Z`.
         package var from: String
-        /// When the next recorded frame was on air; nil if there is none in this run.
+        /// When the next recorded frame was on air; nil if this run has no later frame.
         package var to: String?
-        /// Frames; nil if nobody can say.
+        /// Number of missing frames; nil if it is unknown.
         package var frames: Int?
-        /// Samples of audio; nil if nobody can say.
+        /// Number of missing samples of audio; nil if it is unknown.
         package var audioSamples: Int64?
-        /// Why.
+        /// Why they are missing.
         package var cause: String
     }
 

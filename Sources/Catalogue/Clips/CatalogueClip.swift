@@ -36,8 +36,8 @@ package struct CatalogueClip: Sendable, Equatable {
     /// Program times in nanoseconds; nil until the release.
     package var times: Range<Int64>? { clip.end.map { time(of: clip.first)..<time(of: max(clip.first, $0)) } }
 
-    /// Program times of what must not be deleted, with a frame on each side: of a clip that nobody ends as much as it may
-    /// have, so that it does not hold all that comes.
+    /// Program times that must not be deleted, with a frame on each side. A clip without an end holds as much as it may
+    /// have at most, so that it does not hold all that comes.
     var held: Range<Int64> {
         let lower = time(of: clip.first - Self.handle)
         let end = clip.end ?? clip.first + rate.frames(atLeast: ClipMachine.longest)

@@ -5,9 +5,9 @@ internal import Glibc
 internal import Segmenter
 internal import Synchronization
 
-/// Keeps the files in which clips lie that were neither exported nor deleted. While the catalogue cannot be read it goes
-/// by what that said last; until it could be read once it keeps every file, as ``UploadHold`` does. Where a damaged one may
-/// have lost clips (``ClipMark``), it keeps every file in which one may lie.
+/// Keeps the files that contain parts of clips that were neither exported nor deleted. While the catalogue cannot be
+/// read, it uses what the catalogue said last; until it could be read once it keeps every file, as ``UploadHold`` does.
+/// Where a damaged one may have lost clips (``ClipMark``), it keeps every file that may contain a part of one.
 package final class ClipHold: RetentionVeto {
     private let directory: RecordDirectory
     private let channel: String
@@ -35,7 +35,7 @@ package final class ClipHold: RetentionVeto {
     /// Nanoseconds after which a file that is written to has another stamp in any file system.
     private static let stampAge: Int64 = 2_500_000_000
     private static let retryInterval = Duration.seconds(10)
-    /// Milliseconds for which a clip that was running when it was lost may go on.
+    /// Milliseconds for which a clip that was running when it was lost may continue.
     private static let longest = ClipMachine.longest.components.seconds * 1000
     /// The last day that has a name, in milliseconds since 1970.
     private static let latest: Int64 = 253_402_300_799_999
@@ -47,7 +47,8 @@ package final class ClipHold: RetentionVeto {
 
     /// May block on the disk, but not on what the catalogue is busy with.
     package func mayDelete(_ fileName: String) -> Bool {
-        // On both sides of the clips: the catalogue may be set aside, or its clips restored, meanwhile.
+        // The mark is read before and after the clips: the catalogue may be set aside, or its clips restored,
+        // meanwhile.
         let before = ClipMark.time(in: directory.path)
         guard let clips else { return false }
         let lostUntil = before ?? ClipMark.time(in: directory.path)
@@ -70,12 +71,12 @@ package final class ClipHold: RetentionVeto {
         }
     }
 
-    /// The clips that need their files; nil if nobody can say.
+    /// The clips that need their files; nil if they are unknown.
     private var clips: [CatalogueClip]? {
         let generation = directory.generation
         let stamp = stamp
         var known = known.withLock { $0 }
-        // What another disk's clips held says nothing.
+        // The clips of another disk say nothing of this one's.
         if known.generation != generation { known = Known(generation: generation) }
         if let stamp, stamp == known.stamp { return known.clips }
         if let retryAt = known.retryAt, ContinuousClock.now < retryAt { return known.clips }
@@ -90,7 +91,7 @@ package final class ClipHold: RetentionVeto {
         return next.clips
     }
 
-    /// What tells the database from how it was; nil if there is none.
+    /// A stamp that shows whether the database has changed; nil if there is no database.
     private var stamp: Stamp? {
         var info = stat()
         guard lstat("\(directory.path)/\(CatalogueStore.fileName)", &info) == 0 else { return nil }

@@ -81,7 +81,7 @@ package struct ClipMachine: Sendable {
     package static let fewestFrames: Int64 = 3
     /// Clips that may run at a time, and that are kept.
     package static let (mostRunning, mostClips) = (32, 2000)
-    /// A clip that nobody ends ends by itself.
+    /// A clip ends by itself after this time if no command ends it.
     package static let longest = Duration.seconds(3600)
     /// By how much a command may be ahead of the program.
     package static let lead = Duration.seconds(2)
@@ -97,7 +97,7 @@ package struct ClipMachine: Sendable {
     /// A machine without clips.
     package init() {}
 
-    /// A machine that goes on with `clips`.
+    /// A machine that continues with `clips`.
     package init(_ clips: [Clip]) { self.clips = clips }
 
     /// The clip `id`.
@@ -148,12 +148,12 @@ extension ClipMachine {
         return nil
     }
 
-    /// Ends the clip `id` with the frame before `at`, of a program that is perhaps recorded no more: one that ended with its
-    /// recording was released before that if `at` says so. Nil if there is no such clip.
+    /// Ends the clip `id` with the frame before `at`. The program may be recorded no more: a clip that ended with its
+    /// recording was released before that if `at` says so. Returns nil if there is no such clip.
     package mutating func release(_ id: String, at: Int64, _ rate: FrameRate) -> Clip? {
         guard let index = clips.firstIndex(where: { $0.id == id }) else { return nil }
         let clip = clips[index]
-        // A time before the press is one of another program, which began anew.
+        // A time before the press belongs to another program, which started again from the beginning.
         guard at >= clip.first else { return clip }
         let end = end(of: clip, at: at, rate)
         if let known = clip.end {
@@ -216,13 +216,13 @@ extension ClipMachine {
         return changed
     }
 
-    /// The runs that have clips of which more may come, or releases whose presses may.
+    /// The runs with clips of which more may come, or with releases whose presses may still come.
     package var openRuns: Set<String> {
         Set(clips.lazy.filter { !$0.isComplete }.map(\.run)).union(early.lazy.map(\.run))
     }
 
-    /// Whether a clip needs more of `run`: one that nobody ended, one whose press has yet to come, or one whose end is not on
-    /// the disk, which `isRecorded`.
+    /// Whether a clip needs more of `run`: a clip that has no end yet, one whose press has yet to come, or, if the run
+    /// `isRecorded`, one whose end is not on the disk.
     package func needs(_ run: String, isRecorded: Bool) -> Bool {
         early.contains { $0.run == run }
             || clips.contains { $0.run == run && !$0.isComplete && ($0.end == nil || isRecorded) }

@@ -5,19 +5,19 @@ internal import Media
 package import Networking
 internal import RTMP
 
-/// Who decides whether a client may publish or play: a program, or a server that is asked by HTTP.
+/// What decides whether a client may publish or play: a program, or a server that is asked by HTTP.
 package enum ClientDecision: Sendable, Equatable {
     /// The program at this path; see ``ClientCommand``.
     case program(String)
-    /// Who answers here; see ``ClientHook``.
+    /// The server that answers at this address; see ``ClientHook``.
     case server(HTTPEndpoint)
 
-    /// Why what a flag says is nobody who decides: a sentence without secrets.
+    /// Why the value of a flag names neither a program nor a server that can decide: a sentence without secrets.
     package struct Fault: Error, Equatable, CustomStringConvertible {
         package let description: String
     }
 
-    /// Who is meant by `text`, the value of `flag`: an address may refer to secrets.
+    /// Reads `text`, the value of `flag`: an address may refer to secrets.
     package init(_ text: String, of flag: String, secrets: SecretReferences = .process) throws(Fault) {
         let scheme = text.prefix { $0 != ":" }.lowercased()
         guard ["http", "https"].contains(scheme) else {

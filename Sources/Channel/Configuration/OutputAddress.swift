@@ -59,7 +59,7 @@ package enum OutputAddress {
         }
     }
 
-    /// Whether receivers call us there.
+    /// Whether receivers call us at this address.
     var listens: Bool {
         switch self {
         case .listen: true
@@ -68,10 +68,10 @@ package enum OutputAddress {
         }
     }
 
-    /// Whether others connect to us there, with TLS.
+    /// Whether clients connect to us at this address, with TLS.
     package var isSecureListener: Bool { if case .listen(let url) = self { url.isSecure } else { false } }
 
-    /// Whether nobody knows who is at the other end of the encrypted connection.
+    /// Whether the connection is encrypted, but the identity of the other end is not verified.
     var isUnverified: Bool {
         if case .rtmp(let url, let transport) = self { url.isSecure && transport.tls == .insecure } else { false }
     }

@@ -67,7 +67,7 @@ package struct OutputSpecification {
             } catch {
                 throw OutputSpecificationError("backup= is not usable: \(error)")
             }
-            // One that waits to be called never fails, and so would never find back.
+            // An output that waits to be called never fails, and so would never return from the backup.
             guard !address.listens, self.backup?.listens == false else {
                 throw OutputSpecificationError(
                     "backup= is for outputs that call: rtmp-listen:// and SRT with mode=listener wait to be called.")
@@ -77,8 +77,8 @@ package struct OutputSpecification {
         }
     }
 
-    /// The output that was asked for over the API. It may not refer to secrets: whoever asks could have them sent to himself,
-    /// or read in an answer.
+    /// Reads an output that was asked for over the API. It may not refer to secrets: the client could have them sent to
+    /// an address of its own, or read them in an answer.
     package init(requested specification: String) throws(OutputSpecificationError) {
         if SecretReferences.areIn(specification) {
             throw OutputSpecificationError(

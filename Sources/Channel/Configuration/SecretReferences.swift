@@ -68,7 +68,7 @@ package struct SecretReferences: Sendable {
         guard path.hasPrefix("/") else {
             throw SecretReferenceError("${file:…} takes a path from the root on, such as ${file:/etc/relay/key}.")
         }
-        // Without waiting for whoever would write to it, if it is a pipe.
+        // O_NONBLOCK: if the file is a pipe, do not wait for a writer.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { throw failure("cannot be read", path, errno) }
         defer { close(descriptor) }
@@ -94,8 +94,9 @@ package struct SecretReferences: Sendable {
         return try checked(text, "The file \(path)")
     }
 
-    /// A secret that others can read is none. What a service manager gives in its directory of credentials is for this
-    /// process alone, and shows the group's bits for its access control list (systemd.exec(5), `LoadCredential=`).
+    /// Throws if others can read the file: then it holds no secret. A file in the service manager's directory of
+    /// credentials is for this process alone, and shows group bits because of its access control list (systemd.exec(5),
+    /// `LoadCredential=`).
     private func checkPermissions(_ descriptor: Int32, _ path: String) throws(SecretReferenceError) {
         guard let status = FileStatus(descriptor) else { throw failure("cannot be looked at", path, errno) }
         guard status.kind == .regular else { throw SecretReferenceError("\(path) is no file.") }

@@ -10,7 +10,8 @@ internal import Studio
 /// The audio input of a channel whose video inputs are switched: open for as long as the channel is. All calls may come
 /// from any thread.
 ///
-/// A file or device is opened before the program begins. Live audio is not waited for: there is silence until it comes.
+/// A file or device is opened before the program begins. The program does not wait for live audio: there is silence
+/// until it arrives.
 struct SeparateAudio {
     private enum Source {
         case opened(any MediaSource)
@@ -20,8 +21,9 @@ struct SeparateAudio {
     let feed: SourceFeed
     private let source: Source
 
-    /// Opens the audio input that `configuration` names; nil if there is none. Blocks until a file or a device answers. A
-    /// file is paced as `ofFile` says. What is live shares the `common` buffer of several sources. Throws ``ChannelFailure``.
+    /// Opens the audio input that `configuration` names; nil if it names no input. Blocks until a file or a device
+    /// answers. A file is paced as `ofFile` says. A live input shares the `common` buffer of several sources. Throws
+    /// ``ChannelFailure``.
     init?(
         _ configuration: ChannelConfiguration, ofFile: SourceFeed.Pacing, common: CommonBuffer? = nil,
         listening: ChannelListening, clock: any MonotonicClock, logger: Logger

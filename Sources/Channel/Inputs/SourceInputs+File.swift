@@ -6,16 +6,16 @@ internal import Program
 internal import Studio
 internal import Synchronization
 
-/// Where the first input is played, if that is a file, and whether it is closed while nobody wants to see it.
+/// Where the first input is played, if that is a file, and whether it is closed while it is neither seen nor heard.
 struct FilePlace {
-    /// Where it begins when it is opened.
+    /// Where the file begins when it is opened.
     var start = Duration.zero
     var isClosed = false
-    /// Whether it was closed, and has no frame yet.
+    /// Whether the file was closed, is being opened again, and has no frame yet.
     var isOpening = false
-    /// Its first frame, which stands until the file that was opened again has one.
+    /// The file's first frame, which is shown after the file was opened again, until that has a frame.
     var first: VideoFrame?
-    /// Whether somebody wants to see or hear it; nil if it is not closed at all.
+    /// Returns whether the file is to be seen or heard; nil if it is never closed.
     var isWanted: (@Sendable () -> Bool)?
 }
 
@@ -25,8 +25,8 @@ extension SourceInputs: PlayedFile {
     /// The first input, if it is a file.
     var file: (any PlayedFile)? { configuration.input.isFile ? self : nil }
 
-    /// Keeps only so much of it ready as it is to have whenever `isWanted`, which is asked again and again, is false: a file
-    /// may be closed, and what is live may be, too, or has its keyframes alone decoded.
+    /// Saves work while `isWanted`, which is called again and again, returns false: as the configuration says, a file
+    /// may be closed, and a live input may be closed, too, or have only its keyframes decoded.
     func spareUnless(_ isWanted: @escaping @Sendable () -> Bool) {
         state.withLock { state in
             if whenOff == .close { state.file.isWanted = isWanted }
@@ -45,7 +45,7 @@ extension SourceInputs: PlayedFile {
                 return state.file.isClosed
             }
             if isClosed { return }
-            // What is on the screen stands until the file has a frame at the other place.
+            // The frame on the screen stays until the file has one at the new position.
             source(0).stop()
             source(0).start()
         }

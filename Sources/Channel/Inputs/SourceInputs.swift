@@ -191,8 +191,8 @@ extension SourceInputs {
         }
     }
 
-    /// Makes the feed for an input that was opened, when it is known what the program looks like; nil if the input is not
-    /// wanted any more. On its source's queue, which it blocks.
+    /// Makes the feed for an input that was opened, as soon as the program's format is known; nil if the input is not
+    /// wanted any more. Runs on its source's queue, which it blocks.
     private func take(
         _ index: Int, _ description: SourceDescription, _ video: VideoFormat, _ isWanted: () -> Bool
     ) -> (SourceFeed, VideoFormat)? {
@@ -204,8 +204,8 @@ extension SourceInputs {
             if format == nil { clock.sleep(until: clock.now + SourceSwitch.pause) }
         }
         guard let format else { return nil }
-        // A backup that was opened to be shown begins with its first frame, however long it is until it is. One of several
-        // sources is recorded while nobody sees it.
+        // A backup that was opened to be shown begins with its first frame, however long it takes until it is shown.
+        // One of several sources is recorded while it is not seen.
         let stands =
             index == 0
             ? configuration.whenOff != .keep : configuration.choice.standby == .cold && !configuration.isOneOfSeveral
@@ -238,11 +238,11 @@ extension SourceInputs {
 
 extension SourceInputs: SwitchedSources {
     func report(of input: Int, at now: Timestamp) -> InputReport {
-        // A file that is closed while nobody wants it is no loss.
+        // A file that is closed while it is not wanted is not reported as lost.
         if input == 0, state.withLock({ $0.file.isClosed }) { return InputReport(isRunning: true, newest: now) }
         let report = source(input).report
         let feed = state.withLock { $0.inputs[input].feed }
-        // One of several sources leaves the program to the others.
+        // The end of one of several sources does not end the program: the others continue.
         if report.isOver, input == 0, feed != nil, !configuration.isOneOfSeveral { bus.finish() }
         return InputReport(
             isRunning: report.status.state == .running, failures: report.failures, newest: feed?.newestVideo(at: now),
@@ -261,7 +261,7 @@ extension SourceInputs: SwitchedSources {
     var isWanted: Bool { state.withLock { $0.isWanted }?() ?? true }
 
     func close(_ input: Int) {
-        // What is closed because nobody wants it leaves its last frame.
+        // An input that is closed because it is not wanted leaves its last frame on the bus.
         let feed = state.withLock { $0.inputs[input].feed }
         if let last = feed?.newestFrame, scene(of: .source(input)) == bus.scene {
             bus.show(Scene(video: .still(last), audio: nil))

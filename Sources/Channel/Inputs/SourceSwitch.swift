@@ -61,9 +61,9 @@ final class SourceSwitch: Sendable {
     }
 
     private static let interval: Int64 = 20_000_000
-    /// How long, in nanoseconds, an answer is waited for that says what the program is like.
+    /// How long, in nanoseconds, to wait for an input that describes what the program is like.
     static let patience: Int64 = 10_000_000_000
-    /// How long, in nanoseconds, whoever waits for an input waits between two looks at it.
+    /// The pause, in nanoseconds, between two looks at an input that a thread waits for.
     static let pause: Int64 = 5_000_000
 
     private let names: [String]
@@ -134,22 +134,22 @@ final class SourceSwitch: Sendable {
         }
     }
 
-    /// The same, of what is `known` now.
+    /// The same for the answers that are `known` now.
     func answer<Answer>(of sources: [StandbySource], isOverdue: Bool, known: [Answer?]) -> Answer? {
         let isAwaited = known[0] == nil && sources[0].report.failures == 0
         return isAwaited && !isOverdue ? nil : known.lazy.compactMap { $0 }.first
     }
 
-    /// Whether media comes of one of them, and its video begins with the next keyframe, which is soon.
+    /// Whether one of the sources delivers media, and its video begins with the next keyframe, which is soon.
     static func isDescribing(_ sources: [StandbySource]) -> Bool { sources.contains { $0.report.isDescribing } }
 
-    /// Whether opening each of them has failed, or nobody looks at them any more.
+    /// Whether opening has failed for each of the inputs, or the switch was stopped.
     func isHopeless(_ sources: [StandbySource]) -> Bool {
         if state.withLock({ $0.isStopped }) { return true }
         return names.indices.allSatisfy { isOpen($0) && sources[$0].report.failures > 0 }
     }
 
-    /// Why a program cannot begin of which no input answers.
+    /// Why a program cannot begin if none of its inputs answers.
     func noAnswer(of sources: [StandbySource]) -> ChannelFailure {
         let reason = sources.lazy.compactMap(\.report.status.lastError).first
         return ChannelFailure(.inputUnreadable, reason ?? "The input \(names[0]) does not answer.")
@@ -206,7 +206,7 @@ final class SourceSwitch: Sendable {
         for action in state.withLock({ $0.selector.handle(event) }) {
             switch action {
             case .open(let input, let decoding):
-                // One that was being closed goes on: what it was like before is no news.
+                // The input may be reopened while it closes; do not report its old state as a change.
                 let report = sources.report(of: input, at: now)
                 state.withLock { $0.told[input] = Told(report: report) }
                 sources.open(input, decoding)
@@ -231,7 +231,7 @@ final class SourceSwitch: Sendable {
             }
             return state.status.onAir
         }
-        // It was closed meanwhile, because nobody wanted it.
+        // The input was closed in between because it was not wanted, and is back: no change.
         if name == before { return }
         recordings.current?.noteEvent(
             "input", "\(name) is on air (\(reason.word)) instead of \(before ?? "nothing")")

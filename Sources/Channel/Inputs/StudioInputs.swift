@@ -86,7 +86,7 @@ final class StudioInputs: ProgramInputs {
             playing: RunDownPlaying(directory: configuration.runDownDirectory, clock: clock, logger: logger))
         self.director = director
         for (source, inputs) in zip(configuration.sources, sources) {
-            // With keyframes audio goes on.
+            // An input that decodes only keyframes while unseen still delivers its audio.
             let heard = source.selection.unseen != .keyframes
             inputs.spareUnless { [weak director] in director?.isWanted(source.name, orHeard: heard) ?? true }
         }

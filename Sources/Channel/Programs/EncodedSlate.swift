@@ -131,13 +131,13 @@ final class EncodedSlate: Sendable {
         _ = try program.run()
     }
 
-    /// Where the input's is not known, in bits a second.
+    /// The slate's bitrate if the input's is not known, in bits per second.
     private static let usualBitrate = 2_000_000
     /// In nanoseconds.
     private static let pause: Int64 = 1_000_000_000
 
-    /// Nobody waits for a frame, and a player that comes late finds a keyframe. A path that carries the input carries the
-    /// slate, too.
+    /// Settings of low latency, so that no client waits for a frame, with a keyframe every second for players that join
+    /// late. The bitrate is the input's: a path that carries the input carries the slate, too.
     private static func settings(_ bitrate: Int) -> EncoderSettings {
         var settings = EncoderSettings()
         (settings.tune, settings.gop, settings.rateControl) = (.zerolatency, .seconds(1), .bitrate(bitrate))

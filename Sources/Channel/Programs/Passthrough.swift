@@ -30,7 +30,7 @@ final class Passthrough: ChannelProgram {
     private let name: String
     private let input: PacketSourceDescription
     private let hub: PacketStream
-    /// What is passed through, and with it what is coded anew.
+    /// The sink for packets that are passed through, and the one that also encodes a track again if that was asked for.
     private let (passed, sink): (PassthroughSink, any PacketSink)
     private let mix: TrackMix?
     private let recordings: RecordingSlot
@@ -43,7 +43,7 @@ final class Passthrough: ChannelProgram {
     private let logger: Logger
     private let state: Mutex<State>
     private let ended = DispatchSemaphore(value: 0)
-    /// Of the source's thread, which rests between its packets: a source may be silent.
+    /// The heartbeat of the source's thread, which rests between its packets: a source may be silent.
     private let heartbeat: Heartbeat
 
     /// Opens the input; nothing is on air yet. Blocks until its tracks are known, without limit for one that listens.

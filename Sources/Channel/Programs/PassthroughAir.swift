@@ -15,17 +15,17 @@ struct PassthroughAir {
     private(set) var rate = MeasuredRate()
     /// The first packet's decoding time, in nanoseconds.
     var first: Int64?
-    /// How the tracks are coded that an input had on air last; nil if none was.
+    /// How the tracks of the input that was on air last are coded; nil if no input was.
     private(set) var shown: StreamDescription?
-    /// Whether the program has begun. What came before, or before an input was chosen, waits.
+    /// Whether the program has begun. Packets that arrive before that, or before an input was chosen, wait.
     var hasBegun = false
     /// Inputs that are closed as soon as another one has taken over from them.
     var closing: Set<Int> = []
     private var early: [(packet: EncodedPacket, index: Int, arrival: Timestamp)] = []
     private var earlyBytes = 0
 
-    /// Keeps a packet for the beginning. Of what stands in for the first input, only the newest GOP: nobody misses what
-    /// came before, and the program would begin with all of it at once, ahead of the clock.
+    /// Keeps a packet for the beginning. For an input that replaces the first one, keeps only the newest GOP: what came
+    /// before is not missed, and the program would begin with all of it at once, ahead of the clock.
     mutating func keep(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) {
         if index > 0, packet.track == .video, packet.isKeyframe {
             early.removeAll { $0.index == index }

@@ -53,7 +53,7 @@ extension SwitchedPassthrough {
         let known = names.indices.map { air.splicer.stream(of: $0) }
         let shown = air.shown ?? known.lazy.compactMap({ $0 }).first
         if let reason = shown.flatMap(Self.refusal) { return warnOfNoSlate(reason) }
-        // Of other codecs there is no silence.
+        // The slate has silence in AAC only.
         let hasAudio = shown.map { $0.audio?.codec == .aac } ?? true
         air.closing.remove(slateIndex)
         air.splicer.show(slateIndex)

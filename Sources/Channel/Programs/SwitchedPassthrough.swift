@@ -40,10 +40,10 @@ final class SwitchedPassthrough: ChannelProgram {
     let logger: Logger
     private let state: Mutex<State>
     let airState = Mutex(PassthroughAir())
-    /// What is encoded while no input has anything; nil for nothing.
+    /// The slate, which is encoded while no input delivers anything; nil if there is no slate.
     let slate: EncodedSlate?
     private let ended = DispatchSemaphore(value: 0)
-    /// Of each input's thread, which rests between its packets: a source may be silent.
+    /// The heartbeat of each input's thread, which rests between its packets: a source may be silent.
     let inputHeartbeats: [Heartbeat]
     private let firstStream = Mutex(StreamDescription())
 

@@ -91,9 +91,9 @@ package final class Recording: SceneRecording {
         var bytes: Int64 { value.withLock { $0 }?() ?? 0 }
     }
 
-    /// What its files are.
+    /// The format of its files.
     package let format: RecordFormat
-    /// What is recorded, if it is not the program's own encoding, and its name.
+    /// The rendition that is recorded, and its name; nil for the program's own encoding.
     var stream: PacketStream? { program.rendition?.stream }
     var rendition: String? { program.rendition?.name }
     private let program: Program
@@ -105,7 +105,7 @@ package final class Recording: SceneRecording {
     private let sources: SourceRecordings?
     /// Names the recorder's run, in whose program times its files are.
     let run: String
-    /// What will be on the disk; nil where nobody knows before it is.
+    /// The stretch of the program that will be on the disk; nil if that is not known before it is written.
     private let expected = Mutex<RecordedStretch?>(nil)
 
     /// Sets the recording up and asks the storage guard, which looks at the file system and may block as long as that
@@ -252,15 +252,16 @@ package final class Recording: SceneRecording {
         sources?.cancelUploads()
     }
 
-    /// Does what an operator asks of the uploads: of those of the program, or of `source`. All are tried again with those of
-    /// the sources. Whether there are such uploads. Returns at once.
+    /// Does what an operator asks of the uploads of the program, or of `source`. An order to retry all includes the
+    /// uploads of the sources. Returns at once, and says whether there are such uploads.
     func perform(_ order: UploadOrder, ofSource source: String?) -> Bool {
         if let source { return sources?.perform(order, of: source) ?? false }
         let hasUploads = place.perform(order)
         return order == .retryAll && sources?.perform(order, of: nil) == true || hasUploads
     }
 
-    /// What is on the disk; before the first file what will be, and nil where nobody knows.
+    /// The stretch of the program that is on the disk; before the first file, the one that will be, or nil if that is
+    /// not known.
     package var stretch: RecordedStretch? { recorder.stretch ?? expected.withLock { $0 } }
 
     /// A snapshot.
@@ -276,7 +277,7 @@ package final class Recording: SceneRecording {
         _ configuration: ChannelConfiguration.Recording, _ directory: RecordDirectory, _ program: Program,
         _ companion: Companion
     ) -> RecorderConfiguration {
-        // Where a source's files end the program's recorder says.
+        // The program's recorder decides where a source's files end.
         let isLed = companion.budget != nil
         var settings = RecorderConfiguration(
             directory: directory, channel: program.channel, length: isLed ? nil : configuration.length,

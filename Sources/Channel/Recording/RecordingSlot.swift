@@ -11,7 +11,7 @@ package import Upload
 package enum RecordingSlotError: Error, Equatable, CustomStringConvertible {
     /// There is a recording, or one is being started.
     case alreadyRecording
-    /// There is none.
+    /// There is no recording.
     case notRecording
     /// The program is over.
     case over
@@ -30,7 +30,7 @@ package enum RecordingSlotError: Error, Equatable, CustomStringConvertible {
 /// A recording that was stopped may still close its file and upload while the next one runs. All calls may come from any
 /// thread.
 package final class RecordingSlot: Sendable {
-    /// A recording that is wanted and could not be set up, and who tries again.
+    /// A recording that is wanted and could not be set up, and what tries it again.
     private final class Lack: Sendable {
         let reason: String
         let make: @Sendable () throws -> Recording
@@ -55,14 +55,14 @@ package final class RecordingSlot: Sendable {
 
     private struct State {
         var phase = Phase.idle
-        /// Stopped, and still at work.
+        /// Recordings that were stopped and are still at work.
         var ending: [Recording] = []
-        /// What the recording that ended last has to show.
+        /// The status of the recording that ended last.
         var last = RecordingStatus()
         var hasRecorded = false
     }
 
-    /// Between two tries of a recording that could not be set up.
+    /// The pause between two tries of a recording that could not be set up.
     private static let pause = DispatchTimeInterval.seconds(10)
 
     private let hub: PacketStream
@@ -200,10 +200,10 @@ package final class RecordingSlot: Sendable {
         if let recording { finish(recording) }
     }
 
-    /// What it records.
+    /// The stream that `recording` records.
     private func stream(of recording: Recording) -> PacketStream { recording.stream ?? hub }
 
-    /// Under the lock: whoever finds the recording gone from its phase must find the group entered.
+    /// Runs under the lock: a thread that finds the recording gone from its phase must find the group entered.
     private func end(_ recording: Recording, _ state: inout State) {
         state.ending.append(recording)
         group.enter()
@@ -249,7 +249,7 @@ package final class RecordingSlot: Sendable {
         return had || (ending + (current.map { [$0] } ?? [])).contains { $0.status.hasRecorded }
     }
 
-    /// A snapshot of the recording under way, or else of the one that was stopped last, whose disk nobody looks at any more.
+    /// A snapshot of the recording under way, or else of the one that was stopped last; its disk is no longer watched.
     var status: RecordingStatus {
         if let current { return current.status }
         let (ending, last, phase) = state.withLock { ($0.ending.last, $0.last, $0.phase) }

@@ -120,7 +120,7 @@ final class BackgroundEncoder: KeyframeRequester {
         }
     }
 
-    /// Takes nothing more. What was taken is encoded.
+    /// Takes nothing more. Encodes what was taken.
     func finish() {
         state.withLock { ($0.isOver, $0.isFinished) = (true, true) }
         news.signal()
@@ -134,7 +134,7 @@ final class BackgroundEncoder: KeyframeRequester {
         news.signal()
     }
 
-    /// Takes audio, which goes on where that of the call before ended; what is missing is silent.
+    /// Takes audio that continues where the audio of the previous call ended; what is missing is silent.
     func take(_ audio: AudioBuffer) {
         state.withLock { state in
             guard !state.isOver, state.jobs.count < Self.mostJobs else { return }
@@ -143,7 +143,7 @@ final class BackgroundEncoder: KeyframeRequester {
         news.signal()
     }
 
-    /// How many frames of this size wait at most, which may be scaled already.
+    /// How many frames of the size of `frame`, which may be scaled already, wait at most.
     private func mostFrames(like frame: VideoFrame) -> Int {
         let count = Self.mostBytes / (max(pixels, frame.width * frame.height) * 3 / 2)
         return min(max(count, Self.frameCounts.lowerBound), Self.frameCounts.upperBound)

@@ -4,8 +4,8 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// Hands packets from the thread that makes them to another one, which publishes them: threads that are started on the
-/// way, as Dispatch does, have the priority of whoever publishes.
+/// Hands packets from the thread that makes them to another one, which publishes them: threads that publishing starts,
+/// as Dispatch does, have the priority of the publishing thread.
 final class PacketHandover: PacketSink {
     private struct State {
         var packets: [EncodedPacket] = []
@@ -25,8 +25,8 @@ final class PacketHandover: PacketSink {
         news.signal()
     }
 
-    /// Publishes to `sink` what comes, and calls `afterEach` behind each packet or run of them. Returns when no more comes,
-    /// and `sink` knows that.
+    /// Publishes the packets to `sink`, and calls `afterEach` behind each packet or run of them. Returns after the last
+    /// packet, when `sink` has been finished.
     func run(into sink: any PacketSink, afterEach work: () -> Void) {
         while true {
             news.wait()

@@ -9,12 +9,13 @@ internal import Synchronization
 /// Hands each frame of a program, and its audio, to the encoders of its renditions on the way to its own. What the encoders
 /// of renditions do costs the program no time.
 final class Renditions: ProgramSink {
-    /// How long what was taken may be encoded further once somebody waits for the end.
+    /// How long the encoders may continue with what was taken once a thread waits for the end.
     private static let patience: Int64 = 1_500_000_000
 
-    /// In the order in which they were asked for.
+    /// All renditions, in the order in which they were asked for.
     let all: [Rendition]
-    /// Those of one size, which share the frames that are scaled to it; without a resizer it is the program's.
+    /// The encoders by size: those of one size share the frames that are scaled to it. Without a resizer the size is
+    /// the program's.
     private let sizes: [(resizer: FrameResizer?, encoders: [BackgroundEncoder])]
     /// The program's own encoder.
     let next: any ProgramSink
@@ -23,7 +24,7 @@ final class Renditions: ProgramSink {
     /// How many encoders are at work.
     private let working = DispatchGroup()
 
-    /// Renditions of a program of `format` that goes on to `next`.
+    /// Renditions of a program of `format`, which is passed on to `next`.
     init(_ all: [Rendition], of format: VideoFormat, before next: any ProgramSink, clock: any MonotonicClock) {
         (self.all, self.next, self.clock) = (all, next, clock)
         sizes = Dictionary(grouping: all) { FrameSize(width: $0.format.width, height: $0.format.height) }
@@ -34,7 +35,7 @@ final class Renditions: ProgramSink {
             }
     }
 
-    /// Begins to encode what comes. Once.
+    /// Begins to encode what comes. To be called once.
     func start() {
         for rendition in all {
             working.enter()
@@ -60,11 +61,11 @@ final class Renditions: ProgramSink {
         try next.finish()
     }
 
-    /// Somebody waits for the end. Returns at once.
+    /// Tells the encoders that a thread waits for the end. Returns at once.
     func hurry() { hurryingSince.withLock { $0 = $0 ?? clock.now } }
 
-    /// Takes nothing more, and returns when all that was taken is published, or is left out because that takes too long for
-    /// those who wait.
+    /// Takes nothing more, and returns when all that was taken is published, or is left out because that takes too long
+    /// after ``hurry()``.
     func end() {
         for rendition in all { rendition.encoder.finish() }
         while working.wait(timeout: .now() + .milliseconds(50)) == .timedOut {

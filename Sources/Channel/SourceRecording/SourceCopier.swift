@@ -9,8 +9,8 @@ internal import Program
 internal import Status
 internal import Synchronization
 
-/// Hands the packets of a live source to its recording as they came, at the program's times at which its frames are shown. Where
-/// a source turns out to be coded in a way that no recording holds, an encoder goes on in its place.
+/// Hands the packets of a live source to its recording as they came, at the program's times at which its frames are
+/// shown. If a source turns out to be coded in a way that no recording holds, an encoder takes over in its place.
 ///
 /// All calls may come from any thread and return at once.
 final class SourceCopier: SourceCoding {
@@ -150,7 +150,7 @@ final class SourceCopier: SourceCoding {
             }
         }
         for packet in turn.packets {
-            // Audio is recorded while frames are missing.
+            // Audio is recorded also while frames are missing.
             let end = packet.timeBase.rescale(packet.pts + packet.duration, to: .nanoseconds)
             state.newest = max(state.newest ?? end, end)
             state.isSilent = false
@@ -162,7 +162,7 @@ final class SourceCopier: SourceCoding {
         return turn
     }
 
-    /// Another input of the source goes on from now, at its next keyframe.
+    /// Continues with another input of the source from `now` on, at its next keyframe.
     private func follow(_ feed: SourceFeed, _ state: inout State, _ now: Timestamp) {
         guard state.feed !== feed else { return }
         if state.hasPackets {

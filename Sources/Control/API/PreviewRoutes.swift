@@ -56,7 +56,8 @@ final class PreviewRoutes: Sendable {
         var buffer = head
         for piece in pieces { buffer.writeImmutableBuffer(piece.bytes) }
         try await write(buffer)
-        // Who is gone is noticed by writing: where nothing comes for a while, whoever still watches asks again.
+        // A client that is gone is noticed by writing. So the answer ends when nothing comes for a while, and a client
+        // that still watches asks again.
         var latest = ContinuousClock.now
         while host.channel(name)?.stream === feed.stream, ContinuousClock.now - latest < Self.patience {
             try await request.rest(until: .now() + Self.step)
@@ -67,8 +68,8 @@ final class PreviewRoutes: Sendable {
         }
     }
 
-    /// The newest keyframe, decoded once for all who ask in a second: one at a time, so that nobody can keep the
-    /// processor busy by asking.
+    /// The newest keyframe, decoded once for all clients that ask within a second, and one at a time, so that no
+    /// client can keep the processor busy by asking.
     private func snapshot(_ request: ControlRequest) async throws -> Response {
         let name = try request.parameter("channel")
         let width = try request.integer("width", in: Snapshot.widths)
@@ -101,7 +102,7 @@ final class PreviewRoutes: Sendable {
         return stream
     }
 
-    /// The feed of a channel: one for all who watch, until the channel is opened anew.
+    /// The feed of a channel: one for all clients that watch, until the channel is opened again.
     private func feed(_ name: String) throws(Refusal) -> PreviewFeed {
         let stream = try stream(name)
         return feeds.withLock { feeds in
@@ -112,7 +113,7 @@ final class PreviewRoutes: Sendable {
         }
     }
 
-    /// One of those who watch is gone. What nobody watches is not kept, nor the stream that it is of.
+    /// Notes that a client has stopped watching. A feed that no client watches is not kept, nor is its stream.
     private func end(_ feed: PreviewFeed, _ name: String) {
         let isLast = feed.end()
         feeds.withLock { feeds in

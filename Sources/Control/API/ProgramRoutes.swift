@@ -14,11 +14,11 @@ struct ProgramRoutes {
 
     private static let path = "/v1/channels/{channel}"
 
-    /// Of a snapshot, where nothing else is asked for.
+    /// The width of a snapshot in pixels if the request does not name one.
     private static let width = 320
 
     let host: any ControlledHost
-    /// Good for less than a page takes between two looks.
+    /// Images that are valid for less time than a page waits between two looks.
     private let snapshots = SnapshotCache(for: .milliseconds(90))
 
     init(host: any ControlledHost) { self.host = host }

@@ -13,7 +13,7 @@ struct MetricsSnapshot: Sendable {
     var certificateExpiry: Int?
     /// What the process takes; nil if the system does not tell.
     var process: ProcessUsage?
-    /// Of each webhook, what it did.
+    /// What each webhook did.
     var webhooks: [WebhookStatus] = []
 }
 
@@ -36,7 +36,7 @@ struct MetricFamily: Sendable {
     let kind: Kind
     /// The labels, in their order.
     let labels: [String]
-    /// One line for whoever reads it for the first time.
+    /// One line for an operator who reads it for the first time.
     let help: String
     let read: @Sendable (MetricsSnapshot, inout MetricSamples) -> Void
 }
@@ -87,14 +87,15 @@ struct MetricSamples {
     private var labels: [String] = []
     private var header = ""
 
-    /// Begins a family. Of one without samples nothing is written.
+    /// Begins a family. For a family without samples nothing is written.
     mutating func begin(_ family: MetricFamily) {
         (self.family, labels, first) = (family.name, family.labels, [])
         header =
             "# HELP \(family.name) \(Self.escapedHelp(family.help))\n# TYPE \(family.name) \(family.kind.rawValue)\n"
     }
 
-    /// A sample with the values of the labels behind ``first``; a label without a value is left out. None without a value.
+    /// Writes a sample with the values of the labels behind ``first``; a label without a value is left out. Writes
+    /// nothing without a value.
     mutating func add(_ value: Double?, _ values: String?...) {
         guard let value else { return }
         write("", values, value)
@@ -158,7 +159,7 @@ struct MetricSamples {
             .split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\\n")
     }
 
-    /// A value: whole numbers without a fraction, and what is none as Prometheus spells it.
+    /// A value as text: whole numbers have no fraction, and NaN and infinities are spelled as in Prometheus.
     static func number(_ value: Double) -> String {
         // Above it not every whole number is a double.
         if let whole = Int64(exactly: value), whole.magnitude < 1 << 53 { return String(whole) }

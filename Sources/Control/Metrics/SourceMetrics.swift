@@ -13,11 +13,11 @@ enum SourceMetrics {
     struct Named {
         var name: String
         var status: SourceStatus
-        /// Whether it is to be open: a backup that nobody needs is not.
+        /// Whether it is to be open: a backup that is not needed is not.
         var isOpen: Bool
     }
 
-    /// What the state of a source is called that is not to be open.
+    /// The name of the state of a source that is not to be open.
     private static let closed = "closed"
     private static let all = SourceStatus.State.allCases.map(\.rawValue) + [closed]
 

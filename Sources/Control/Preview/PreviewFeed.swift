@@ -26,25 +26,25 @@ final class PreviewFeed: PacketConsumer {
         var watchers = 0
     }
 
-    /// More than the fragments of a GOP of some seconds hold. Of a longer one the oldest go, and who begins to watch waits
-    /// for the next keyframe.
+    /// The limit for what is kept, in bytes: more than the fragments of a GOP of some seconds hold. The oldest
+    /// fragments of a longer GOP are dropped, and a client that begins to watch waits for the next keyframe.
     private static let mostBytes = 32 << 20
 
     let stream: PacketStream
     private let queue = DispatchQueue(label: "relay.preview", qos: .utility)
     private let state = Mutex(State())
 
-    /// A feed of `stream` that nobody watches yet.
+    /// A feed of `stream` that no client watches yet.
     init(of stream: PacketStream) { self.stream = stream }
 
-    /// Why nobody can watch it, in a sentence; nil if it can be watched.
+    /// Why the stream cannot be watched, in a sentence; nil if it can be watched.
     var refusal: String? {
         let description = stream.description
         if description.tracks.isEmpty { return "Nothing is on air yet." }
         return Carriage.movie.refusal(of: description)
     }
 
-    /// Somebody begins to watch.
+    /// Notes that a client begins to watch.
     func begin() {
         let isFirst = state.withLock { state in
             state.watchers += 1
@@ -57,7 +57,7 @@ final class PreviewFeed: PacketConsumer {
         if isFirst { stream.join(self) }
     }
 
-    /// Somebody does not watch any more. Returns whether nobody does now.
+    /// Notes that a client has stopped watching. Returns whether no client watches now.
     func end() -> Bool {
         let isLast = state.withLock { state in
             state.watchers -= 1
@@ -78,7 +78,7 @@ final class PreviewFeed: PacketConsumer {
         state.withLock { state in
             for piece in state.muxer?.push(packets) ?? [] {
                 if piece.beginsGOP {
-                    // Who is behind goes on from here.
+                    // A client that is behind continues from here.
                     while let first = state.pieces.first, !first.beginsGOP || state.pieces.count > 1 && isOld(state) {
                         state.bytes -= first.bytes.readableBytes
                         state.pieces.removeFirst()
@@ -96,10 +96,10 @@ final class PreviewFeed: PacketConsumer {
         }
     }
 
-    /// Whether more is kept than the GOP before: that one serves who is only a little late.
+    /// Whether more is kept than the GOP before: that one serves a client that is only a little late.
     private func isOld(_ state: borrowing State) -> Bool { state.pieces.count { $0.beginsGOP } > 1 }
 
-    /// The head of what comes now, and the pieces from the newest keyframe on; nil as long as there is none.
+    /// The head of what comes now, and the pieces from the newest keyframe on; nil as long as there is no keyframe.
     var beginning: (head: ByteBuffer, pieces: [Piece])? {
         state.withLock { state in
             guard let muxer = state.muxer, let start = state.pieces.lastIndex(where: \.beginsGOP) else { return nil }

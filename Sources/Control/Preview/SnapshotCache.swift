@@ -3,12 +3,13 @@
 internal import Media
 internal import Synchronization
 
-/// Images that are good for a while. They are made one at a time, so that nobody can keep the processor busy by asking.
+/// Images that are valid for a while. They are made one at a time, so that no client can keep the processor busy by
+/// asking.
 final class SnapshotCache: Sendable {
     private let lifetime: Duration
     private let images = Mutex<[String: (bytes: [UInt8], made: ContinuousClock.Instant)]>([:])
 
-    /// Images that are good for `lifetime`.
+    /// Images that are valid for `lifetime`.
     init(for lifetime: Duration = .seconds(1)) { self.lifetime = lifetime }
 
     /// The image `key`, or what `make` makes of it. Blocks while it, or another, is made.

@@ -4,7 +4,7 @@ internal import Archive
 internal import Media
 
 extension ControlRequest {
-    /// A moment in the query, in milliseconds since 1970; nil if there is none of this name.
+    /// A moment in the query, in milliseconds since 1970; nil if the query has none of this name.
     func moment(_ name: String) throws(Refusal) -> Int64? {
         guard let text = query(name) else { return nil }
         return try ClockTime.milliseconds(text, name)

@@ -70,7 +70,8 @@ enum FileResponse {
             while position < range.upperBound {
                 let bytes = try await read(
                     file, at: position, count: Int(min(Int64(piece), range.upperBound - position)))
-                // Shorter than it was: the connection ends, so that nobody takes it for the whole.
+                // The file is shorter than it was: the connection ends, so that the client does not take it for the
+                // whole.
                 guard !bytes.isEmpty else { throw Refusal(.unavailable, "The file ends too early.") }
                 position += Int64(bytes.count)
                 try await write(ByteBuffer(bytes: bytes))
@@ -102,11 +103,11 @@ enum FileResponse {
         return "attachment; filename=\"\(String(plain))\"; filename*=UTF-8''\(exact.joined())"
     }
 
-    /// The place of one reader, given back when nobody holds it any more.
+    /// The place of one reader, given back when nothing refers to it any more.
     private final class Seat: Sendable {
         private init() {}
 
-        /// Counted before there is one: what is thrown in an initialiser ends in `deinit`, too.
+        /// Counts the place before it exists: an error in an initializer runs `deinit`, too.
         static func taken() throws(Refusal) -> Seat {
             guard readers.wrappingAdd(1, ordering: .relaxed).newValue <= mostReaders else {
                 readers.subtract(1, ordering: .relaxed)

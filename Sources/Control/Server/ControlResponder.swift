@@ -65,7 +65,7 @@ struct ControlResponder: HTTPResponder {
             asked = Request(head: head, body: asked.body)
         }
         var response = try await routes.respond(to: asked, context: context)
-        // The router's own answer to a path that is none has no body.
+        // The router's own answer to an unknown path has no body.
         if response.status == .notFound, response.headers[.contentType] == nil {
             response = Problem.response(Refusal(.notFound, "There is nothing at this path."))
         }
@@ -77,8 +77,8 @@ struct ControlResponder: HTTPResponder {
         return response
     }
 
-    /// The whole body of `request`, before anything is made of it: one that is too large, or takes too long, holds up nobody
-    /// but who sends it, and not for ever.
+    /// Reads the whole body of `request` before it is used: a body that is too large, or takes too long, holds up only
+    /// the client that sends it, and not for ever.
     private static func body(
         of request: Request, most: Int, _ channel: any Channel
     ) async throws(Refusal) -> RequestBody {

@@ -42,11 +42,11 @@ package struct ControlSettings: Sendable, Equatable {
         package init(role: ControlRole, secret: String) { (self.role, self.secret) = (role, secret) }
     }
 
-    /// Where it listens for everybody whom the network lets through; nil for nowhere.
+    /// Where it listens for all clients that the network lets through; nil for nowhere.
     package var address: Address?
-    /// The Unix socket for commands on the host; nil for none. Who may open it may operate.
+    /// The Unix socket for commands on the host; nil for none. A client that may open it may operate.
     package var socket: String?
-    /// The tokens; none needed if there are none, which is for loopback only.
+    /// The tokens. If the list is empty no token is needed, which is for loopback only.
     package var tokens: [Token] = []
     /// What a listener with TLS shows: files in PEM, read again when they change.
     package var certificate: (certificate: String, key: String)? {
@@ -55,7 +55,7 @@ package struct ControlSettings: Sendable, Equatable {
     }
     /// The names under which a reverse proxy passes requests on, without ports.
     package var hosts: Set<String> = []
-    /// What stands in front of each path, as `/relay`; empty for nothing.
+    /// The prefix of each path, such as `/relay`; empty for no prefix.
     package var basePath = ""
     /// Connections of each listener at a time; more wait to be accepted.
     package var maximumConnections = 256
@@ -66,10 +66,10 @@ package struct ControlSettings: Sendable, Equatable {
     private var certificatePath: String?
     private var keyPath: String?
 
-    /// Nothing is listened at.
+    /// Settings of a server that listens nowhere.
     package init() {}
 
-    /// Whether nobody but the host itself can reach the address.
+    /// Whether only the host itself can reach the address.
     package var isLoopback: Bool {
         address.map { Self.isLoopback($0.host) } ?? true
     }

@@ -52,7 +52,7 @@ struct ControlRequest: Sendable {
         return text
     }
 
-    /// The last value of a query's `name`; nil if there is none.
+    /// The last value of a query's `name`; nil if the query does not have it.
     func query(_ name: String) -> String? { request.uri.queryParameters.get(name) }
 
     /// A number in the query, in `range`.

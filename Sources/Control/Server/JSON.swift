@@ -36,7 +36,7 @@ enum JSON {
     /// An answer without a body.
     static func empty(_ status: HTTPResponse.Status = .noContent) -> Response { Response(status: status) }
 
-    /// The body of `request` as a `Value`. Throws where it is none, or too large.
+    /// The body of `request` as a `Value`. Throws if it is not one, or is too large.
     static func body<Value: Decodable>(_ type: Value.Type, of request: ControlRequest) async throws -> Value {
         let kind = request.request.headers[.contentType]?.prefix { $0 != ";" }.lowercased()
         guard kind?.trimmingSuffix(" ") == "application/json" else {
@@ -47,7 +47,7 @@ enum JSON {
         return try decode(type, from: Data(buffer.readableBytesView))
     }
 
-    /// `data` as a `Value`. Throws a ``Refusal`` where it is none.
+    /// `data` as a `Value`. Throws a ``Refusal`` if it is not one.
     static func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
         do {
             if let closed = type as? any ClosedRequest.Type {
@@ -63,7 +63,7 @@ enum JSON {
         }
     }
 
-    /// The body of `request` as a text of one of these types. Throws where it is none, or too large.
+    /// The body of `request` as a text of one of these types. Throws if it is not one, or is too large.
     static func text(of request: ControlRequest, types: [String], most: Int) async throws -> String {
         let kind = request.request.headers[.contentType]?.prefix { $0 != ";" }.lowercased()
         guard let kind, types.contains(kind.trimmingSuffix(" ")) else {

@@ -34,14 +34,15 @@ final class TokenGuard: Sendable {
 
     init(_ tokens: [ControlSettings.Token]) { self.tokens = tokens }
 
-    /// Whether anybody must show a token.
+    /// Whether clients must show a token.
     var isNeeded: Bool { !tokens.isEmpty }
 
     /// How often a wrong token was shown.
     var failures: Int { state.withLock { $0.failures } }
 
-    /// What who shows `token` from the address `peer` may do. Throws if it is none, or if so many wrong ones came from there
-    /// that it is not believed for a moment. Each of the tokens is compared whole, so that the time it takes tells nothing.
+    /// The role of a client that shows `token` from the address `peer`. Throws if the token is not known, or if so many
+    /// wrong ones came from there that no token is accepted from there for a moment. Each of the known tokens is
+    /// compared whole, so that the time it takes tells nothing.
     func role(ofToken token: String, from peer: String) throws(Refusal) -> ControlRole {
         let now = ContinuousClock.now
         let isCrowded = state.withLock { state in
@@ -61,7 +62,7 @@ final class TokenGuard: Sendable {
         return role
     }
 
-    /// Under which name the guesses of `peer` are counted.
+    /// The name under which the guesses of `peer` are counted.
     private static func counted(_ peer: String, _ guesses: [String: Int]) -> String {
         guesses[peer] != nil || guesses.count < mostPeers ? peer : ""
     }
@@ -88,10 +89,10 @@ final class TokenGuard: Sendable {
         return name
     }
 
-    /// Ends a session; one that is none is nothing.
+    /// Ends a session; does nothing if there is no such session.
     func endSession(_ name: String) { state.withLock { $0.sessions[name] = nil } }
 
-    /// What who shows the session's name may do; `none` if it is over.
+    /// The role of a client that shows the session's name; `none` if the session is over.
     func role(ofSession name: String) -> ControlRole {
         let now = ContinuousClock.now
         return state.withLock { state in

@@ -11,8 +11,8 @@ internal import Synchronization
 
 /// Sends the events of a log to one receiver, one at a time and in their order.
 ///
-/// It looks at the log ten times a second in a task of its own, so that nobody who makes an event ever waits for it. All
-/// calls may come from any thread.
+/// It looks at the log ten times a second in a task of its own, so that no thread that makes an event ever waits for
+/// it. All calls may come from any thread.
 final class Webhook: Sendable {
     private struct State {
         var queue = WebhookQueue()

@@ -11,13 +11,13 @@ struct WebhookQueue {
     /// What became of an attempt.
     enum Outcome: Equatable {
         case delivered
-        /// Nobody answers, or not now.
+        /// The receiver does not answer, or cannot take the event now.
         case failed
         /// The receiver does not want this event.
         case refused
     }
 
-    /// Events that wait at most.
+    /// The largest number of events that wait.
     static let limit = 500
     /// Attempts of an event that the receiver refuses.
     static let refusals = 5
@@ -38,7 +38,7 @@ struct WebhookQueue {
     /// How many wait.
     var count: Int { events.count }
 
-    /// Takes `new` events in. `missed` is how many nobody saw.
+    /// Takes `new` events in. `missed` is the number of events that the log dropped before.
     mutating func append(_ new: some Sequence<ControlEvent>, missed: UInt64 = 0) {
         leaveOut(missed)
         for event in new {

@@ -46,7 +46,7 @@ extension ControlEvent {
     package static let kinds = [
         "alarm", "channel", "export", "input", "marker", "operator", "output", "recorder", "relay", "storage", "upload",
     ]
-    /// Of an event about a webhook.
+    /// The kind of an event about a webhook.
     package static let webhookKind = "webhook"
 }
 

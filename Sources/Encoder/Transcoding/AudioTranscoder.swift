@@ -5,14 +5,14 @@ package import Media
 
 /// Decodes packets of audio and codes them as AAC-LC, at the sender's times. Used by one thread at a time.
 ///
-/// No sample is made longer or shorter for a clock's sake: the packets' times follow the sender's stamps instead. A hole is
-/// filled with silence, and what overlaps is cut.
+/// No sample is stretched to follow a clock: the packets' times follow the sender's stamps instead. A hole is filled
+/// with silence, and what overlaps is cut.
 package final class AudioTranscoder: TrackTranscoder {
-    /// How far stamps may be off the samples before that is a hole or an overlap: less than a frame of any codec.
+    /// How far stamps may differ from the samples without making a hole or an overlap: less than a frame of any codec.
     private static let tolerance = AudioFormat.program.timeBase.ticks(.milliseconds(10))
     /// By how many samples a packet's time follows the stamps at most: 2000 ppm.
     private static let step: Int64 = 2
-    /// A longer hole is none that silence could fill.
+    /// The longest hole that is filled with silence.
     private static let longestHole = AudioFormat.program.timeBase.ticks(.seconds(10))
 
     package let description: TrackDescription
@@ -25,7 +25,7 @@ package final class AudioTranscoder: TrackTranscoder {
     private var origin: Int64?
     private var fed: Int64 = 0
     private var decodingErrors = 0
-    /// What encoders before the present one refused.
+    /// How many frames earlier encoders refused.
     private var refusedBefore: Int64 = 0
     package var errors: Int { decodingErrors + Int(refusedBefore + encoder.refused.frames) }
 

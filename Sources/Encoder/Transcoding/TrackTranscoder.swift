@@ -2,9 +2,9 @@
 
 package import Media
 
-/// Decodes one track and codes it anew, packet by packet, at the sender's times. Used by one thread at a time.
+/// Decodes one track and codes it again, packet by packet, at the sender's times. Used by one thread at a time.
 package protocol TrackTranscoder: AnyObject {
-    /// How what comes out is coded.
+    /// How the packets that come out are coded.
     var description: TrackDescription { get }
     /// Packets that could not be decoded.
     var errors: Int { get }

@@ -26,7 +26,7 @@ package final class TranscodingSink: PacketSink {
         var status = Status()
     }
 
-    /// Packets that wait at most for a transcoder that is slower than its input: some seconds.
+    /// How many packets wait at most for a transcoder that is slower than its input: some seconds.
     private static let longestQueue = 200
 
     /// Used on the queue alone.
@@ -35,7 +35,7 @@ package final class TranscodingSink: PacketSink {
     private let (copied, coded): (any PacketSink, any PacketSink)
     private let canWait: Bool
     private let queue: DispatchQueue
-    /// Of the queue, which rests between packets.
+    /// The heartbeat of the queue, which rests between packets.
     package let heartbeat = Heartbeat("transcoder")
     private let publisher: Heartbeat?
     private let state = Mutex(State())

@@ -25,7 +25,7 @@ struct FailureRecord: Sendable {
     /// How often in a row the primary was lost soon after the output had come back to it.
     private var earlyLosses = 0
     private var hasJustFailedBack = false
-    /// Until when a endpoint that refused is left alone.
+    /// The time until which an endpoint that refused is left alone.
     private var refusedUntil: [OutputEndpoint: Int64] = [:]
 
     init(policy: RetryPolicy) { self.policy = policy }
@@ -73,7 +73,7 @@ struct FailureRecord: Sendable {
         refusedUntil[same] = failure.kind == .refused ? again : nil
         let isLast = policy.attemptLimit.map { total > $0 } ?? false
         guard endpoint == .backup || usesBackup else { return Verdict(endpoint: same, due: again, isLast: isLast) }
-        // The other address was not at fault now, so it is tried at once; but if nobody answers anywhere, not sooner.
+        // The other address was not at fault now, so it is tried at once, but not sooner if neither address answers.
         let short =
             failure.kind == .unreachable
             ? wait : policy.backoff.delay(afterFailure: 1, kind: .unreachable, jitter: jitter)

@@ -13,16 +13,16 @@ package enum AttemptEvent: Sendable {
     case awaitsCallers
     /// The peer said something worth an operator's eye; without secrets.
     case notice(String)
-    /// Somebody receives what this attempt sends and can begin, or go on, at a keyframe only. One that comes soon will do.
+    /// A receiver of this attempt can begin, or continue, at a keyframe only. One that comes soon will do.
     case wantsKeyframe
     /// A receiver lost what it had got and shows nothing before a keyframe: one is asked for at once, unless that was done
     /// lately.
     case needsKeyframe
-    /// Whoever wanted a keyframe is gone, and nobody else wants one.
+    /// The receiver that wanted a keyframe is gone, and no other one wants one.
     case wantsNoKeyframe
     /// What this attempt writes must be cut at a keyframe, and none came in time: one is asked for at once.
     case keyframeIsDue
-    /// The server asks to publish anew, at `address` if it names one, and takes what is sent until then.
+    /// The server asks us to publish again, at `address` if it names one, and takes what is sent until then.
     case reconnectRequested(address: String?)
     /// The attempt is over.
     case failed(OutputFailure)
@@ -41,10 +41,10 @@ package protocol OutputAttempt: AnyObject, Sendable {
     func goLive()
     /// Who is to be woken by the publishing thread when the queue has something new. Asked once, before ``start()``.
     var server: any PacketServer { get }
-    /// Sends what is queued, ends the session by the protocol's rules and reports `drained`; whatever has not
-    /// happened by `deadline` (monotonic nanoseconds) is left to ``abandon()``. Before ``goLive()`` it means that the
-    /// program is over: an attempt that waits for others' calls ends, one that is connecting goes on, and is told again
-    /// when it is live. `reason` is for those who watch, where the protocol has words for it.
+    /// Sends what is queued, ends the session by the protocol's rules and reports `drained`; whatever has not happened
+    /// by `deadline` (monotonic nanoseconds) is left to ``abandon()``. Before ``goLive()`` it means that the program is
+    /// over: an attempt that waits for callers ends; one that is connecting continues, and is told again when it is
+    /// live. `reason` is for viewers, where the protocol has words for it.
     func drain(until deadline: Int64, reason: EndReason)
     /// Ends at once, without the protocol's teardown. Nothing is reported afterwards.
     func abandon()
@@ -74,14 +74,15 @@ package protocol OutputTarget: Sendable {
     var kind: String { get }
     /// The address without secrets, for log and status.
     var displayAddress: String { get }
-    /// Whether receivers call the output, which nobody misses until then.
+    /// Whether receivers call the output; until one does, the output misses nothing.
     var awaitsCallers: Bool { get }
-    /// The target that a server means when it asks to publish anew at `address`, with this one's credentials and
-    /// options; `nil` if the address is no use.
+    /// The target that a server means when it asks us to publish again at `address`, with this one's credentials and
+    /// options; `nil` if the address is of no use.
     func redirected(to address: String) -> (any OutputTarget)?
-    /// The program is over, and no attempt at this target follows: completes what earlier ones left open for those who
-    /// watch, and publishes nothing else. Calls `completion` once, on any thread, with the failure if it did not succeed.
-    /// Called for every target that the output was on air at, also when its last attempt did so already; does not block.
+    /// The program is over, and no attempt at this target follows: completes what earlier ones left open for viewers,
+    /// and publishes nothing else. Calls `completion` once, on any thread, with the failure if it did not succeed.
+    /// Called for every target that the output was on air at, also when its last attempt did so already; does not
+    /// block.
     func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void)
     /// Why `stream` cannot be sent there at all, in one sentence that names what cannot; nil if it can.
     func refusal(of stream: StreamDescription) -> String?

@@ -110,8 +110,8 @@ extension OutputAttempts {
         phase = .connecting(lane, step: step)
     }
 
-    /// The peer accepted, at `now`. Returns the lane that is on air, and what the output missed while it was not, unless it
-    /// goes on missing frames until ``tookKeyframe()``.
+    /// The peer accepted, at `now`. Returns the lane that is on air, and what the output missed while it was not,
+    /// unless it keeps missing frames until ``tookKeyframe()``.
     mutating func goLive(at now: Int64) -> (lane: OutputLane, missed: DropCounts?)? {
         guard case .connecting(let lane, _) = phase else { return nil }
         phase = .live(lane, nil)
@@ -176,7 +176,7 @@ extension OutputAttempts {
         return Change(retired: old, next: next, actions: actions)
     }
 
-    /// What was the candidate is the output's one attempt from now on, see ``remove(_:)``. Its queue is fed.
+    /// The former candidate is the output's one attempt from now on, see ``remove(_:)``. Its queue is fed.
     mutating func promote() -> DropLog.Event? {
         guard case .connecting(let lane, _) = phase, lane.packets !== packets else { return nil }
         let event = drops.leave(queueDrops)
@@ -185,8 +185,8 @@ extension OutputAttempts {
         return event
     }
 
-    /// Packets are not taken until ``open()``, and those that wait for nobody are forgotten, because `next` takes the
-    /// queue's place.
+    /// Packets are not taken until ``open()``, and those that no attempt will send are forgotten, because `next` takes
+    /// the queue's place.
     mutating func pause(with next: PacketQueue) -> DropLog.Event? {
         phase = .paused
         keyframes.stopWaiting()
@@ -209,8 +209,8 @@ extension OutputAttempts {
         return lane
     }
 
-    /// Forgets the attempt `number`, wherever it stands, and keeps its count. If it was on air and had a candidate beside
-    /// it, that is the one that connects from now on.
+    /// Forgets the attempt `number`, in whatever state it is, and keeps its count. If it was on air and had a candidate
+    /// beside it, that is the one that connects from now on.
     mutating func remove(_ number: Int) -> OutputLane? {
         guard let lane = take(number) else { return nil }
         let progress = lane.attempt.progress
@@ -236,7 +236,7 @@ extension OutputAttempts {
             leave()
             return lane
         case .live(let lane, let candidate?) where candidate.lane.number == number:
-            // The keyframe was for the candidate to take over at. Whoever else needs one says so again.
+            // The candidate was to take over at the keyframe. Any other receiver that needs one asks again.
             if case .ready = candidate { keyframes.stopWaiting() }
             phase = .live(lane, nil)
             return candidate.lane

@@ -39,18 +39,18 @@ package struct OutputDetails: Sendable, Equatable {
         }
     }
 
-    /// The round trip of an RTMP connection, as the kernel measures it.
+    /// The round trip of an RTMP connection in milliseconds, as the kernel measures it.
     package var connectionRoundTrip: Double?
-    /// HLS: segments that were written.
+    /// The number of segments that an HLS output has written.
     package var segments: Int?
-    /// UDP: datagrams that the system did not take.
+    /// The number of datagrams of a UDP output that the system did not take.
     package var sendErrors: Int?
-    /// Of an output that listens.
+    /// The receivers of an output that listens.
     package var receivers: Receivers?
     /// What libsrt says of the connection, or of those of all callers.
     package var srt: SRTStatistics?
 
-    /// Nothing is told.
+    /// Creates details that say nothing.
     package init() {}
 
     /// The connection's round trip in milliseconds; nil where the protocol does not tell it.

@@ -17,7 +17,7 @@ package struct OutputDefinition: Sendable {
     package var backup: (any OutputTarget)?
     /// The bounds of its queue.
     package var limits: QueueLimits
-    /// How long it goes on trying.
+    /// How long it keeps trying.
     package var retry: RetryPolicy
     /// Who asked for it.
     package var origin: OutputOrigin
@@ -200,7 +200,7 @@ package final class OutputSet: Sendable {
         output.start()
     }
 
-    /// What an output that takes this rendition is fed by; nil if there is none of this name.
+    /// The stream that feeds an output of this rendition; nil if no rendition has this name.
     private func stream(of rendition: String?) -> PacketStream? {
         guard let rendition else { return stream }
         return renditions[rendition]

@@ -61,7 +61,7 @@ extension OutputStateMachine {
         return [.abandon(attempt: failed.attempt)] + (current.map { arrangeLook(from: $0) } ?? [])
     }
 
-    /// The attempt on air failed while a candidate is under way: that one goes on as the only one.
+    /// The attempt on air failed while a candidate is under way: the candidate continues as the only attempt.
     mutating func promote(_ next: Connection, insteadOf attempt: Int) -> [Action] {
         let actions: [Action] = [.abandon(attempt: attempt), .promote(attempt: next.attempt)]
         guard let since = next.liveSince else {

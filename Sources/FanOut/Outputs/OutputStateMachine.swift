@@ -26,7 +26,7 @@ package struct OutputStateMachine: Sendable {
         case failed(attempt: Int, OutputFailure, at: Int64)
         /// The wait before `attempt` is over.
         case retryDue(attempt: Int)
-        /// The server asks the output to publish anew, at an address that is of use.
+        /// The server asks the output to publish again, at an address that is of use.
         case reconnectRequested(attempt: Int, at: Int64)
         /// It is time to probe the primary, unless a later probe was arranged.
         case primaryDue(probe: Int)
@@ -56,7 +56,7 @@ package struct OutputStateMachine: Sendable {
         case goLive(attempt: Int)
         /// Tell the queue that the output is off air.
         case hold
-        /// Take packets no more, and forget those that wait for nobody.
+        /// Take no more packets, and forget those that no attempt will send.
         case close
         /// Take packets again.
         case open
@@ -68,7 +68,8 @@ package struct OutputStateMachine: Sendable {
         case abandon(attempt: Int)
         /// Let this candidate be the output's one attempt.
         case promote(attempt: Int)
-        /// From the next keyframe on feed this candidate and retire the attempt before it; at that moment, `handedOver`.
+        /// Feed this candidate from the next keyframe on and retire the attempt before it; send `handedOver` at that
+        /// moment.
         case handOver(to: Int)
         /// Send `retryDue(attempt)` at `until`.
         case wait(until: Int64, attempt: Int)
@@ -270,9 +271,9 @@ extension OutputStateMachine {
         return [.open] + nextAttempt()
     }
 
-    /// A program that ends before the first connection stands still gives that attempt until the deadline, unless the
-    /// attempt itself knows that there is nobody to wait for; an output that is off air after having been on has nothing
-    /// worth waiting for.
+    /// A program that ends before the first connection is established still gives that attempt until the deadline,
+    /// unless the attempt itself knows that no receiver is to be waited for; an output that is off air after having
+    /// been on has nothing worth waiting for.
     private mutating func finish(_ deadline: Int64) -> [Action] {
         let abandoned = candidate.map { [Action.abandon(attempt: $0.attempt)] } ?? []
         switch (state, current) {

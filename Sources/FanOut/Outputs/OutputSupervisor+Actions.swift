@@ -139,7 +139,7 @@ extension OutputSupervisor {
         completeIfOver()
     }
 
-    /// The output is over when its machine is, whoever was replaced has sent the rest, and nothing is left open.
+    /// The output is over when its machine has ended, replaced attempts have sent their rest, and nothing is left open.
     private func completeIfOver() {
         let completions = state.withLock { lanes -> [@Sendable () -> Void] in
             guard case .ended = lanes.phase, lanes.retired.isEmpty, lanes.concluding <= 0 else { return [] }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How long an output goes on trying, and when it uses its backup.
+/// How long an output keeps trying, and when it uses its backup.
 package struct RetryPolicy: Sendable, Equatable {
     /// The waits between attempts.
     package var backoff: Backoff

@@ -59,7 +59,7 @@ extension InputLocation {
             }
             let limit: Duration? = format == "lavfi" ? nil : .seconds(10)
             var options = Demuxer.Options(format: format, values: values, openTimeout: limit, readTimeout: limit)
-            // Their drivers ask nobody whether to go on waiting.
+            // Their drivers do not ask a callback whether to continue to wait.
             options.isPolled = format == "v4l2" || format == "alsa"
             return (name, options)
         case .url(let scheme, let text):

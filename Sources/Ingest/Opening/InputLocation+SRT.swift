@@ -7,7 +7,8 @@ internal import Networking
 internal import SRT
 
 extension InputLocation {
-    /// Opens the next connection of an SRT input. A listener goes on waiting if what a caller sends cannot be read.
+    /// Opens the next connection of an SRT input. A listener continues to wait if what a caller sends cannot be
+    /// read.
     func openSRT(at address: String, _ monitor: SourceMonitor) throws(IngestError) -> Demuxer {
         let name = description
         let fail = { (reason: String) in IngestError.cannotBeOpened(input: name, reason: reason) }

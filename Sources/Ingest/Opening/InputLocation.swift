@@ -108,9 +108,10 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         return duration
     }
 
-    /// The address in `text` and the options behind it: behind the first `#` that a name and `=` follow, so that the `#!`
-    /// of SRT stream ids is none. A file's name may have any character, so behind it only ``TrackOptions`` and those of
-    /// a source are options at first, and those in `known`; what begins with a reference to a secret may be an address.
+    /// The address in `text` and the options behind it. They begin behind the first `#` that a name and `=` follow, so
+    /// that the `#!` of SRT stream ids does not count. A file's name may have any character, so the first option
+    /// behind it must be one of ``TrackOptions``, of those of a source, or of those in `known`. This does not apply to
+    /// text that begins with a reference to a secret, because it may be an address.
     package static func split(
         _ text: String, knowing known: Set<String> = []
     ) -> (address: String, options: Substring) {

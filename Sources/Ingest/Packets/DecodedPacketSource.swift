@@ -8,7 +8,8 @@ package import SourceClock
 
 /// A live source of packets whose frames and audio are wanted: decoded when they are due, and placed by its sender's clock.
 ///
-/// While nobody sends nothing comes; whoever sends next goes on, in whatever size and coding, and with audio or without.
+/// While no client sends, the source delivers nothing. The next client that sends continues the stream, in whatever
+/// size and coding, and with audio or without.
 package final class DecodedPacketSource: MediaSource {
     package let description: SourceDescription
     private let source: any PacketSource
@@ -150,7 +151,7 @@ package final class DecodedPacketSource: MediaSource {
         sink.end(.audio)
     }
 
-    /// Gives what came to whoever it is for; true if nothing follows.
+    /// Gives what came to the lanes and copies that need it; returns true if nothing follows.
     private static func hand(
         _ item: PacketInbox.Item, to lanes: [TrackKind: DecodingLane], _ copies: PacketCopies?
     ) -> Bool {

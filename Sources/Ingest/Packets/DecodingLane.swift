@@ -20,8 +20,8 @@ extension VideoTrack: LiveTrack {
     func step(inputEnded: Bool) -> TrackDecoder.Progress { step(inputEnded: inputEnded, place: { ($0, nil) }) }
 }
 
-/// Decodes one track of a live source of packets, with a decoder for each coding: when the packets are coded in another way
-/// the decoder is emptied, and another goes on. Used by one thread.
+/// Decodes one track of a live source of packets, with a decoder for each coding: when the coding of the packets
+/// changes, the decoder is emptied, and another one takes over. Used by one thread.
 final class DecodingLane {
     /// Makes what decodes and delivers packets of this coding.
     typealias Maker = (TrackDescription) throws(AVFailure) -> any LiveTrack
@@ -61,7 +61,7 @@ final class DecodingLane {
     /// The sender is gone: the decoder gives what it holds.
     func interrupt() { isInterrupted = true }
 
-    /// Forgets everything: what follows begins anew.
+    /// Forgets everything, so that decoding begins again with what follows.
     func restart() {
         current = nil
         waiting.removeAll()
@@ -94,7 +94,7 @@ final class DecodingLane {
                 waiting.removeFirst()
                 queue(next, for: track)
             } else if current == nil || current?.track.isFinished == true {
-                // Nobody can decode what refers to a frame that is not there.
+                // No decoder can decode a packet that refers to a missing frame.
                 guard kind != .video || next.packet.isKeyframe, open(next.packet.description) else {
                     waiting.removeFirst()
                     continue

@@ -30,7 +30,7 @@ package final class LibAVPacketSource: PacketSource {
     package var status: SourceStatus { monitor.status }
 
     package func open() throws(IngestError) -> PacketSourceDescription {
-        // Nobody else takes this lock before it is open.
+        // No other thread takes this lock before the source is open.
         try opened.withLock { (opened) throws(IngestError) in
             let input = try PacketInput(location, monitor: monitor)
             opened = input

@@ -2,13 +2,13 @@
 
 internal import Media
 
-/// Finds the track that a sender goes on with in a stream which was not there when the input was opened, as one does whose
-/// transport stream gets other PIDs. Nobody reads that stream, so the input has to be opened again.
+/// Finds the track that a sender continues in a stream which was not there when the input was opened, as it does when
+/// its transport stream gets other PIDs. That stream is not read, so the input has to be opened again.
 ///
-/// A value without a clock or I/O of its own.
+/// This is a value without a clock or I/O of its own.
 struct MovedTracks: Sendable {
-    /// For how long a track must come in such a stream and in no other at least: as long as an SRT sender is silent before
-    /// another may take its place.
+    /// The least time for which a track must come in such a stream and in no other: as long as an SRT sender is silent
+    /// before another may take its place.
     private static let leastPatience = Duration.seconds(3)
 
     /// The numbers of the streams that are read.
@@ -46,8 +46,8 @@ struct MovedTracks: Sendable {
 }
 
 extension TrackOptions {
-    /// The ones of `tracks` for which an input is opened again when they moved: all but audio that is left out, and audio that
-    /// was chosen by number or language: where it is not there any more, video goes on without it.
+    /// The ones of `tracks` for which an input is opened again when they moved. These are all but audio that is left
+    /// out, and audio that was chosen by number or language: if that audio is gone, video continues without it.
     func followed(_ tracks: Set<TrackKind>) -> Set<TrackKind> {
         hasAudio && audio == nil ? tracks : tracks.subtracting([.audio])
     }

@@ -20,7 +20,7 @@ final class PacketInbox: PacketSourceSink {
         case packet(Placed)
         /// The sender is gone: what was taken is all of it.
         case interruption
-        /// A sender begins anew: nothing that was taken before has to do with what follows.
+        /// A sender begins again: nothing that was taken before has to do with what follows.
         case restart
         /// Nothing follows, because of a failure or not.
         case end(failure: String?)

@@ -22,14 +22,14 @@ final class PacketInput {
     private var (start, end): (Int64, Int64) = (.max, .min)
     /// Where the audio of all rounds ends, in nanoseconds.
     private var audioEnd = Int64.min
-    /// Of a live input, whether its tracks come in other streams.
+    /// Finds out, for a live input, whether its tracks come in other streams.
     private var moved: MovedTracks
     /// What was read to find out how the tracks are coded, with its arrival.
     private var peeked: [(packet: EncodedPacket, arrival: Timestamp)] = []
 
     /// Packets that are read at most until each track has said how it is coded: some seconds.
     private static let longestPeek = 500
-    /// Whoever is read in less, in nanoseconds, was there already.
+    /// A read that returns faster than this, in nanoseconds, was served from a buffer.
     private static let shortestWait: Int64 = 3_000_000
     /// How far back arrivals are counted at most, in nanoseconds.
     private static let longestBacklog: Int64 = 30_000_000_000
@@ -103,7 +103,7 @@ final class PacketInput {
         }
     }
 
-    /// What was there already arrived as much earlier than the last packet as it is older.
+    /// Moves arrivals back: a packet from a buffer arrived as much earlier than the last packet as it is older.
     private func backdate() {
         guard let last = peeked.last else { return }
         for index in peeked.indices {

@@ -47,7 +47,7 @@ package protocol PacketSourceSink: AnyObject, Sendable {
     func take(_ packet: EncodedPacket, at arrival: Timestamp)
     /// The sender is gone; what follows, if anything does, begins with ``restart()``.
     func interrupt()
-    /// The sender begins anew: stamps that follow have nothing to do with those before.
+    /// The sender begins again: stamps that follow have nothing to do with those before.
     func restart()
     /// Nothing follows; `failure` says why, if the source failed.
     func end(failure: String?)

@@ -6,10 +6,10 @@ package import SourceClock
 /// Makes one stream of the packets of several inputs, of which one is on air: the others' are left out.
 ///
 /// Another input goes on air at its next keyframe, whose time is what passed on the clock since the last packet of the
-/// one before: times go on, and what is missing between the two is neither stretched nor repeated. Each input keeps its
-/// own relation of audio to video and its own intervals. What is coded in another way refers to another description.
+/// one before: times continue, and what is missing between the two is neither stretched nor repeated. Each input keeps
+/// its own relation of audio to video and its own intervals. Packets with another coding refer to another description.
 ///
-/// A value without a clock or I/O of its own.
+/// This is a value without a clock or I/O of its own.
 package struct PacketSplicer: Sendable {
     private struct Input {
         var timeline: PacketTimeline
@@ -71,7 +71,7 @@ package struct PacketSplicer: Sendable {
             timeline: PacketTimeline(source, audioOffset: audioOffset), leading: source.stream.leadingKind)
     }
 
-    /// The sender of an input begins anew.
+    /// Prepares for an input whose sender begins again.
     package mutating func restart(_ index: Int) {
         inputs[index]?.timeline.restart()
     }

@@ -8,15 +8,15 @@ package import SourceClock
 /// input without video is heard.
 ///
 /// The relation of audio to video and each interval are the sender's; wraps are undone, jumps are closed, and after
-/// ``restart()`` time goes on from where it was. No packet is held but audio in front of the first keyframe. Video begins
-/// with a keyframe, and again after a restart. A track that is coded as before refers to the description from before.
-/// Times in milliseconds, or of whole frames, go on in 90 kHz, or a switch could not move them exactly (frames of
-/// 24000/1001 and 60000/1001 by half a tick), and those of audio in samples, see ``SampleTimes``.
-/// A value without a clock or I/O of its own.
+/// ``restart()`` time continues from where it was. No packet is held but audio in front of the first keyframe. Video
+/// begins with a keyframe, and again after a restart. A track that is coded as before refers to the description from
+/// before. Times in milliseconds, or of whole frames, are converted to 90 kHz, or a switch could not move them exactly
+/// (frames of 24000/1001 and 60000/1001 by half a tick), and those of audio to samples, see ``SampleTimes``.
+/// This is a value without a clock or I/O of its own.
 package struct PacketTimeline: Sendable {
     /// What was left out, and what happened.
     package struct Counts: Sendable, Hashable, Codable {
-        /// Frames in front of a keyframe, which nobody could decode.
+        /// Frames in front of a keyframe, which no decoder could decode.
         package var undecodableFrames = 0
         /// Packets whose stamps cannot be meant.
         package var unplaced = 0
@@ -30,7 +30,7 @@ package struct PacketTimeline: Sendable {
     }
 
     /// How far a track may be behind another one, in nanoseconds of media, until it counts as silent; and by how much the
-    /// times of one may leap until all are taken to begin anew.
+    /// times of one may leap until all tracks are taken to begin again.
     private static let (longestLag, leap): (Int64, Int64) = (2_000_000_000, 1_000_000_000)
     /// Jumps are told once in so many nanoseconds.
     private static let jumpInterval: Int64 = 1_000_000_000
@@ -43,7 +43,8 @@ package struct PacketTimeline: Sendable {
     /// Tracks of which nothing comes, though another one does.
     package private(set) var silentTracks: Set<TrackKind> = []
     private var events: [SourceClockEvent] = []
-    /// The newest time of each track since all began, or began anew, and when that was, in nanoseconds of media.
+    /// The newest time of each track since all tracks began, or began again, and when they did, in nanoseconds of
+    /// media.
     private var heard: (times: [TrackKind: Int64], since: Int64)?
     private var jumpTold = Int64.min
     private var clock: SourceClock
@@ -91,7 +92,7 @@ package struct PacketTimeline: Sendable {
         return events
     }
 
-    /// Tracks that fall silent while `track`, which has come to `time`, goes on, and whether it is back itself.
+    /// Tracks that fall silent while `track`, which has come to `time`, continues; and whether `track` itself is back.
     private mutating func silences(_ track: TrackKind, at time: Int64) -> [SourceClockEvent] {
         var found: [SourceClockEvent] = silentTracks.contains(track) ? [.resumed(track)] : []
         if heard == nil || heard?.times[track].map({ abs(time - $0) > Self.leap }) == true { heard = ([:], time) }
@@ -103,7 +104,7 @@ package struct PacketTimeline: Sendable {
         return found
     }
 
-    /// Keeps what an operator is to know. Where the map to our clock lies concerns nobody: packets are not held.
+    /// Keeps what an operator is to know. Changes of the map to our clock have no effect: packets are not held.
     private mutating func note(_ happened: [SourceClockEvent], at arrival: Timestamp) {
         for event in happened {
             switch event {
@@ -119,7 +120,7 @@ package struct PacketTimeline: Sendable {
         }
     }
 
-    /// The sender begins anew.
+    /// Prepares for a sender that begins again.
     package mutating func restart() {
         clock.restart()
         (silentTracks, heard) = ([], nil)

@@ -165,7 +165,7 @@ struct RTMPPacketReader {
         setAudio(.ac3, format.sampleRate, format.channels, box, frameLength: 1536)
     }
 
-    /// Describes the audio anew, unless it is as it was.
+    /// Makes a new description of the audio, unless the audio is as it was.
     private mutating func setAudio(
         _ codec: Codec, _ rate: Int32, _ channels: Int, _ configuration: [UInt8], frameLength: Int
     ) {

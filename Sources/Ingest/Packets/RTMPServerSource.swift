@@ -10,14 +10,14 @@ internal import Synchronization
 
 /// The packets of a stream that clients publish to us by RTMP, one client at a time.
 ///
-/// They are handed on by the server's event loop, as they come. While nobody publishes, nothing comes; whoever publishes
-/// next goes on with the stream.
+/// The server's event loop hands them on as they come. While no client publishes, nothing comes; the next publisher
+/// continues the stream.
 package final class RTMPServerSource: PacketSource {
     fileprivate struct State {
         var reader = RTMPPacketReader()
         /// How many of the reader's complaints were told.
         var toldComplaints = 0
-        /// What came before anybody took it.
+        /// Packets that came before ``start(into:)``.
         var pending: [(packet: EncodedPacket, arrival: Timestamp)] = []
         var pendingBytes = 0
         var sink: (any PacketSourceSink)?
@@ -30,7 +30,7 @@ package final class RTMPServerSource: PacketSource {
 
     /// What may wait for ``start(into:)``. More is given up, and the stream begins with a later keyframe.
     private static let longestPending = 32 << 20
-    /// How long the second track may take after the first, if the sender did not say that there is none.
+    /// How long the second track may take after the first, if the sender did not say that it has just one.
     private static let patience = DispatchTimeInterval.seconds(1)
     /// The same where the sender said that there is one: the longest GOP that is usual, and a little more.
     private static let longPatience = DispatchTimeInterval.seconds(12)
@@ -157,7 +157,7 @@ extension RTMPServerSource: RTMPStreamReceiver {
             if !state.isStopped {
                 state.status.state = .waiting
                 state.status.lastError = "The publisher is gone: \(end)."
-                // Whoever is still being waited for must describe the stream anew.
+                // If the stream is still being waited for, the next publisher must describe it from the beginning.
                 if state.sink == nil { state.reader = RTMPPacketReader() }
                 state.sink?.interrupt()
             }

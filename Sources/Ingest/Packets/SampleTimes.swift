@@ -6,8 +6,8 @@ internal import Media
 /// milliseconds are.
 ///
 /// A packet follows the one before as long as that is no more than half a tick from its stamp, which is all that rounding
-/// can have done; it is moved to the edge of that half tick up to a tick further, so that a sender's drift is followed, and
-/// begins anew beyond. This is what `av_rescale_delta` of libavutil does.
+/// can have done. Up to a tick further, it is moved to the edge of that half tick, so that a sender's drift is
+/// followed. Beyond that, the packet gets the time of its stamp. This is what `av_rescale_delta` of libavutil does.
 struct SampleTimes {
     /// Where the packet before ends, in samples.
     private var end: Int64?

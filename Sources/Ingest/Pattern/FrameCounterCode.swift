@@ -41,14 +41,14 @@ package enum FrameCounterCode {
     /// The bits of `number` and its check bits, in the lower 40 bits.
     package static func bits(of number: UInt32) -> UInt64 { UInt64(number) << 8 | UInt64(checksum(number)) }
 
-    /// The number whose code `bits` are; nil if the check bits say that it is none.
+    /// The number whose code `bits` are; nil if the check bits do not match.
     package static func number(from bits: UInt64) -> UInt32? {
         let number = UInt32(truncatingIfNeeded: bits >> 8)
         return Self.bits(of: number) == bits ? number : nil
     }
 
-    /// Reads the number from a frame's luma, whose rows are `stride` bytes apart; nil if there is none. Looks at the
-    /// middle of each block, so that blurred edges and ringing do not matter.
+    /// Reads the number from a frame's luma, whose rows are `stride` bytes apart; nil if the luma shows no number.
+    /// Reads the middle of each block, so that blurred edges and ringing do not matter.
     package static func decode(luma: UnsafeRawBufferPointer, width: Int, height: Int, stride: Int) -> UInt32? {
         guard let layout = layout(width: width, height: height), luma.count >= stride * (height - 1) + width else {
             return nil

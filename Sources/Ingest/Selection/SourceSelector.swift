@@ -14,14 +14,14 @@ package import Media
 /// what is on air is lost, or the slate is. Sources opened for a loss are closed only after a preferred one was healthy
 /// for that long, so one that comes and goes cannot keep the others from being opened.
 ///
-/// Where the choice is one of several sources of a program it may be that nobody wants what is on air. Then its keyframes
-/// alone are decoded, or all is closed once it was on air, and begins anew when it is wanted again.
+/// If the selector chooses for one of several sources of a program, it may be that what is on air is not wanted. Then
+/// only its keyframes are decoded; or all is closed once it was on air, and begins again when it is wanted.
 package struct SourceSelector: Sendable {
     /// What is kept ready of sources that are not on air.
     package enum Standby: String, Sendable, Hashable, CaseIterable {
         /// Read and decoded all the time: a switch takes the timeout and one frame, and each source costs a decoder.
         case hot
-        /// Read all the time, and only keyframes decoded: the last one may stand until the next keyframe.
+        /// Read all the time, and only keyframes decoded: the last one may stay on screen until the next keyframe.
         case keyframes
         /// Opened when it is needed: a switch takes as long as opening does, and until then there is the slate.
         case cold
@@ -35,9 +35,9 @@ package struct SourceSelector: Sendable {
         package var returnAfter: Duration?
         /// What is kept ready.
         package var standby: Standby
-        /// What is kept ready of what is on air while nobody wants it.
+        /// What is kept ready of what is on air while it is not wanted.
         package var unseen: Standby
-        /// Whether there is a slate. Without one the last frame stands.
+        /// Whether there is a slate. Without one the last frame stays.
         package var hasSlate: Bool
 
         /// Options, with the defaults of the command line.
@@ -89,11 +89,12 @@ package struct SourceSelector: Sendable {
         case started(at: Timestamp)
         /// The source was opened: its transport is there.
         case connected(Int, at: Timestamp)
-        /// The source ended, failed, or could not be opened. Whoever opens it tries again until it is closed.
+        /// The source ended, failed, or could not be opened. The caller, which opens it, tries again until it is
+        /// closed.
         case lost(Int, at: Timestamp)
-        /// The source has video: a frame, or while not all of them are decoded a packet. To be told of each.
+        /// The source has video: a frame, or a packet while not all frames are decoded. This is to be told for each.
         case video(Int, at: Timestamp)
-        /// Whether anybody wants what is on air. Somebody does until this is said.
+        /// Whether what is on air is wanted. It is until this event says otherwise.
         case wanted(Bool, at: Timestamp)
         /// Time passed: ``SourceSelector/nextDeadline``, or any other moment.
         case tick(at: Timestamp)
@@ -126,7 +127,7 @@ package struct SourceSelector: Sendable {
 
     /// How sources are chosen.
     package let options: Options
-    /// What is on air; nil before anything is, and again while all is closed because nobody wants it.
+    /// What is on air; nil before anything is, and again while all is closed because it is not wanted.
     package private(set) var onAir: OnAir?
 
     private let timeout: Int64
@@ -135,7 +136,7 @@ package struct SourceSelector: Sendable {
     private var startedAt: Int64?
     private var now: Int64 = .min
     private var isWanted = true
-    /// Whether everything is closed because nobody wants it.
+    /// Whether everything is closed because it is not wanted.
     private var isAsleep = false
 
     /// A selector of `count` sources, at least one.

@@ -7,7 +7,7 @@ internal import Synchronization
 
 /// A source that is opened when it is wanted, again and again until it answers, and closed when it is not.
 ///
-/// A live source that was opened once goes on by itself; a file that ends or fails is opened again, too.
+/// A live source that was opened once continues by itself; a file that ends or fails is opened again, too.
 package final class StandbySource: Sendable {
     /// A source that was opened and delivers.
     package struct Running: Sendable {

@@ -44,7 +44,7 @@ final class TrackDecoder {
     private var decoder: any PacketDecoder
     private let monitor: SourceMonitor
     private var isDraining = false
-    /// Whether packets were left out, so that decoding goes on at the next keyframe.
+    /// Whether packets were left out, so that decoding continues at the next keyframe.
     private var awaitsKeyframe = false
     /// Whether the decoder gives out what it holds, because nothing follows before the next keyframe.
     private var isEmptying = false
@@ -75,8 +75,8 @@ final class TrackDecoder {
         self.renew = renew
     }
 
-    /// The next frame. An error is counted and costs the packet that it is about; decoding goes on behind it. A decoder
-    /// that does nothing but fail is given up after ``stuckLimit`` errors, so that this always returns.
+    /// The next frame. An error is counted and costs the packet that it is about; decoding continues behind it. A
+    /// decoder that does nothing but fail is given up after ``stuckLimit`` errors, so that this always returns.
     func next(inputEnded: Bool) -> Output {
         while true {
             do throws(AVFailure) {

@@ -11,10 +11,10 @@ final class VideoTrack {
     private let converter: FrameConverter
     private let sink: any SourceSink
     private let monitor: SourceMonitor
-    /// Of a live source, sees whether it is decoded in time.
+    /// Watches whether a live source is decoded in time; nil for a file.
     private let watch: DecodingWatch?
 
-    /// How long a frame lasts that none follows, in ticks of the stream; 0 for a live source's.
+    /// How long a frame lasts that no other one follows, in ticks of the stream; 0 for a live source.
     private var frameDuration: Int64 = 0
     /// Whether the round's last frame was delivered.
     private(set) var isFinished = false
@@ -76,7 +76,8 @@ final class VideoTrack {
         watch?.note(frame)
     }
 
-    /// Counts what cannot be converted and goes on behind it. Returns the failure if no frame can ever be converted.
+    /// Counts a frame that cannot be converted and continues behind it. Returns the failure if no frame can ever be
+    /// converted.
     private func guardingConversion(_ body: () throws(AVFailure) -> Void) -> AVFailure? {
         do throws(AVFailure) {
             try body()

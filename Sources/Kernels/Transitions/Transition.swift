@@ -4,18 +4,18 @@ internal import Media
 
 /// How one frame gives way to another.
 package struct Transition: Sendable, Hashable {
-    /// What is seen. "Left" and the like say whereto something moves. `a` is what was on air, `b` what will be.
+    /// What is seen. "Left" and the like say in which direction something moves. `a` was on air, `b` will be.
     package enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
         /// `b` at once.
         case cut
-        /// Sources move and grow from their places to others: the scene is composed anew for each frame. Between two frames
-        /// it is ``fade``.
+        /// Sources move and grow from their places to others: each frame of the scene is composed again. Between two
+        /// frames it is ``fade``.
         case move
         /// `a` and `b` mixed, linearly: xfade's `fade`.
         case fade
-        /// `b` pixel by pixel, where a fixed noise has come to: xfade's `dissolve`.
+        /// `b` replaces `a` pixel by pixel, in the order of a fixed noise: xfade's `dissolve`.
         case dissolve
-        /// `b` moves in over `a`, which stands.
+        /// `b` moves in over `a`, which stays in place.
         case slideLeft = "slide-left"
         /// The same, to the right.
         case slideRight = "slide-right"

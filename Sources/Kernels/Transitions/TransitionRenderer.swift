@@ -3,10 +3,10 @@
 package import Media
 
 /// Draws transitions between frames of one size: a pure function of two frames and a progress, and the memory that it
-/// needs on the way. Of one thread at a time.
+/// needs on the way. Used by one thread at a time.
 ///
-/// Making one computes the noise of ``Transition/Kind/dissolve``, which takes longer than a frame: it is made before
-/// the program runs, or beside it.
+/// Its initializer computes the noise of ``Transition/Kind/dissolve``, which takes longer than a frame: a renderer is
+/// made before the program runs, or beside it.
 package final class TransitionRenderer {
     let width: Int
     let height: Int

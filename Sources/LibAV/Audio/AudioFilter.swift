@@ -48,7 +48,7 @@ package final class AudioFilter {
 }
 
 extension DecodedFrame {
-    /// A number that a filter attached under `key`; nil if there is none.
+    /// The number that a filter attached under `key`; nil if no filter did.
     package func number(_ key: String) -> Double? { frame.pointee.metadata.text(key).flatMap(Double.init) }
 
     /// Appends the samples of planar floating-point audio, which must have as many channels.

@@ -5,11 +5,11 @@ package import Media
 
 /// Converts decoded audio of any rate, layout and sample type to the program's; the owner of a `SwrContext`.
 ///
-/// The buffers that come out follow each other without a hole from the position given to ``start(at:)``. The sample
-/// at position p is the audio of that very moment: what the filter holds back comes with a later buffer, at its own
-/// place. Mono becomes both channels at full level; more channels are mixed down by ITU-R BS.775 without
-/// attenuation, unless some of them are chosen. One that compensates can make a little more or less audio of what goes in; equal rates go through the
-/// filter then as well. Used by one thread at a time.
+/// The buffers that come out follow each other without a hole from the position given to ``start(at:)``. The sample at
+/// position p is the audio of that very moment: what the filter holds back comes with a later buffer, at its own place.
+/// Mono becomes both channels at full level; more channels are mixed down by ITU-R BS.775 without attenuation, unless
+/// some of them are chosen. A resampler that compensates can make a little more or less audio of what goes in; equal
+/// rates go through the filter then as well. Used by one thread at a time.
 package final class Resampler {
     /// What decides how the library must be set up.
     private struct Shape: Hashable {
@@ -78,7 +78,7 @@ package final class Resampler {
         if let shape, shape != current { head = try flush() }
         if context == nil { try open(current) }
         if compensates {
-            // Holds for the next 10 s of samples; each run says it anew.
+            // The compensation holds for the next 10 s of samples; each run sets it again.
             let distance = 10 * target.sampleRate
             let delta = Int32((stretch * Double(distance)).rounded())
             try AVFailure.check(swr_set_compensation(context, delta, distance), "stretch audio of", subject)

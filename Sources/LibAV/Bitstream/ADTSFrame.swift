@@ -15,8 +15,8 @@ package struct ADTSFrame: Sendable, Equatable {
         96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350,
     ]
 
-    /// The frames that follow each other in `bytes`, up to what is none. One header with several access units is not
-    /// among them.
+    /// The frames that follow each other in `bytes`, up to the first bytes that are not a frame. A header with several
+    /// access units does not count as a frame.
     package static func frames(_ bytes: [UInt8]) -> [ADTSFrame] {
         var frames: [ADTSFrame] = []
         var start = 0

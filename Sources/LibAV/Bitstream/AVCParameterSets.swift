@@ -2,15 +2,15 @@
 
 internal import Media
 
-/// The parameter sets of an `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2), for whoever puts frames of
-/// several encoders into one track.
+/// The parameter sets of an `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2), for a writer that puts
+/// frames of several encoders into one track.
 package struct AVCParameterSets: Sendable, Equatable {
     /// The record's first four bytes: version, profile, constraints, level.
     private let head: [UInt8]
     private let sps: [[UInt8]]
     private let pps: [[UInt8]]
 
-    /// The sets of `record`; nil if it is none with lengths of 4 bytes, or lacks sets.
+    /// Reads the sets of `record`; nil if that is not a record with lengths of 4 bytes, or lacks sets.
     package init?(record: [UInt8]) {
         guard record.count > 6, record[0] == 1, record[4] & 3 == 3 else { return nil }
         let sets = ConfigurationRecord.sets(record, .h264)

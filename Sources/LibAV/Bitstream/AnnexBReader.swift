@@ -66,7 +66,7 @@ package struct AnnexBReader: Sendable {
             if limit > start { units.append(bytes[start..<limit]) }
         }
         while index + 2 < bytes.count {
-            // A third byte over 1 is no part of a start code, whatever stands before it.
+            // A third byte over 1 is not part of a start code, whatever comes before it.
             if bytes[index + 2] > 1 {
                 index += 3
             } else if bytes[index] == 0, bytes[index + 1] == 0, bytes[index + 2] == 1 {

@@ -5,9 +5,9 @@ package import Media
 /// Reads the parameter sets out of decoder configurations: `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2)
 /// and `HEVCDecoderConfigurationRecord` (8.3.3.1.2).
 package enum ConfigurationRecord {
-    /// `payload`, a frame in the middle of a GOP, behind the parameter sets of `new` that `old` does not have, each with its
-    /// length in 4 bytes in front: a decoder that was given `old` can go on with it. The same where there are none; nil
-    /// where frames of another sort begin, which takes a keyframe.
+    /// Puts the parameter sets of `new` that `old` lacks in front of `payload`, a frame in the middle of a GOP, each
+    /// with its length in 4 bytes in front: a decoder that was given `old` can continue with the result. Returns
+    /// `payload` itself if `old` has all sets; nil where frames of another sort begin, which takes a keyframe.
     package static func payload(
         _ payload: SharedBytes, from old: SharedBytes, to new: [UInt8], _ codec: Codec
     ) -> SharedBytes? {
@@ -18,8 +18,9 @@ package enum ConfigurationRecord {
         return SharedBytes(joined(added) + payload.array)
     }
 
-    /// `keyframe` of H.264 with the parameter sets of `configuration` in front of its supplemental information, which may
-    /// refer to them (ITU-T H.264, 7.4.1.2.3); the same where there is none in front of the slices, or where sets are.
+    /// Puts the parameter sets of `configuration` in front of the supplemental information of `keyframe`, an H.264
+    /// frame, because that may refer to them (ITU-T H.264, 7.4.1.2.3). Returns `keyframe` itself if it has no such
+    /// information in front of its slices, or has sets there already.
     static func completed(_ keyframe: SharedBytes, by configuration: SharedBytes) -> SharedBytes {
         keyframe.withUnsafeBytes { bytes in
             var (place, position, hasInformation) = (0, 0, false)

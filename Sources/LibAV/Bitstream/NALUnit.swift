@@ -27,7 +27,7 @@ struct NALUnit {
         let first = bytes.first ?? 0
         if codec == .hevc {
             let type = first >> 1 & 0x3F
-            // Of the types below 16 even ones are not referred to within their sub-layer (table 7-1).
+            // Units of even types below 16 are not referred to within their sub-layer (table 7-1).
             isReference = type > 15 || type & 1 == 1
             role =
                 switch type {
@@ -52,8 +52,8 @@ struct NALUnit {
         }
     }
 
-    /// The first part of a frame in `payload`, whose units have lengths of 4 bytes in front; `visit` is called with what
-    /// comes before it. Nil if there is none.
+    /// Returns the first slice in `payload`, whose units have lengths of 4 bytes in front, and calls `visit` with each
+    /// unit before it. Returns nil if `payload` has no slice.
     static func firstSlice(
         of payload: [UInt8], _ codec: Codec, visit: (Role, ArraySlice<UInt8>) -> Void
     ) -> (bytes: ArraySlice<UInt8>, isKeyframe: Bool)? {

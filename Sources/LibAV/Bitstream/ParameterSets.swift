@@ -6,7 +6,7 @@ package import Media
 package struct ParameterSets: Sendable, Equatable {
     /// H.264 or HEVC.
     package let codec: Codec
-    /// Of HEVC alone.
+    /// The VPS, which only HEVC has.
     private var vps: [[UInt8]] = []
     private var sps: [[UInt8]] = []
     private var pps: [[UInt8]] = []
@@ -99,7 +99,7 @@ package struct ParameterSets: Sendable, Equatable {
 
     private func hevc(_ parameters: SequenceParameters, _ first: [UInt8]) -> [UInt8]? {
         guard !vps.isEmpty, vps.count < 256 else { return nil }
-        // Profile, compatibility, constraints and level lie behind the first byte of the set's payload.
+        // Profile, compatibility, constraints and level follow the first byte of the set's payload.
         var reader = BitReader(first[...], header: 3)
         var record: [UInt8] = [1] + (0..<12).map { _ in UInt8(reader.bits(8)) }
         // No word on segmentation, parallelism and the frame rate.

@@ -42,7 +42,7 @@ extension SequenceParameters {
     /// Profiles whose sets say the chroma format and bit depths (ITU-T H.264, 7.3.2.1.1).
     static let highProfiles: Set<UInt8> = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135]
 
-    /// Of an SPS of H.264 (7.3.2.1.1); nil for what is none.
+    /// Reads an SPS of H.264 (7.3.2.1.1); nil if `unit` is not one.
     init?(avc unit: ArraySlice<UInt8>) {
         guard unit.count > 4 else { return nil }
         var reader = BitReader(unit, header: 1)
@@ -91,7 +91,7 @@ extension SequenceParameters {
         }
     }
 
-    /// Of an SPS of HEVC (ITU-T H.265, 7.3.2.2.1); nil for what is none.
+    /// Reads an SPS of HEVC (ITU-T H.265, 7.3.2.2.1); nil if `unit` is not one.
     init?(hevc unit: ArraySlice<UInt8>) {
         guard unit.count > 15 else { return nil }
         var reader = BitReader(unit, header: 2)

@@ -13,7 +13,7 @@ package final class AlphaVideoReader {
     private var isDrained = false
     private var count: Int64 = 0
     private var last: DecodedFrame?
-    /// From the frame before the last one to the last, in the file's ticks.
+    /// The time from the last frame but one to the last, in the file's ticks.
     private var step: Int64 = 0
 
     /// Opens the file at `path`. Blocks.
@@ -46,8 +46,8 @@ package final class AlphaVideoReader {
         }
     }
 
-    /// Ends the graph. The filter fps leaves out a frame that is as late as the end, so the last one is given once more, as much
-    /// later as it lasts.
+    /// Ends the graph. The filter fps leaves out a frame that is as late as the end, so the last frame is given once
+    /// more, later by its own duration.
     private func finish() throws(AVFailure) {
         if let last, step > 0 {
             last.frame.pointee.pts += step

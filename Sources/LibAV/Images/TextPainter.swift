@@ -5,13 +5,13 @@ internal import CFFmpeg
 /// Draws text with libavfilter's `drawtext`, part by part, so that the parts of a line fit one another: each begins where the
 /// pen was, on one line. Used by one thread at a time; it blocks.
 package final class TextPainter {
-    /// How opaque the letters and their outline are in each pixel, in rows of the line's height.
+    /// The opacity of the letters and their outline in each pixel, in rows of the line's height.
     package struct Drawing: Sendable {
-        /// How much of a pixel is letter, and how much is letter or outline; of 255.
+        /// How much of a pixel is letter, and how much is letter or outline, from 0 to 255.
         package var letter: [UInt8]
         package var outline: [UInt8]
         package var width: Int
-        /// How far its left edge is from where the pen was, and how far the pen goes on.
+        /// How far its left edge is from where the pen was, and how far the pen moves, in columns.
         package var offset: Int
         package var advance: Int
     }
@@ -55,10 +55,10 @@ package final class TextPainter {
             advance: Self.even(advance))
     }
 
-    /// Pens stand on even columns, so that chroma fits.
+    /// Rounds up to an even number of columns: pens are on even columns, so that chroma fits.
     private static func even(_ length: Int) -> Int { (length + 1) / 2 * 2 }
 
-    /// From the first column that is drawn to the last.
+    /// The distance from the first column that is drawn to the last.
     private func width(of text: String) throws(AVFailure) -> Int {
         if let known = widths[text] { return known }
         let columns = min(widest, text.count * size * 2) + 2 * size

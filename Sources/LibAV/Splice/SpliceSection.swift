@@ -10,7 +10,7 @@ package enum SpliceSection {
     /// `section_length` has 12 bits, of which the first two are 0.
     private static let longest = 1024 + 3
 
-    /// `section` for a stream whose times are `ticks` of 90 kHz later; nil if it is none, or damaged.
+    /// Shifts `section` for a stream whose times are `ticks` of 90 kHz later; nil if it is not a section, or damaged.
     ///
     /// `pts_adjustment` is added to every time in the section, encrypted ones included (9.6.1): that is what it is for.
     package static func shifted(_ section: [UInt8], by ticks: Int64) -> [UInt8]? {

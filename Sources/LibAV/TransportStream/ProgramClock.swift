@@ -21,11 +21,11 @@ struct ProgramClock {
 
     /// The references that come with one frame or one audio frame.
     struct Step: Equatable {
-        /// In front of it.
+        /// References in front of it.
         var before: [Reference] = []
-        /// In its first packet; nil if there is to be none.
+        /// The time in its first packet; nil if that has no reference.
         var own: Int64?
-        /// Evenly between its packets.
+        /// Times of references that are spread evenly between its packets.
         var within: [Int64] = []
     }
 

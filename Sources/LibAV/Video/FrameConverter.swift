@@ -31,7 +31,7 @@ package final class FrameConverter {
     private let subject: String
     private var shape: Shape?
     private var graph: FilterGraph?
-    /// Where the video lies in frames of `shape`.
+    /// The place of the video in frames of `shape`.
     private var region: FrameRegion?
 
     /// A converter of the frames of `stream` into `target`; a stream without video throws.
@@ -39,8 +39,8 @@ package final class FrameConverter {
         try self.init(stream, target: target, fitting: .contain, mapsTones: false, subject: subject)
     }
 
-    /// A converter of the frames of `stream` into `target`, where they lie as `fitting` says. If it `mapsTones`, frames of
-    /// high dynamic range become such as others are, where `target` is not of the same.
+    /// A converter of the frames of `stream` into `target`, where they are placed as `fitting` says. If it `mapsTones`,
+    /// frames of high dynamic range are mapped to standard range, unless `target` is of high dynamic range, too.
     package init(
         _ stream: StreamInfo, target: VideoFormat, fitting: FrameFitting, mapsTones: Bool, subject: String
     ) throws(AVFailure) {

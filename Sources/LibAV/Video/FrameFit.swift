@@ -12,7 +12,7 @@ package enum FrameFitting: String, Sendable, Codable, CaseIterable {
     case stretch
 }
 
-/// Where a video of one shape lies within a frame of another.
+/// The place of a video of one shape within a frame of another.
 struct FrameFit: Hashable {
     /// Columns that the video is scaled to, in pixels of the target; even.
     let width: Int
@@ -70,7 +70,7 @@ struct FrameFit: Hashable {
     /// Whether the video fills `target` without bars.
     func fills(_ target: VideoFormat) -> Bool { width == target.width && height == target.height }
 
-    /// Where it lies between bars in `target`; nil if it fills it.
+    /// The place of the video between bars in `target`; nil if the video fills it.
     func region(in target: VideoFormat) -> FrameRegion? {
         fills(target) ? nil : FrameRegion(x: left, y: top, width: width, height: height)
     }

@@ -7,13 +7,13 @@ extension ColorDescription {
     package var isHDR: Bool { transfer == 16 || transfer == 18 }
 }
 
-/// High dynamic range made such as screens without it show it.
+/// Converts high dynamic range for screens that do not show it.
 package enum ToneMapping {
     /// Whether this machine's libavfilter has what it takes. Loads it when it is asked first.
     package static let isPossible = FilterGraph.has(["setparams", "zscale", "tonemap"])
 
-    /// The filters that make frames of `source` those of BT.709 in limited range; none if `target` is of high dynamic range,
-    /// too, or `source` is not.
+    /// The filters that convert frames of `source` to BT.709 in limited range; empty if `target` is of high dynamic
+    /// range, too, or `source` is not.
     static func filters(from source: ColorDescription, to target: ColorDescription) -> [String] {
         guard source.isHDR, !target.isHDR else { return [] }
         return [

@@ -7,8 +7,8 @@ internal import Media
 internal import Program
 internal import Studio
 
-/// Clips as a run-down: a list that people edit and that is read to put them one behind the other. Files are relative to
-/// the directory of the recordings; a clip that lies in two is two segments.
+/// Clips as a run-down: a list that people edit, and that is read to join the clips in a row. Files are relative to the
+/// directory of the recordings; a clip that is in two files is two segments.
 struct ClipProject {
     /// The channel, for people.
     let channel: String
@@ -18,7 +18,7 @@ struct ClipProject {
     /// A clip in its place.
     struct Item {
         let clip: CatalogueClip
-        /// Its program times in nanoseconds; nil as long as nobody has ended it.
+        /// The clip's program times in nanoseconds; nil as long as the clip has not been ended.
         var times: Range<Int64>?
         var transition: TransitionRequest?
         var audioOffset = Duration.zero
@@ -26,13 +26,13 @@ struct ClipProject {
         init(_ clip: CatalogueClip) { (self.clip, times) = (clip, clip.times) }
     }
 
-    /// The run-down of `clips` in the order of time, which lie in `files`, by run.
+    /// Returns the run-down of `clips` in the order of time, which are in `files`, by run.
     func text(_ clips: [CatalogueClip], files: [String: [RunFile]]) -> String {
         text(clips.map(Item.init), in: "the order of time", files: files)
     }
 
-    /// The run-down of `items`, which are in `order` and lie in `files`, by run. A clip that nobody has ended, or of which
-    /// nothing is there, is a comment.
+    /// Returns the run-down of `items`, which are in `order` and in `files`, by run. A clip that has not been ended, or
+    /// of which nothing is recorded any more, becomes a comment.
     func text(_ items: [Item], in order: String, files: [String: [RunFile]]) -> String {
         var lines = [
             "# Clips of \(Self.plain(channel)), in \(order). Files lie in the directory of the recordings.",
@@ -64,7 +64,7 @@ struct ClipProject {
                 }
             }
         }
-        // A list without entries is none in YAML.
+        // In YAML a key without entries is not a list.
         if !lines.contains(where: { $0.hasPrefix("  -") }) { lines[1] = "segments: []" }
         return lines.map { $0 + "\n" }.joined()
     }
@@ -74,7 +74,7 @@ struct ClipProject {
         let length = Duration.seconds(transition.seconds ?? 1).inNanoseconds
         guard transition.type != .cut, length > 0 else { return "cut" }
         let easing = transition.easing.map { ", easing: \($0.rawValue)" } ?? ""
-        // What begins with this sign is a comment where it is not quoted.
+        // Text that begins with `#` is a comment unless it is quoted.
         let color = transition.color.map { ", color: \"\($0)\"" } ?? ""
         return "{type: \(transition.type.rawValue), seconds: \(seconds(length))\(easing)\(color)}"
     }
@@ -88,12 +88,12 @@ struct ClipProject {
         let length: Int64
     }
 
-    /// What of `times` lies in which of `files`, which are of its run; `frame` is how long a frame lasts, all in nanoseconds. What
-    /// is shorter than `least` is left out.
+    /// Returns which parts of `times` are in which of `files`, which are of the same run; `frame` is how long a frame
+    /// lasts, all in nanoseconds. Parts shorter than `least` are left out.
     static func pieces(_ times: Range<Int64>, frame: Int64, least: Int64? = nil, _ files: [RunFile]) -> [Piece] {
         files.compactMap { file in
             let part = times.clamped(to: file.program)
-            // Times are rounded to nanoseconds: less than half a frame is none.
+            // Times are rounded to nanoseconds: less than half a frame does not count as a frame.
             guard part.upperBound - part.lowerBound > least ?? frame / 2 else { return nil }
             return Piece(
                 file: file.closedName, opened: file.name, start: part.lowerBound - file.program.lowerBound,
@@ -101,7 +101,7 @@ struct ClipProject {
         }
     }
 
-    /// With microseconds, which tell frames of any rate apart.
+    /// Writes seconds with microseconds, which tell frames of any rate apart.
     private static func seconds(_ nanoseconds: Int64) -> String {
         let micros = (nanoseconds + 500) / 1000
         let fraction = String(micros % 1_000_000)

@@ -24,9 +24,9 @@ package struct ClipStart: Sendable {
 
 /// A clip.
 package struct RecordedClip: Sendable, Encodable {
-    /// How far it is.
+    /// The clip's progress.
     package enum State: String, Sendable, Codable, CaseIterable {
-        /// Nobody has ended it.
+        /// It has not been ended.
         case running
         /// It was ended, and its last frames are not on the disk yet.
         case ending
@@ -34,7 +34,7 @@ package struct RecordedClip: Sendable, Encodable {
         case done
         /// Nothing of it is recorded: the recording ended before.
         case empty
-        /// It was exported, and the files in which it lay were deleted since.
+        /// It was exported, and its files were deleted since.
         case gone
     }
 
@@ -47,9 +47,9 @@ package struct RecordedClip: Sendable, Encodable {
     package var pressed: String?
     /// The same in seconds of the program.
     package var programSeconds: Double
-    /// How long it is, or how long it runs.
+    /// How long it is, or how long it has been running.
     package var durationSeconds: Double
-    /// Frames; those so far of one that runs.
+    /// The number of frames; of a clip that is running, the number so far.
     package var frames: Int64
     /// Seconds before its first frame that were wanted, and not recorded.
     package var lackingSeconds: Double?
@@ -57,7 +57,7 @@ package struct RecordedClip: Sendable, Encodable {
     package var audioOffsetSeconds: Double?
     /// Whether its files are kept for it: it was not exported yet.
     package var isHeld: Bool
-    /// The job that made it, or makes it; nil if there is none of this run of the process.
+    /// The job that made it, or makes it; nil if no job of this run of the process did.
     package var export: String?
 
     /// A clip of these properties; the rest is filled in.

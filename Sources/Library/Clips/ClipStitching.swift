@@ -30,11 +30,11 @@ struct ClipStitching {
         return (pieces, notes)
     }
 
-    /// What of `clip` none of its run's `files` holds: it is left out when they are stitched.
+    /// Returns notes on the parts of `clip` that none of its run's `files` holds: stitching leaves them out.
     static func notes(of clip: ClipExport, _ files: [RunFile]) -> [String] {
         var (position, notes): (Int64, [String]) = (clip.times.lowerBound, [])
         func tell(_ end: Int64) {
-            // Times are rounded to nanoseconds: less than half a frame is none.
+            // Times are rounded to nanoseconds: less than half a frame does not count as a frame.
             guard (end - position) * 2 > clip.frameDuration else { return }
             let start = DurationText(.nanoseconds(position - clip.times.lowerBound))
             let length = DurationText(.nanoseconds(end - position))

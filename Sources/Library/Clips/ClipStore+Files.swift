@@ -9,14 +9,14 @@ internal import Synchronization
 
 /// What only the files of clips can tell.
 extension ClipStore {
-    /// Finds out where the audio of the clips `ids` begins, which are complete: beside whoever asks, and one after the other.
+    /// Finds out where the audio of the clips `ids` begins, which are complete: in the background, one after the other.
     func measureLater(_ ids: [String]) {
         guard !ids.isEmpty else { return }
         measuring.async { [self] in ids.forEach(measure) }
     }
 
     private func measure(_ id: String) {
-        // Whatever fails here, an export says it.
+        // An export reports whatever fails here.
         guard let row = row(id), row.audioOffset == nil, let offset = try? audioOffset(of: row) else { return }
         state.withLock { state in
             guard state.facts[id] != nil else { return }

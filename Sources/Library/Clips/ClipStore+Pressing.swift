@@ -52,12 +52,13 @@ extension ClipStore {
             if let run, let rate {
                 let all = (try? source.recorded()) ?? []
                 guard let recorded = all.first(where: { $0.program.run == run }) else {
-                    // Where another run is recorded, the newest frame may be one of another program, which began anew.
+                    // If another run is recorded, the newest frame may be one of another program, whose time began
+                    // again.
                     return try release(id, at: seconds ?? (all.isEmpty ? newest : nil), rate)
                 }
                 now = recorded
             } else {
-                // Its press may be under way.
+                // The press of this clip may be under way.
                 try admit(seconds)
                 now = try beginning(isWanted: seconds != nil)
             }
@@ -123,7 +124,7 @@ extension ClipStore {
         }
     }
 
-    /// Refuses a time that nobody can have seen yet, before something is recorded for it.
+    /// Refuses a time that the program has not reached, before something is recorded for it.
     private func admit(_ seconds: Double?) throws(Refusal) {
         guard let seconds, let newest, seconds > newest + ClipMachine.lead.inSeconds + 1 else { return }
         throw Self.ahead
@@ -131,7 +132,7 @@ extension ClipStore {
 
     private static var ahead: Refusal { Refusal(.unusable, "The program is not that far yet.") }
 
-    /// Does `work`, during which nothing is ended that it may be for.
+    /// Does `work`; during it no recording for clips is ended, because `work` may need it.
     private func commanding<Value>(_ work: () throws(Refusal) -> Value) throws(Refusal) -> Value {
         commands.withLock { $0 += 1 }
         defer { commands.withLock { $0 -= 1 } }
@@ -175,7 +176,7 @@ extension ClipStore {
         Refusal(.conflict, "Nothing is recorded at the moment, and so no clip can begin.")
     }
 
-    /// Looks again and again whether what is recorded for clips alone is still needed, and ends it when it is not.
+    /// Checks again and again whether the recording for clips alone is still needed, and ends it when it is not.
     private func lookLater() {
         queue.asyncAfter(deadline: .now() + Self.lookInterval) { [self] in
             if goesOn() { lookLater() }
@@ -186,7 +187,7 @@ extension ClipStore {
         let now = (try? look()) ?? (try? source.recorded()) ?? []
         let recorded = now.first(where: \.isForClips)
         let goesOn = commands.withLock { commands in
-            // One that is still without its first frame is for nobody but who is asking now.
+            // A recording that still has no first frame is needed only by the command that is asking now.
             let isNeeded = recorded.map { recorded in
                 state.withLock { $0.machine.needs(recorded.program.run, isRecorded: recorded.refusal == nil) }
             }
@@ -198,10 +199,11 @@ extension ClipStore {
         return goesOn
     }
 
-    /// How often it is looked whether files can be discarded: the recorder closes them, and an upload may be under way.
+    /// How many times to check whether files can be discarded: the recorder closes them, and an upload may be under
+    /// way.
     private static let discardLooks = 20
 
-    /// Discards what was recorded for clips alone, if there is none in it, when the recorder has closed it.
+    /// Discards what was recorded for clips alone, if no clip is in it, when the recorder has closed it.
     private func discardLater(_ run: String, looks: Int = discardLooks) {
         queue.asyncAfter(deadline: .now() + Self.lookInterval) { [self] in
             guard looks > 0, !state.withLock({ $0.machine.clips.contains { $0.run == run } }) else { return }
@@ -209,8 +211,8 @@ extension ClipStore {
         }
     }
 
-    /// The frame that is seen at `seconds`. A millisecond later than that: so far who says the time of a frame in decimals, or
-    /// counts as RTMP does, may be off. ``ClipSource`` takes frames by the same rule.
+    /// Returns the frame that is seen a millisecond after `seconds`: a client that gives the time of a frame in
+    /// decimals, or counts as RTMP does, may be off by so much. ``ClipSource`` takes frames by the same rule.
     static func frame(at seconds: Double, _ rate: FrameRate) -> Int64 {
         Int64(((seconds + 0.001) * rate.value).rounded(.down))
     }

@@ -10,7 +10,7 @@ internal import Synchronization
 
 /// The clips of one channel, for the API: taken at once, and noted in the catalogue beside the program.
 ///
-/// All calls may come from any thread. Of what was recorded they read files; of the program they know numbers alone.
+/// All calls may come from any thread. They read files of the recordings; of the program itself they know only numbers.
 package final class ClipStore: Sendable {
     /// A program that is being recorded.
     package struct Recorded {
@@ -64,15 +64,15 @@ package final class ClipStore: Sendable {
     package let writer: ClipWriter
     let source: Source
     let state = Mutex(State())
-    /// Commands that are looking for what they are for: what is recorded for clips alone is not ended meanwhile. Held for the
-    /// count, and for that end, which returns at once.
+    /// The number of commands that are looking for their recording: a recording for clips alone is not ended meanwhile.
+    /// The lock is held to count, and to end that recording, which returns at once.
     let commands = Mutex(0)
     /// Begins what is recorded for clips alone, once, and looks whether that is still needed.
     let queue: DispatchQueue
-    /// Reads files of clips, for which nobody waits.
+    /// Reads files of clips in the background; no client waits for it.
     let measuring: DispatchQueue
 
-    /// The clips of what is in `archive`. Nothing is read yet.
+    /// The clips of the recordings in `archive`. Nothing is read yet.
     package init(_ archive: ChannelArchive, of source: Source) {
         (self.archive, self.source) = (archive, source)
         writer = ClipWriter(archive)
@@ -286,7 +286,7 @@ extension ClipStore {
 }
 
 extension CatalogueClip {
-    /// The frame behind its last one; its first as long as nobody has ended it.
+    /// The frame after the clip's last one; its first frame as long as the clip has not been ended.
     fileprivate var lastEnd: Int64 { max(clip.first, clip.end ?? clip.first) }
 
     /// When it was on air: milliseconds since 1970.

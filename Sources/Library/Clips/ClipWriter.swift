@@ -5,7 +5,7 @@ internal import Dispatch
 internal import Logging
 internal import Synchronization
 
-/// Notes clips in the catalogue, on a queue of its own: whoever presses waits for no disk. What changes while it writes is
+/// Notes clips in the catalogue, on a queue of its own: a press waits for no disk. What changes while it writes is
 /// noted next, all at once; what cannot be noted is tried again.
 package final class ClipWriter: Sendable {
     private struct State {
@@ -15,7 +15,7 @@ package final class ClipWriter: Sendable {
         var noted: [String: CatalogueClip] = [:]
         var isQueued = false
         var hasFailed = false
-        /// The database that was found in order.
+        /// The database that was checked and found intact.
         var checked: [UInt64] = []
     }
 

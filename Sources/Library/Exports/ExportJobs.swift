@@ -10,8 +10,8 @@ internal import Networking
 internal import Stitcher
 internal import Synchronization
 
-/// Makes clips of recordings for the API, one at a time, on a queue of its own and of low priority. What the file holds
-/// that is being written is in them, too; no recording is changed by it.
+/// Makes clips of recordings for the API, one at a time, on a queue of its own and of low priority. The clips include
+/// what is in the file that is being written; no recording is changed.
 ///
 /// All calls may come from any thread.
 package final class ExportJobs: Sendable {
@@ -24,7 +24,7 @@ package final class ExportJobs: Sendable {
         var isCancelled = false
         var began = ContinuousClock.now
         var ended: UTCTime?
-        /// The same on a clock that nobody sets; nil for what an earlier run of the process made.
+        /// The same on a monotonic clock; nil for what an earlier run of the process made.
         var over: ContinuousClock.Instant?
 
         /// Whether it has been over for longer than so many milliseconds.

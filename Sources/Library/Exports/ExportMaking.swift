@@ -19,17 +19,18 @@ struct ExportMaking: Sendable {
     /// Bytes of the disk that stay free.
     let reserve: Int64
     let progress: @Sendable (_ done: Int64, _ total: Int64) -> Void
-    /// Asked often, by any thread.
+    /// Called often, by any thread.
     let isCancelled: @Sendable () -> Bool
 
-    /// How often it is looked whether a clip is recorded, and the microseconds between two looks.
+    /// How many times to check whether a clip is recorded, and the microseconds between two checks.
     private static let looks = (count: 300, pause: UInt32(50_000))
-    /// What of a clip may be coded again that nobody asked to be.
+    /// How much of a clip may be coded again without a request for it.
     private static let mostEncoded = Duration.seconds(4)
     /// The program's threads, which have the usual priority, come first.
     private static let niceness: CInt = 10
 
-    /// Makes the file. A recording that is closed meanwhile gets another name: then what to take is chosen anew, once.
+    /// Makes the file. A recording that is closed meanwhile gets another name: then the files to take are chosen again,
+    /// once.
     func make() throws -> ExportResult {
         for clip in [request.clip].compactMap(\.self) + request.stitched.map(\.clip) { try waitUntilRecorded(clip) }
         var chosen: Choice?
@@ -60,7 +61,7 @@ struct ExportMaking: Sendable {
         } catch let error as EncoderError where request.isExact == nil {
             return try stitchCheaply(chosen, because: error)
         } catch is EncoderError where request.isExact == true {
-            // What others encoded cannot be gone on with as they did; stitching gives it parameter sets of its own.
+            // Our encoder cannot continue a stream of another encoder; stitching adds parameter sets of its own.
             return try stitch(chosen)
         }
     }

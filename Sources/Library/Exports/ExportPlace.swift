@@ -4,11 +4,12 @@ internal import Archive
 internal import Foundation
 internal import Glibc
 
-/// Where exported clips lie: in a hidden directory of the recordings, so that nobody takes them for one. All calls block
-/// on the disk.
+/// Where exported clips are kept: in a hidden directory of the recordings, so that they are not taken for recordings.
+/// All calls block on the disk.
 struct ExportPlace {
     private static let name = ".relay-exports"
-    /// What no job knows, a run of the process made that ended before it was done: it goes after a day. Seconds.
+    /// The age in seconds, a day, at which a file that no job knows is removed: it was left by a run of the process
+    /// that ended before the file was done.
     private static let strangersAge = 86_400
 
     let directory: RecordDirectory

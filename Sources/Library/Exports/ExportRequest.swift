@@ -5,7 +5,7 @@ internal import Media
 /// What is to be exported.
 package struct ExportRequest: Sendable {
     package var channel: String
-    /// Which of its sources it is of; nil for its program.
+    /// The source of the channel that is exported; nil for the channel's program.
     package var source: String?
     /// When the first frame was on air and the one behind the last: milliseconds since 1970.
     package var range: Range<Int64>
@@ -39,16 +39,16 @@ package struct ExportJob: Sendable, Codable {
 
     package let id: String
     package let channel: String
-    /// Which of its sources it is of; nil for its program.
+    /// The source of the channel that is exported; nil for the channel's program.
     package var source: String?
     package var state: State
-    /// From 0 to 1.
+    /// The progress from 0 to 1.
     package var progress: Double
     package let from: String
     package let to: String
     package let name: String?
     package var isExact: Bool
-    /// How long it will still take; nil while nobody can say.
+    /// How long it will still take, in seconds; nil while that is not known.
     package var secondsLeft: Double?
     /// The clip's size.
     package var bytes: Int64?
@@ -59,7 +59,7 @@ package struct ExportJob: Sendable, Codable {
     package var encodedFrames: Int?
     /// Why it failed, in a sentence; or what a reader of the clip should know.
     package var detail: String?
-    /// Where the clip is, relative to the API's base; nil as long as there is none.
+    /// Where the clip is, relative to the API's base; nil as long as there is no clip.
     package var url: String?
 
     /// A job that waits for its turn.

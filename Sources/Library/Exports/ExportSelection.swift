@@ -14,12 +14,12 @@ package struct ExportSelection {
         let end: Int64?
         /// How long a frame lasts, in nanoseconds.
         let frameDuration: Int64
-        /// The run of its recorder, and where it lies in that run's program, in nanoseconds; nil where nobody says it.
+        /// The run of its recorder, and its position in that run's program, in nanoseconds; nil if not known.
         let run: String?
         let programStart: Int64?
 
-        /// How much later than `before` it began: files of one run are as far apart as their program times say, those of two as
-        /// far as the wall clock says.
+        /// Returns how much later than `before` this file began: by program time for files of one run, by the wall
+        /// clock for files of two.
         func distance(from before: Span) -> Duration {
             guard let run, run == before.run, let programStart, let other = before.programStart else {
                 return .milliseconds(start - before.start)
@@ -132,8 +132,8 @@ package struct ExportSelection {
         return holes + (beingWritten.map { ["what is being written now, \($0), is not in it"] } ?? [])
     }
 
-    /// `segments` without those that others stand for: a damaged file and the copy that was salvaged of it are one
-    /// recording, as for `verify`.
+    /// Returns `segments` without those that others replace: a damaged file and the copy that was salvaged from it are
+    /// one recording, as for `verify`.
     private static func counted(_ segments: [CatalogueSegment], in directory: String) -> [CatalogueSegment] {
         let counted = SegmentSalvage.counted(segments.map(\.name)) { name in
             (try? SegmentReader.read("\(directory)/\(name)"))?.problems.isEmpty ?? false
@@ -141,8 +141,8 @@ package struct ExportSelection {
         return segments.filter { counted.contains($0.name) }
     }
 
-    /// The file of `channel` that is being written and begins within `range` or before it; nil if there is none, or
-    /// nothing in it yet.
+    /// Returns the file of `channel` that is being written and begins within `range` or before it; nil if there is no
+    /// such file, or nothing in it yet.
     private static func open(in directory: String, _ channel: String?, _ range: Range<Int64>) -> Span? {
         guard let directory = try? RecordDirectory.existing(directory), let files = try? directory.recordings() else {
             return nil

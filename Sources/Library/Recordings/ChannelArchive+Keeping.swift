@@ -44,13 +44,13 @@ extension ChannelArchive {
         }
     }
 
-    /// Whether a file that was marked stays. Whoever deletes looks for the mark while it has the file's lock: when that is
-    /// free, every deletion that did not see the mark is over. What is open is never deleted, only renamed.
+    /// Returns whether a file that was marked stays. A deletion looks for the mark while it has the file's lock: when
+    /// the lock is free, every deletion that did not see the mark is over. An open file is never deleted, only renamed.
     private func isSafe(_ file: OpenFile, in directory: RecordDirectory) -> Bool {
         (file.isOpen || file.descriptor.lock()) && (try? directory.open(recording: file.name)) != nil
     }
 
-    /// What the deletion of one file would delete. Throws `conflict` with the reason if it must not be.
+    /// Returns what the deletion of one file would delete. Throws `conflict` with the reason if the file must be kept.
     package func planDeletion(of id: String) throws(Refusal) -> DeletionPlan {
         let (directory, file) = try file(id)
         let objections = Objections(directory, channel: channel)

@@ -8,10 +8,10 @@ internal import MP4
 package import Media
 internal import Segmenter
 
-/// What was recorded of one channel, for the API: read from the catalogue and the files beside whoever records.
+/// What was recorded of one channel, for the API: read from the catalogue and the files while the recorder writes them.
 ///
-/// Nothing is opened but regular files of the channel below the directory, whatever an identifier says. All calls may come
-/// from any thread.
+/// Opens only regular files of the channel below the directory, whatever an identifier says. All calls may come from
+/// any thread.
 package final class ChannelArchive: Sendable {
     /// A file that is open for reading.
     struct OpenFile {
@@ -61,9 +61,9 @@ package final class ChannelArchive: Sendable {
         self.logger = logger
     }
 
-    /// The directory; nil as long as there is none.
+    /// Returns the directory; nil as long as it does not exist.
     func directory() throws(Refusal) -> RecordDirectory? {
-        // What is in an empty mount point is no recording, and nothing is noted there.
+        // Files in an empty mount point are no recordings, and nothing is noted there.
         guard (try? MountMemory.standard.checkMount(of: path, mount)) != nil else { return nil }
         do {
             return try RecordDirectory.existing(path, template: template)
@@ -75,7 +75,7 @@ package final class ChannelArchive: Sendable {
 
     func ledger(_ directory: RecordDirectory) -> ChannelLedger { ChannelLedger(directory: directory, channel: channel) }
 
-    /// What `work` returns; its error as the API tells it, without a path of the machine.
+    /// Returns what `work` returns; throws its error as the API reports it, without a path of the machine.
     func telling<Value>(_ work: () throws -> Value) throws(Refusal) -> Value {
         do {
             return try work()
@@ -172,7 +172,7 @@ extension ChannelArchive {
             let held = try HoldMark.names(in: directory)
             var recordings = page.segments.compactMap { segment -> RecordingList.Recording? in
                 let isThere = access("\(directory.path)/\(segment.name)", F_OK) == 0
-                // Of a file that somebody removed by hand nobody can say anything.
+                // Nothing is known of a file that was removed by hand.
                 guard isThere || segment.deleted != nil else { return nil }
                 return recording(segment, isHeld: held.contains(segment.name))
             }

@@ -2,7 +2,7 @@
 
 internal import Synchronization
 
-/// What was said that would be deleted, for whoever comes back with the token. Any thread.
+/// Announced deletions, kept for the client that comes back with the token. Calls may come from any thread.
 final class DeletionPlans: Sendable {
     /// What a token stands for.
     struct Plan {
@@ -16,7 +16,7 @@ final class DeletionPlans: Sendable {
 
     private let plans = Mutex<[String: Plan]>([:])
 
-    /// Keeps a plan for a minute, and returns its token, which nobody can guess.
+    /// Keeps a plan for a minute, and returns its token, which cannot be guessed.
     func add(_ files: [DeletedRecording], for subject: DeletionSubject, now: ContinuousClock.Instant = .now) -> String {
         var generator = SystemRandomNumberGenerator()
         let token = (0..<2).map { _ in

@@ -36,23 +36,24 @@ struct RangePlaylist {
 
     /// How far audio may reach beyond the frames beside it, in nanoseconds: a few frames of AAC.
     private static let audioTail: Int64 = 100_000_000
-    /// Pieces begin with a fragment that has a keyframe, mostly its first frame; they are at least as long as this, where keyframes come oftener: nanoseconds.
+    /// The least length of a piece, in nanoseconds, where keyframes are more frequent. Pieces begin with a fragment
+    /// that has a keyframe, mostly its first frame.
     private static let shortest: Int64 = 2_000_000_000
-    /// Where none comes for long, pieces end without one.
+    /// The greatest length of a piece, in nanoseconds: without a keyframe for so long, pieces end without one.
     private static let longest: Int64 = 10_000_000_000
-    /// A list that grows must not raise its target later: seconds.
+    /// The least target duration, in seconds: a playlist that grows must not raise its target later.
     private static let leastTarget: Int64 = 6
 
     private let from: Int64
     private let to: Int64?
     private let query: String
 
-    /// A playlist of what was on air from `from` to `to`, milliseconds since 1970; without `to` it goes on for as long as
-    /// something is recorded. `query` stands behind each address.
+    /// A playlist of what was on air from `from` to `to`, milliseconds since 1970; without `to` it continues for as
+    /// long as something is recorded. `query` is appended to each address.
     init(from: Int64, to: Int64?, query: String = "") { (self.from, self.to, self.query) = (from, to, query) }
 
-    /// The text for `files` and `marks`, which are in the order of time; nil if no file meets the range. A mark is told with
-    /// the piece that it lies in.
+    /// Returns the text for `files` and `marks`, which are in the order of time; nil if no file meets the range. A mark
+    /// is written with the piece that contains it.
     func text(_ files: [File], marks: [Mark] = []) -> String? {
         var marks = Self.numbered(marks)[...]
         var lines: [String] = []

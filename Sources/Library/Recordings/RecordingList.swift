@@ -14,7 +14,7 @@ package struct RecordingList: Sendable, Encodable {
             case finished
             /// It was deleted on purpose.
             case deleted
-            /// A crash left it open, and nobody has completed it.
+            /// A crash left it open, and it has not been completed.
             case damaged
         }
 
@@ -94,13 +94,14 @@ package struct RecordingList: Sendable, Encodable {
 
 /// A file that is open for reading.
 package struct ArchivedFile: Sendable {
-    /// Its name for whoever keeps a copy, without a directory.
+    /// The name under which a client keeps a copy, without a directory.
     package var name: String
     /// Its media type.
     package var type: String
     /// Bytes that are complete.
     package var size: Int64
-    /// The strong entity tag, without quotes, of what does not change any more; nil of a file that is being written.
+    /// The strong entity tag, without quotes, of a file that does not change any more; nil for a file that is being
+    /// written.
     package var tag: String?
     /// Reads up to so many bytes from a place on; fewer only where the file ends. Blocks.
     package var read: @Sendable (_ offset: Int64, _ count: Int) throws -> [UInt8]

@@ -29,7 +29,7 @@ package struct RecordedShow {
     let rate: FrameRate
     /// All sources that are seen or heard.
     let sources: [Source]
-    /// Whether the program's own audio is heard: what had it was not recorded beside it.
+    /// Whether the program's own audio is heard: its source was not recorded beside the program.
     let needsAudio: Bool
     let parts: [Part]
 
@@ -39,7 +39,7 @@ package struct RecordedShow {
     ) throws(ClipFailure) {
         let told = try SceneChange.told(segments, events, channel: channel)
         let files = told.files
-        // Whoever asks for a thousand years means the end.
+        // A client that asks for a thousand years means the end.
         let nanoseconds = { (time: Int64) in TimeBase.milliseconds.rescale(time, to: .nanoseconds) }
         let limits = limits.map { limits in
             let first = files.place(at: nanoseconds(limits.lowerBound))

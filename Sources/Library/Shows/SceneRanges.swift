@@ -13,8 +13,8 @@ package struct SceneRanges {
 
     private static let millisecond: Int64 = 1_000_000
 
-    /// Finds `scene` in the program of `channel`, or of the one whose sources that channel is one of; or of the only program
-    /// that there is. Of what was on air only what meets `limits` counts.
+    /// Finds `scene` in the program of `channel`, or in the program of which that channel is a source; or in the only
+    /// program that there is. Only the part within `limits` counts.
     package init(
         of scene: String, in segments: [CatalogueSegment], events: [CatalogueEvent], channel: String?,
         limits: Range<Int64>?

@@ -100,7 +100,7 @@ package struct FragmentMap: Sendable {
         return length
     }
 
-    /// The whole fragment at `offset`; nil if there is none.
+    /// The whole fragment at `offset`; nil if there is no whole one.
     private func fragment(at offset: Int64, in source: some ByteSource, size: Int64) throws -> Fragment? {
         guard let head = try Self.length(of: "moof", at: offset, in: source, size: size), head <= Self.fragmentLimit,
             let media = try Self.length(of: "mdat", at: offset + head, in: source, size: size)
@@ -114,7 +114,8 @@ package struct FragmentMap: Sendable {
         return fragment
     }
 
-    /// What a `moof` says of the track that the file's times are those of; of the other, where that has nothing.
+    /// Returns what a `moof` says of the track that determines the file's times, or of the other track if it says
+    /// nothing of that one.
     private func lead(_ moof: [UInt8], at offset: Int64) throws(MP4Failure) -> Fragment? {
         var found: Fragment?
         let hasVideo = layout.tracks.contains { $0.kind == .video }
@@ -133,7 +134,7 @@ package struct FragmentMap: Sendable {
                 beginsWithKeyframe: first.isSync && (track.kind == .video || !hasVideo),
                 keyframe: track.kind == .video ? Self.keyframe(of: run, track, at: offset) : nil)
         }
-        // Of longer files nobody knows; and a sum of a few such times must not overflow.
+        // No file is known to be longer; and a sum of a few such times must not overflow.
         guard let found, found.start <= Self.longest, found.duration <= Self.longest,
             (found.keyframe?.time ?? 0) <= Self.longest
         else { return nil }

@@ -52,10 +52,11 @@ package struct FragmentedClip {
         }
     }
 
-    /// Frames of a fragment are no more bytes than this, but for its last one: the size of an `mdat` has 32 bits.
+    /// The frames of a fragment, except for its last one, have at most this many bytes: the size of an `mdat` has 32
+    /// bits.
     private static let most: Int64 = 256 << 20
-    /// Seconds after which a fragment ends even without a keyframe: files of open GOPs or of intra refresh have few, and whoever
-    /// plays while receiving waits for a whole fragment.
+    /// The number of seconds after which a fragment ends even without a keyframe: files with open GOPs or intra refresh
+    /// have few keyframes, and a player that plays while it receives waits for a whole fragment.
     private static let longest: Int64 = 10
 
     /// What a player needs before the first fragment.

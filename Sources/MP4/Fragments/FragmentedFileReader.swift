@@ -41,9 +41,9 @@ package struct FragmentedFileReader {
     /// A fragment that begins a day or more behind the last one is damaged: files are cut where the program stops.
     private static let longestJump: Int64 = 86_400
 
-    /// A reader that searches at most `searchLimit` bytes behind a damage for what follows it: at most a minute or so
-    /// of reading, on the slowest of disks. Of the last `checkedTail` bytes the media is read, too: a fragment that has
-    /// lost some of it is none.
+    /// A reader that searches at most `searchLimit` bytes behind damage for what follows it: at most a minute or so of
+    /// reading, on the slowest of disks. In the last `checkedTail` bytes the media is read, too: a fragment that has
+    /// lost some of its media does not count.
     package init(_ source: any ByteSource, searchLimit: Int64 = 4 << 30, checkedTail: Int64 = 0) throws {
         self.checkedTail = checkedTail
         self.source = source

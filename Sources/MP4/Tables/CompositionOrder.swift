@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// By how much the samples of one track are shown later than they are decoded, as the tables of any plain MP4 or MOV say;
-/// those of other programs, too.
+/// By how much the samples of one track are shown later than they are decoded, as the tables of any plain MP4 or MOV
+/// say, including files of other programs.
 package struct CompositionOrder {
     /// Samples of the track.
     package let count: Int
     /// Entries of its `stsd`: the ways in which samples are coded.
     package let codings: Int
-    /// Ticks by which each sample is shown later; empty if none is.
+    /// By how many ticks each sample is shown later; empty if no sample is.
     package let offsets: [Int32]
 
-    /// A `moov` for a day and more; nobody's is longer.
+    /// The size of a `moov` for a day and more; no file has a longer one.
     private static let movieLimit: Int64 = 256 << 20
 
     /// The orders of all tracks of `source`, as their boxes follow each other. Throws ``MP4Failure`` if the file is

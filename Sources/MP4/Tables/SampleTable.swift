@@ -58,7 +58,7 @@ package struct SampleTable {
     /// A table without samples.
     package init() {}
 
-    /// Samples.
+    /// The number of samples.
     package var count: Int { sizes.count }
     /// Whether there is no sample.
     package var isEmpty: Bool { sizes.isEmpty }
@@ -74,7 +74,7 @@ package struct SampleTable {
         return result
     }
 
-    /// The decoding time of the last sample; 0 if there is none.
+    /// The decoding time of the last sample; 0 if there are no samples.
     var lastDecodeTime: Int64 { last?.decodeTime ?? 0 }
 
     /// Sum of ``durations``.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One immutable raw frame, shared by whoever shows it.
+/// One immutable raw frame, shared by all that show it.
 package struct VideoFrame: Sendable {
-    /// Presentation time in ticks of ``timeBase``, on the timeline of whoever made the frame.
+    /// Presentation time in ticks of ``timeBase``, on the timeline of the frame's maker.
     package var pts: Int64
     /// The time base of ``pts`` and ``duration``.
     package var timeBase: TimeBase
-    /// How long the frame is shown if none follows; 0 if nobody knows.
+    /// How long the frame is shown if none follows; 0 if that is not known.
     package var duration: Int64
     /// Luma columns.
     package let width: Int
@@ -17,7 +17,7 @@ package struct VideoFrame: Sendable {
     /// Closed captions that belong to this frame and to those before it that were left out: `cc_data` of CEA-708 in runs of
     /// 3 bytes, as A/53 (part 4, 6.2.3) has it. Empty without any.
     package var captions: [UInt8] = []
-    /// Where the video lies in the frame, if it has another shape and bars beside it; nil if it fills the frame.
+    /// The place of the video in the frame, if it has another shape and bars beside it; nil if it fills the frame.
     package var region: FrameRegion?
 
     /// A frame of these properties.

@@ -13,7 +13,7 @@ package struct AACHeader: Sendable, Equatable {
         96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350,
     ]
 
-    /// What `configuration`, an `AudioSpecificConfig`, says; nil if that is none.
+    /// Reads `configuration`, an `AudioSpecificConfig`; nil if it is not one.
     package init?(configuration: [UInt8]) {
         var bits = HeaderBits(configuration)
         guard var type = bits.read(5) else { return nil }

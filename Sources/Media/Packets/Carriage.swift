@@ -19,7 +19,7 @@ package enum Carriage: String, Sendable, CaseIterable, CustomStringConvertible {
         switch self {
         case .rtmp: [.h264, .aac, .mp3, .amf0, .text]
         case .enhancedRTMP: [.h264, .hevc, .av1, .aac, .opus, .mp3, .ac3, .amf0, .text]
-        // libavformat 5.1 writes AV1 as private data, which nobody reads.
+        // libavformat 5.1 writes AV1 as private data, which no receiver reads.
         case .transportStream: [.h264, .hevc, .aac, .opus, .mp3, .ac3]
         case .movie: [.h264, .hevc, .av1, .aac, .opus, .mp3, .ac3]
         // Players of segments take MP3 in other containers only; libavformat writes AC-3 into no header without a sample.

@@ -7,6 +7,6 @@ package protocol PacketTap: AnyObject, Sendable {
     /// The input is open, and another sender may be there: what follows begins with a keyframe. `refusal` says why its
     /// packets cannot be had, in one sentence without a full stop; nil if they can.
     func beginPackets(refusal: String?)
-    /// Takes a packet whose times lie on the source's timeline, in the order of its track's decoding times.
+    /// Takes a packet whose times are on the source's timeline, in the order of its track's decoding times.
     func deliver(packet: EncodedPacket)
 }

@@ -13,8 +13,8 @@ package enum TrackKind: String, Sendable, Codable, CaseIterable {
 /// How the packets of one track are coded: what a decoder, a muxer or a server must know of them.
 ///
 /// Each packet refers to its description. A description is compared by identity: packets that refer to another object
-/// are coded in another way, and a change takes effect at a keyframe. So whoever makes packets makes one description
-/// and keeps it for as long as nothing in it changes.
+/// are coded in another way, and a change takes effect at a keyframe. So a maker of packets makes one description and
+/// keeps it for as long as nothing in it changes.
 package final class TrackDescription: Sendable {
     /// The kind of track, with what is known of its uncoded form.
     package enum Format: Sendable, Hashable {

@@ -4,7 +4,7 @@
 package struct FrameRate: Sendable, Hashable, Codable, CustomStringConvertible {
     /// Frames, per ``denominator`` seconds; at least 1.
     package let numerator: Int32
-    /// At least 1.
+    /// The denominator; at least 1.
     package let denominator: Int32
 
     /// `numerator / denominator` frames a second, reduced. Both must be positive.

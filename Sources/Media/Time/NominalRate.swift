@@ -22,7 +22,7 @@ package enum NominalRate {
     }
 
     private static func nearestStandard(to rate: FrameRate) -> FrameRate? {
-        // The nearest, because 23.976 and 24 are both within 0.1 % of what lies between them.
+        // The nearest, because 23.976 and 24 are both within 0.1 % of the values between them.
         let nearest = standard.min { difference($0, rate) < difference($1, rate) }
         return nearest.flatMap { difference($0, rate) <= 1_000_000 ? $0 : nil }
     }

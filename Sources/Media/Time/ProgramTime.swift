@@ -13,7 +13,7 @@ package final class ProgramTime: Sendable {
     /// A program's time as `line` says; nil for a program that has not begun.
     package init(_ line: ClockLine?) { current = Mutex(line) }
 
-    /// From CLOCK_MONOTONIC to the program's time, as things stand; nil before the program began.
+    /// The current line from CLOCK_MONOTONIC to the program's time; nil before the program began.
     package var line: ClockLine? {
         get { current.withLock { $0 } }
         set { current.withLock { $0 = newValue } }

@@ -86,7 +86,7 @@ extension Duration {
         return scaled &+ parts.attoseconds / 1_000_000_000
     }
 
-    /// In whole milliseconds, rounded down.
+    /// The duration in whole milliseconds, rounded down.
     package var inMilliseconds: Int64 { inNanoseconds / 1_000_000 }
 
     /// The duration in seconds, for display and configuration of libraries that take a floating-point number.

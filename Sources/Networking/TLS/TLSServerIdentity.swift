@@ -42,8 +42,8 @@ package final class TLSServerIdentity: Sendable {
     private let state: Mutex<State>
 
     /// The pair in the files `certificate` (the certificate, then those between it and the authority) and `key`. Blocks
-    /// while it reads. Throws what is wrong with them: unreadable, no PEM, not a pair, expired, or a key that everybody on
-    /// the machine may read. `notice` is told later what became of changes, in one sentence.
+    /// while it reads. Throws what is wrong with them: unreadable, no PEM, not a pair, expired, or a key that everybody
+    /// on the machine may read. `notice` is told later about the result of each change, in one sentence.
     package init(
         certificate: String, key: String, notice: @escaping @Sendable (String) -> Void
     ) throws(OutputFailure) {
@@ -69,7 +69,7 @@ package final class TLSServerIdentity: Sendable {
         try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
     }
 
-    /// Until when the certificate that is in use now is valid, in seconds since 1970-01-01T00:00:00Z.
+    /// The time until which the current certificate is valid, in seconds since 1970-01-01T00:00:00Z.
     package var expiry: Int { state.withLock { $0.pair.expiry } }
 
     /// What the error of a channel means, in an operator's words; nil for a peer that closed the connection without a word
@@ -142,7 +142,7 @@ package final class TLSServerIdentity: Sendable {
         }
     }
 
-    /// The file must be readable by us; a secret one by nobody but its owner and its group.
+    /// Checks that we can read the file, and if it is secret, that only its owner and its group can.
     private static func check(_ path: String, isSecret: Bool) throws(OutputFailure) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw failure("\(path) cannot be read: \(TCPSocket.message(errno))") }

@@ -11,8 +11,9 @@ extension TLSTunnel {
     private static let nearBytes: CInt = 64 << 10
     private static let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 32 << 10, high: 64 << 10)
 
-    /// The near end of the session of `channel`, which was accepted and whose TLS handler stands in front. Whoever reads
-    /// from the channel keeps what comes, ends that, and then lets the channel read on. On the channel's loop.
+    /// Returns the near end of the session of `channel`, which was accepted and whose TLS handler is in front. The
+    /// handler that reads from the channel keeps what comes until then, stops, and then turns reading on again. Runs on
+    /// the channel's loop.
     package static func socket(of channel: any Channel) -> EventLoopFuture<TCPSocket> {
         let loop = channel.eventLoop
         do {

@@ -7,7 +7,7 @@ internal import NIOPosix
 internal import NIOSSL
 internal import Synchronization
 
-/// What stands behind a socket that is not itself the connection.
+/// The connection behind a socket that is not itself the connection.
 protocol SocketTunnel: AnyObject, Sendable {
     /// Makes the real connection's end a reset, now.
     func reset()
@@ -29,7 +29,7 @@ package final class TLSTunnel: SocketTunnel {
     }
 
     private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    /// How long a session that nobody needs may take for its teardown.
+    /// How long a session that is not needed any more may take for its teardown.
     private static let teardownTimeout = TimeAmount.seconds(2)
 
     private let network: TCPSocket

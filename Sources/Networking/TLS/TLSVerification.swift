@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whose certificates a server may show.
+/// Which certificates a server may show.
 package enum TLSVerification: Sendable, Hashable {
-    /// Those of the system's authorities.
+    /// Certificates of the system's authorities.
     case system
-    /// Those of the authorities in this PEM file, and no others.
+    /// Certificates of the authorities in this PEM file, and no others.
     case authority(file: String)
-    /// Anyone's: the connection is encrypted, and nobody knows with whom.
+    /// Any certificate: the connection is encrypted, but the identity of the server is not known.
     case insecure
 }

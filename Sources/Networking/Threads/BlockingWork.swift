@@ -23,7 +23,7 @@ package enum BlockingWork {
         }
     }
 
-    /// Runs `work` once on a new thread called `name`; nobody waits for it. Returns 0, or the error number of the
+    /// Runs `work` once on a new detached thread called `name`. Returns 0, or the error number of the
     /// thread's creation, and then `work` does not run. Any thread; does not block.
     package static func start(_ name: String, _ work: @escaping @Sendable () -> Void) -> CInt {
         var attributes = pthread_attr_t()

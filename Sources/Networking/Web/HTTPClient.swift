@@ -17,7 +17,7 @@ package struct HTTPClient: Sendable {
         var headers: [(name: String, value: String)]
         var body: [UInt8]
 
-        /// A request of `path`, which stands behind the endpoint's own; nil for that alone.
+        /// A request for `path`, which is appended to the endpoint's own; nil for that alone.
         package init(
             _ method: String, _ path: String? = nil, headers: [(name: String, value: String)] = [], body: [UInt8] = []
         ) {
@@ -147,7 +147,7 @@ extension HTTPClient {
         if !request.body.isEmpty || request.method != "GET" {
             headers.replaceOrAdd(name: "Content-Length", value: "\(request.body.count)")
         }
-        // What stands behind a base ends in one slash, not two.
+        // A base and the path appended to it are joined by one slash, not two.
         let base = endpoint.path.hasSuffix("/") ? String(endpoint.path.dropLast()) : endpoint.path
         let path = request.path.isEmpty ? endpoint.path : base + request.path
         let head = HTTPRequestHead(

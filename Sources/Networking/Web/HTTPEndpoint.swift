@@ -49,7 +49,7 @@ package struct HTTPEndpoint: Sendable, Equatable {
         }
     }
 
-    /// Whether nobody on the way can read what is sent.
+    /// Whether what is sent cannot be read on the way.
     package var isPrivate: Bool {
         switch place {
         case .tcp(let host, _, let isSecure): isSecure || host == "localhost" || host == "::1" || host.hasPrefix("127.")

@@ -11,9 +11,9 @@ package struct OverlayArt: Sendable {
         package var pixels: [UInt8]
         package var width: Int
         package var height: Int
-        /// How far its left edge is from where the pen was; even.
+        /// How far its left edge is from the position of the pen; even.
         package var offset: Int
-        /// How far the pen goes on; even.
+        /// How far the pen moves forward behind it; even.
         package var advance: Int
 
         /// A glyph of these.

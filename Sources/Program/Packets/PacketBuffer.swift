@@ -31,7 +31,7 @@ final class PacketBuffer: Sendable {
         var tracks: [TrackKind: Track] = [:]
         var bytes = 0
         var refusal: String?
-        /// Whether frames came that were not kept.
+        /// Whether frames arrived that were not kept.
         var awaitsKeyframe = false
 
         mutating func removeFirst(_ count: Int, of kind: TrackKind) {
@@ -43,8 +43,9 @@ final class PacketBuffer: Sendable {
         }
     }
 
-    /// What nobody takes is kept for so long, in nanoseconds: more than a GOP, so that whoever begins to take them has its
-    /// keyframe; and never more than so many bytes. Both beyond what waits because the source is shown later.
+    /// How long packets that no consumer takes are kept, in nanoseconds: longer than a GOP, so that a consumer that
+    /// begins to take them gets its keyframe; and how many bytes are kept at most. Both are in addition to what waits
+    /// because the source is shown later.
     private static let (longest, mostBytes): (Int64, Int) = (12_000_000_000, 96 << 20)
     /// Bytes a second of a source that is shown later.
     private static let bytesPerSecond = 16 << 20
@@ -56,20 +57,20 @@ final class PacketBuffer: Sendable {
     private let wanted: PacketSwitch
     private let state = Mutex(State())
 
-    /// A shelf for a source that is shown `delay` after it comes, which is empty while they are not `wanted`.
+    /// A shelf for a source that is shown `delay` after it comes. It is empty while its packets are not `wanted`.
     init(delay: Duration, wanted: PacketSwitch) {
         longest = Self.longest + delay.inNanoseconds
         mostBytes = Self.mostBytes + Int(delay.inSeconds) * Self.bytesPerSecond
         self.wanted = wanted
     }
 
-    /// Why there are none.
+    /// Why the source's packets cannot be had; nil if they can, or if that is not known yet.
     var refusal: String? { state.withLock { $0.refusal } }
 
-    /// The source is open. What came before stays: the program has not come to it yet.
+    /// Notes that the source is open. Earlier packets stay: the program has not come to them yet.
     func begin(refusal: String?) { state.withLock { $0.refusal = refusal } }
 
-    /// Takes one in. Those of a source begin with a keyframe, also where they are wanted again.
+    /// Adds a packet. The packets of a source begin with a keyframe, also when they are wanted again.
     func put(_ packet: EncodedPacket) {
         let isWanted = wanted.isOn
         state.withLock { state in
@@ -93,14 +94,15 @@ final class PacketBuffer: Sendable {
         }
     }
 
-    /// Lets whoever takes packets next begin with the newest keyframe that was taken.
+    /// Lets the next consumer of packets begin with the newest keyframe that was taken.
     func rewind() {
         state.withLock { state in
             for kind in state.tracks.keys { state.tracks[kind]?.taken = 0 }
         }
     }
 
-    /// Takes the packets of each track, behind those that were taken before, that `place` gives a place, until it gives one none.
+    /// Takes the packets of each track behind those that were taken before, up to the first for which `place` returns
+    /// nil, and returns them as `place` placed them.
     func take(_ place: (EncodedPacket) -> EncodedPacket?) -> [EncodedPacket] {
         state.withLock { state in
             var taken: [EncodedPacket] = []

@@ -4,9 +4,9 @@ package import Media
 
 /// Gives a live source's packets the program's times: those at which its decoded frames are shown and its audio is heard.
 ///
-/// The sender's own intervals stay as they are as long as the program's clock and the sender's are no more than 5 ms apart; then
-/// they are followed, by no more than that takes. What comes later all at once leaves a hole; what comes earlier all at
-/// once is caught up with, by a twentieth of the time that passes, and nothing is left out.
+/// The sender's own intervals stay as they are as long as the program's clock and the sender's are no more than 5 ms
+/// apart; beyond that the program's clock is followed, by no more than is needed. A sudden step to later times leaves a
+/// hole; a sudden step to earlier times is made up by a twentieth of the time that passes, and nothing is left out.
 ///
 /// A value without a clock or I/O of its own.
 package struct PacketPlacing {
@@ -23,26 +23,26 @@ package struct PacketPlacing {
         var length: Int64 = 0
     }
 
-    /// How far the two may be apart, and from where on all begins anew, in nanoseconds.
+    /// How far the two clocks may be apart, and beyond what distance the program's is followed at once, in nanoseconds.
     private static let (band, leap): (Int64, Int64) = (5_000_000, 100_000_000)
-    /// What lies further from the packet before, in nanoseconds, is another sender's.
+    /// A packet that is further from the previous one than this, in nanoseconds, is another sender's.
     private static let jump: Int64 = 5_000_000_000
-    /// What no frame lasts longer than as far as its sender does not say so, in nanoseconds.
+    /// The longest duration of a frame whose sender does not state one, in nanoseconds.
     private static let longestFrame: Int64 = 1_000_000_000
-    /// What part of the time may be taken away.
+    /// At most one part in this many of the time that passes is taken away.
     private static let slew: Int64 = 20
 
     private var tracks: [TrackKind: Track] = [:]
 
-    /// A placing of a source of which nothing came.
+    /// A placing for a source that has not sent anything yet.
     package init() {}
 
-    /// Another source goes on.
+    /// Prepares for the packets of another source, which continue the tracks.
     package mutating func restart() {
         for track in tracks.keys { tracks[track]?.offset = nil }
     }
 
-    /// `packet` with the program's times. As things stand what it is decoded at lies `target` nanoseconds later in the
+    /// Returns `packet` with the program's times. At present its decoding time is `target` nanoseconds later in the
     /// program than on the source's timeline.
     package mutating func place(_ packet: EncodedPacket, target: Int64) -> EncodedPacket {
         var track = tracks[packet.track] ?? Track()
@@ -52,7 +52,8 @@ package struct PacketPlacing {
         var dts = TimeBase.nanoseconds.rescale(packet.dtsNanoseconds + offset, to: base)
         var length = packet.timeBase.rescale(packet.duration, to: base)
         if packet.track == .audio {
-            // A packet is as long as the coding says, and follows the one before but for what clocks differ.
+            // A packet is as long as the coding says, and follows the previous one except for the difference of the
+            // clocks.
             if description.frameLength > 0 { length = Int64(description.frameLength) }
             let rounding = packet.timeBase.rescale(1, to: base, rounding: .up) + 1
             if let end = track.end, abs(end - dts) <= rounding { dts = end }
@@ -63,7 +64,7 @@ package struct PacketPlacing {
         if let last = track.last {
             let before = TimeBase.nanoseconds.rescale(last.dts, to: base)
             let distance = dts - before
-            // A pause is no frame's duration.
+            // A pause is not the duration of a frame.
             if packet.track == .video, distance > 0, base.rescale(distance, to: .nanoseconds) <= Self.longestFrame {
                 track.length = distance
             }

@@ -16,7 +16,7 @@ extension SourceFeed: PacketTap {
         return shelf.refusal
     }
 
-    /// Lets whoever takes packets next begin with the newest keyframe that somebody else took.
+    /// Lets the next consumer of packets begin with the newest keyframe that another one took.
     package func rewindPackets() { shelf?.rewind() }
 
     /// Forgets the packets that are decoded before `time` of the program.
@@ -34,8 +34,8 @@ extension SourceFeed: PacketTap {
         return taken.sorted { $0.dtsNanoseconds < $1.dtsNanoseconds }
     }
 
-    /// How much later `packet` lies in the program than on the source's timeline, in nanoseconds, as things stand; nil if it is
-    /// not decoded before `end`, or nobody knows.
+    /// How much later `packet` is in the program than on the source's timeline at present, in nanoseconds; nil if it is
+    /// not decoded before `end`, or if that is not known.
     private func target(of packet: EncodedPacket, before end: Timestamp) -> Int64? {
         guard let line = programTime.line, let times = state.withLock({ $0.live.times }),
             let due = times.due(Timestamp(packet.pts, in: packet.timeBase), of: packet.track)

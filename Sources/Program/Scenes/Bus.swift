@@ -87,17 +87,17 @@ package final class Bus: Sendable {
         }
     }
 
-    /// Lets `watch` know of each frame before it is made, on the program's thread: what it shows then is on air with that
+    /// Calls `watch` on the program's thread before each frame is made: what `watch` shows then is on air with that
     /// very frame.
     package func beforeEachFrame(_ watch: @escaping @Sendable (FrameIndex) -> Void) {
         watcher.withLock { $0 = watch }
     }
 
-    /// Tells whoever wants to know that frame `index` is made next.
+    /// Tells the watcher, if there is one, that frame `index` is made next.
     func announce(_ index: FrameIndex) { watcher.withLock { $0 }?(index) }
 
-    /// The change that begins at frame `index`, or should have since the frame before; nil for none. Later changes cannot
-    /// begin at this frame any more.
+    /// The change that begins at frame `index`, or should have begun since the previous frame; nil if there is no
+    /// change. Later changes cannot begin at this frame any more.
     func takeCue(for index: FrameIndex) -> Cue? {
         state.withLock { state in
             state.next = index + 1
@@ -109,7 +109,7 @@ package final class Bus: Sendable {
         }
     }
 
-    /// Takes back what was asked for at frame `frame`; false if there is nothing, or it is on air.
+    /// Cancels the change scheduled for `frame`; false if there is no such change, or if it is on air.
     package func withdraw(at frame: FrameIndex) -> Bool {
         state.withLock { state in
             guard frame > state.next, let index = state.cues.firstIndex(where: { $0.frame == frame }) else {

@@ -119,13 +119,13 @@ struct MixEffect {
         leaving.opacity * (1 - running.progress(at: index))
     }
 
-    /// What is on the way from one scene to the other, where layers move; nil where frames are blended.
+    /// The mix of scenes on the way from one to the other, if layers move; nil if frames are blended.
     private func moved(_ running: Running, at index: FrameIndex) -> SceneMix? {
         guard running.transition.kind == .move, case .scenes(let origin) = running.origin else { return nil }
         return origin.moved(to: scene, fraction: running.progress(at: index), shaped: shaped)
     }
 
-    /// What is seen and has bars in its frames.
+    /// The videos that are seen and have bars in their frames.
     private var shaped: [Scene.Video] {
         scenes.flatMap(\.layers).map(\.video).filter { newest($0)?.region != nil }
     }
@@ -134,7 +134,7 @@ struct MixEffect {
         if let running, index - running.start >= running.frames { end() }
     }
 
-    /// The frame on air at `index`; nil if there was none yet. `note` is told of the main feed's frame.
+    /// The frame on air at `index`; nil before the first frame. `note` is called with the main feed's frame.
     mutating func frame(for index: FrameIndex, note: (SourceFeed, LiveFrames.Choice) -> Void) -> VideoFrame? {
         endIfOver(at: index)
         look()
@@ -150,7 +150,7 @@ struct MixEffect {
         return frame
     }
 
-    /// What a change shows at frame `index`, without what is drawn over it.
+    /// The frame that a change shows at frame `index`, without what is drawn over it.
     private mutating func changing(_ running: Running, at index: FrameIndex) -> VideoFrame? {
         if let mix = moved(running, at: index) { return compose(mix) }
         if let stinger = running.stinger, index - running.start >= stinger.cut { return compose(scene) }
@@ -189,7 +189,7 @@ struct MixEffect {
         }
     }
 
-    /// What is shown, from now on the last frame: the one before it where there is none and it is to stand.
+    /// Remembers `frame` as the last one shown; repeats the previous one if it is nil and `holdsLast` is set.
     private mutating func keep(_ frame: VideoFrame?) -> VideoFrame? {
         guard let frame else { return holdsLast ? last : nil }
         last = frame
@@ -286,19 +286,19 @@ struct MixEffect {
 // MARK: Audio
 
 extension MixEffect {
-    /// The audio that is ready once `range` is, the samples of the frame under way, of all `parts` that the bus has: it
-    /// follows what was ready before. A change is faded over as long as its transition, and within half a frame at a cut,
-    /// whatever time the frame under way makes up for.
+    /// Mixes all `parts` that the bus has in `range`, the samples of the frame under way, and returns the audio that is
+    /// ready then: it follows what was ready before. A change is faded for as long as its transition lasts, and within
+    /// half a frame at a cut, whatever time the frame under way makes up for.
     mutating func audio(_ range: Range<SampleIndex>, _ parts: [Mixer.Part]) -> AudioBuffer {
         let fade = running.flatMap { $0.stinger == nil ? $0.frames * frameSamples : nil }
         let mixed = mixer.mix(parts, range, fade: fade ?? frameSamples / 2)
         return limiter?.limit(mixed, alone: mixer.isAlone) ?? mixed
     }
 
-    /// The audio up to sample `end`, behind the last frame, that was not ready yet; nil if there is none.
+    /// The audio up to sample `end`, behind the last frame, that was not ready yet; nil if all of it was.
     mutating func rest(upTo end: SampleIndex) -> AudioBuffer? { limiter?.finish(at: end.number) }
 
-    /// Whether the feed is heard in the frame under way, be it that it just goes.
+    /// Whether the feed is audible in the frame under way, its fade-out included.
     func isHeard(_ feed: SourceFeed, _ parts: [Mixer.Part]) -> Bool {
         parts.contains { $0.feed === feed && $0.isHeard } || mixer.isHeard(feed)
     }

@@ -21,7 +21,7 @@ package struct SceneLayout: Sendable, Codable, Equatable {
         case slate
     }
 
-    /// How a source stands in a part that has another shape.
+    /// How a source is placed in a part that has another shape.
     package enum Fit: String, Sendable, Codable, CaseIterable {
         /// Its middle fills the part.
         case crop
@@ -29,24 +29,24 @@ package struct SceneLayout: Sendable, Codable, Equatable {
         case contain
     }
 
-    /// Why a scene cannot be, in a sentence.
+    /// Why a scene is not possible, in a sentence.
     package struct Fault: Error, Equatable, CustomStringConvertible {
         package let description: String
     }
 
-    /// Of an inset's border and its corners, as parts of the program's height.
+    /// The width of an inset's border and the radius of its corners, as parts of the program's height.
     private static let (border, radius) = (1.0 / 360, 1.0 / 60)
 
     /// How it is laid out.
     package var layout: Kind
-    /// Who is in it, the main one first.
+    /// The names of the sources in it, the main one first.
     package var sources: [String]
-    /// Where the second source of ``Kind/pip`` stands; the standard place without it.
+    /// Where the second source of ``Kind/pip`` is placed; nil for the standard place.
     package var inset: Inset?
-    /// How sources stand in a split; cropped without it.
+    /// How sources are placed in a split; nil if they are cropped.
     package var fit: Fit?
 
-    /// The names of what stands over it; nothing without it.
+    /// The names of the overlays that are drawn over it; nil for no overlays.
     package var overlays: [String]?
 
     private enum CodingKeys: String, CodingKey, CaseIterable { case layout, sources, inset, fit, overlays }

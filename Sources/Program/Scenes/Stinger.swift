@@ -6,10 +6,10 @@ package import Media
 package protocol Stinger: AnyObject, Sendable {
     /// How many frames of the program it has.
     var frames: Int64 { get }
-    /// The frame of it with which the other scene is there.
+    /// The number of its frame with which the other scene begins.
     var cut: Int64 { get }
-    /// Its frame `number`, of the program's size, in memory that has alpha; the one before where it is not ready, and nil
-    /// where there is none at all. On the program's thread, without waiting.
+    /// Its frame `number`, of the program's size, in memory that has alpha; the previous frame if it is not ready, and
+    /// nil if no frame is. Called on the program's thread; does not wait.
     func frame(_ number: Int64) -> VideoFrame?
     /// Makes it ready to be shown again. Returns at once.
     func rewind()

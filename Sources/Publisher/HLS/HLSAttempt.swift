@@ -10,12 +10,12 @@ internal import Synchronization
 
 /// One attempt to write HLS into a directory.
 ///
-/// The queue may be blocked for good by a file system; then a deadline reports for it, and nobody waits for it.
+/// A file system may block the queue for good; then a deadline reports for it, and no thread waits for it.
 actor HLSAttempt: EndingAttempt, PacketServer {
     private struct Shared {
         var isAccepted = false
         var progress = AttemptProgress()
-        /// Since when the queue writes, in monotonic nanoseconds.
+        /// The time since which the queue writes, in monotonic nanoseconds.
         var busySince: Int64?
     }
 
@@ -156,7 +156,7 @@ extension HLSAttempt {
         report.end(.failed(silence(.lost, "write", Self.writeTimeout)))
     }
 
-    /// At the end nobody wakes the attempt any more, so it looks once a second itself.
+    /// At the end no thread wakes the attempt any more, so it looks once a second itself.
     private nonisolated func watch(until deadline: Int64) {
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(1)) { [weak self] in
             guard let self, !report.isOver, clock.now < deadline else { return }

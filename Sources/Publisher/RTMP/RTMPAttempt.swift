@@ -23,14 +23,14 @@ final class RTMPAttempt: OutputAttempt {
         var connection: RTMPConnection?
     }
 
-    /// A TCP connection stands within this, or is tried again later.
+    /// A TCP connection is established within this, or is tried again later.
     private static let connectTimeout = Duration.seconds(4)
     /// A proxy has answered within this, and a TLS handshake is over.
     private static let openTimeout = Duration.seconds(5)
     /// A login takes three: one without, one that names the user, one with the answer.
     private static let loginConnections = 3
-    /// From the start to the server's acceptance: longer than a frozen server usually sleeps, so that one that comes
-    /// back is served at once.
+    /// The longest time from the start to the server's acceptance: longer than a frozen server usually sleeps, so that
+    /// one that comes back is served at once.
     private static let acceptTimeout = Duration.seconds(10)
 
     private let writer: RTMPWriter
@@ -95,7 +95,7 @@ final class RTMPAttempt: OutputAttempt {
     }
 
     func abandon() {
-        // Before the sockets are taken: whoever adopts one later sees it.
+        // This comes before the sockets are taken, so that a thread that adopts one later sees it.
         report.silence()
         let (sockets, connection) = state.withLock { state in
             defer { state.sockets = [] }

@@ -91,7 +91,7 @@ actor RTMPConnection: QueueActor {
     /// Ends at once with a reset. Any thread.
     nonisolated func abandon() { post { $0.close(reset: true) } }
 
-    /// The writer was woken at `now`. A connection whose socket is full goes on when that has room.
+    /// The writer was woken at `now`. A connection whose socket is full continues when the socket has room.
     func serve(now: Int64) {
         if phase == .live || phase == .draining, !isWriteArmed { service(now: now) }
     }
@@ -350,7 +350,7 @@ extension RTMPConnection {
     }
 
     /// A peer that reads the teardown closes; one that does not is given 300 ms. A close with data in flight is not
-    /// harmful by itself, but with received data unread it is a reset, so reading goes on until then.
+    /// harmful by itself, but with received data unread it is a reset, so reading continues until then.
     private func finishLeaving() {
         guard phase == .leaving, let socket else { return }
         if outbound.isEmpty { socket.shutDown(CInt(SHUT_WR)) }

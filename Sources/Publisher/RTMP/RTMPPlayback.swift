@@ -8,7 +8,7 @@ struct RTMPPlayback {
     private let leading: TrackKind
     private var isPaused = false
     private var unwanted: Set<TrackKind> = []
-    /// The tracks that go on with the next keyframe of the leading one.
+    /// The tracks that continue with the next keyframe of the leading one.
     private var resuming: Set<TrackKind> = []
 
     /// A player that wants everything of a stream that is joined at keyframes of `leading`.

@@ -10,12 +10,12 @@ internal import SRT
 /// One attempt to serve SRT receivers that call us, several at a time.
 ///
 /// Each caller is a session with a queue of its own, so a slow one delays no other. The output's queue is emptied into
-/// them at once, and into nothing while nobody calls. The listening socket stays open all the while.
+/// them at once, and discarded while there is no caller. The listening socket stays open all the while.
 actor SRTListenAttempt: EndingAttempt, PacketServer {
     private enum Phase { case idle, resolving, listening, live, draining, closed }
 
     private static let listenInterval = Duration.milliseconds(50)
-    /// What was held while nobody called is shown to the first caller if it is no longer than this: it plays what it
+    /// The first caller gets the backlog that was held before it came if that is no longer than this: it plays what it
     /// gets at the pace at which it comes, and a longer backlog would stay with it as delay.
     private static let freshMilliseconds = 500
 
@@ -101,7 +101,7 @@ extension SRTListenAttempt {
         checkListener()
     }
 
-    /// A listener that nobody calls waits; it has not failed.
+    /// A listener without callers waits; it has not failed.
     private func checkListener() {
         guard phase == .listening || phase == .live, let socket else { return }
         noteRejections()
@@ -188,8 +188,8 @@ extension SRTListenAttempt {
         if wantsKeyframe { report.tell(.wantsKeyframe) }
     }
 
-    /// A listener that nobody called has nothing to send. One that was called a moment ago is told again once the queue may
-    /// be read.
+    /// A listener without callers has nothing to send. One that was called a moment ago is told again once the queue
+    /// may be read.
     private func drain() {
         guard phase == .live else {
             guard phase == .resolving || phase == .listening else { return }

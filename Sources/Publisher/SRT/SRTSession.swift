@@ -159,7 +159,7 @@ actor SRTSession: QueueActor {
         }
     }
 
-    /// Once a second: numbers for display, the rate, and whether the connection still stands.
+    /// Updates, once a second, the numbers for display and the rate, and checks that the connection is still up.
     private func startTimer() {
         let timer = DispatchSource.makeTimerSource(queue: executor.queue)
         timer.schedule(deadline: .now() + 1, repeating: 1, leeway: .milliseconds(50))

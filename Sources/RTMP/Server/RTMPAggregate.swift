@@ -3,7 +3,7 @@
 /// An aggregate message (Adobe RTMP 1.0, 7.1.6): several messages of one stream, each as an FLV tag.
 struct RTMPAggregate {
     private static let headerBytes = 11
-    /// Behind each tag: the size of what is in front.
+    /// Bytes behind each tag, which hold the size of what is in front.
     private static let trailerBytes = 4
 
     private let streamID: UInt32

@@ -29,7 +29,7 @@ struct RTMPAnswers {
         static let pingResponse: UInt16 = 7
     }
 
-    /// The window that we announce; clients acknowledge, and nobody depends on it.
+    /// The window that we announce; clients acknowledge, but nothing here depends on it.
     static let windowBytes: UInt32 = 2_500_000
     /// What Enhanced RTMP clients are told that we take, with the bit "can forward" of each codec.
     static let videoFourCCs = FLVVideo.Codec.allCases.map(\.rawValue)

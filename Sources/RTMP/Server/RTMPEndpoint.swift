@@ -81,7 +81,7 @@ final class RTMPEndpoint: Sendable {
     /// How many players there are.
     var players: Int { state.withLock { $0.players } }
 
-    /// Nobody publishes or plays the stream here any more, but for players that have it.
+    /// Ends the publication of the stream and admits no more players; players that have the stream keep it.
     func cancel() {
         let publication = state.withLock { state in
             state.isCancelled = true

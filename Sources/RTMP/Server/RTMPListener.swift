@@ -30,7 +30,7 @@ final class RTMPListener: Sendable {
         var closed: [RTMPServerStatus.Cause: UInt64] = [:]
     }
 
-    /// What became of a new connection.
+    /// The result of a new connection's admission.
     private struct Admission {
         /// Its number; nil if it is one too many.
         let id: UInt64?
@@ -78,7 +78,7 @@ final class RTMPListener: Sendable {
             let name = "\(URLParts.bracketed(host)):\(own)"
             opened.withLock { $0 = Opened(channel: channel, name: name, port: own) }
         } catch let error as IOError {
-            // Whoever has the port may give it up, and an address may come; what is not permitted stays so.
+            // The process that has the port may give it up, and an address may appear; a missing permission is final.
             let kind: OutputFailure.Kind = [EACCES, EPERM].contains(error.errnoCode) ? .refused : .unreachable
             let reason = TCPSocket.message(error.errnoCode)
             throw OutputFailure(kind, step: "listen", reason: "\(URLParts.bracketed(host)):\(port): \(reason)")
@@ -102,7 +102,7 @@ final class RTMPListener: Sendable {
             // A round trip of a command would take 40 ms with Nagle's algorithm.
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.socketOption(.so_keepalive), value: 1)
-            // What is not taken stays in the kernel, where it slows down its sender and nobody else.
+            // Data that is not read stays in the kernel, where it slows down its sender and no other client.
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(
                 .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 512, initial: 2048, maximum: 65_536)

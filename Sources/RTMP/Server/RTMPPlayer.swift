@@ -2,10 +2,10 @@
 
 package import Networking
 
-/// A player whose stream was accepted, and who waits for `onMetaData`, the configurations and media: an output of its own
-/// from here on. The server has nothing more to do with it.
+/// A player whose stream was accepted, and that waits for `onMetaData`, the configurations and media. From here on it
+/// is an output of its own; the server has nothing more to do with it.
 ///
-/// Whoever holds the socket sends on it, without blocking, what ``RTMPChunkWriter`` makes; each player is told the same
+/// The owner of the socket sends on it, without blocking, what ``RTMPChunkWriter`` makes; each player gets the same
 /// bodies as an RTMP output. When the player is let go, its place is free for another.
 package final class RTMPPlayer: Sendable {
     /// What the player asked for.

@@ -4,11 +4,11 @@
 package enum RTMPPlayerCommand: Equatable, Sendable {
     /// It wants no more of the stream.
     case stop
-    /// Nothing until it says otherwise; live media goes on from the next keyframe.
+    /// It wants nothing until it says otherwise; live media continues from the next keyframe.
     case pause(Bool)
-    /// Without video until it says otherwise.
+    /// It wants no video until it says otherwise.
     case video(Bool)
-    /// Without audio until it says otherwise.
+    /// It wants no audio until it says otherwise.
     case audio(Bool)
 
     /// The wish in the AMF0 command `command`, if it is one.

@@ -17,7 +17,7 @@ package final class RTMPPublication: Sendable {
         case silent(seconds: Int64)
         /// Another client publishes the stream now.
         case takenOver
-        /// Nobody wants the stream any more.
+        /// The stream is not wanted any more.
         case cancelled
 
         package var description: String {

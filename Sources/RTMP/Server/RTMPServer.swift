@@ -23,7 +23,7 @@ package final class RTMPServer: Sendable {
         deinit { end() }
 
         /// The stream is neither received nor offered any more: a publisher's connection is closed, players that were
-        /// accepted keep theirs. Again is nothing.
+        /// accepted keep theirs. A second call does nothing.
         package func cancel() { end() }
     }
 
@@ -62,7 +62,8 @@ package final class RTMPServer: Sendable {
     }
 
     /// Receives the stream at `url`, an input, for `receiver`. `identity` is the certificate if the address is secure;
-    /// the port shows that of whoever opened it. Blocks until the port is open. Throws if it cannot be, or if the stream is received already.
+    /// the port shows that of the stream that opened it. Blocks until the port is open. Throws if it cannot be opened,
+    /// or if the stream is received already.
     package func receive(
         _ url: RTMPListenURL, identity: TLSServerIdentity? = nil, authorization: RTMPAuthorization? = nil,
         receiver: any RTMPStreamReceiver
@@ -70,7 +71,7 @@ package final class RTMPServer: Sendable {
         try register(RTMPEndpoint(url, .receive(receiver), authorization: authorization), identity)
     }
 
-    /// Offers the stream at `url`, an output, to players, who are handed to `host`. As
+    /// Offers the stream at `url`, an output, to players, which are handed to `host`. Otherwise it behaves like
     /// ``receive(_:identity:authorization:receiver:)``.
     package func offer(
         _ url: RTMPListenURL, identity: TLSServerIdentity? = nil, authorization: RTMPAuthorization? = nil,
@@ -97,7 +98,7 @@ package final class RTMPServer: Sendable {
         return Registration(port: listener.port) { self.remove(endpoint, from: listener, at: place) }
     }
 
-    /// The listener at `place`, opened if there is none, which serves `endpoint` from now on.
+    /// Returns the listener at `place`, which serves `endpoint` from now on; opens it if it does not exist yet.
     private func listener(
         at place: Place, for endpoint: RTMPEndpoint, _ identity: TLSServerIdentity?
     ) throws(OutputFailure) -> RTMPListener {
@@ -156,9 +157,9 @@ package final class RTMPServer: Sendable {
 
 /// Bounds of what clients may do to a server.
 package struct RTMPServerLimits: Sendable {
-    /// Connections that have not named a stream that there is. One more takes the place of the oldest.
+    /// Connections that have not named an existing stream. One more takes the place of the oldest.
     package var waiting = 512
-    /// Of those, how many from one IP address.
+    /// Such connections from one IP address.
     package var waitingPerAddress = 128
     /// Connections in all. One more is closed.
     package var connections = 1024

@@ -114,7 +114,7 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
     }
 
-    /// Nothing is read while nobody wants it, so that it waits with the client.
+    /// Turns reading off while data is not wanted, so that the data waits with the client.
     private func read(_ isWanted: Bool) {
         try? context?.channel.syncOptions?.setOption(.autoRead, value: isWanted)
     }
@@ -282,7 +282,7 @@ extension RTMPServerHandler {
         takeLater()
     }
 
-    /// Takes what came behind the wish, when whoever called is done.
+    /// Takes what came after the client's request, once the caller has returned.
     private func takeLater() {
         guard let loop = context?.eventLoop, held.readableBytes > 0 else { return }
         let bound = NIOLoopBound(self, eventLoop: loop)

@@ -5,9 +5,9 @@ internal import Media
 /// The server's half of one RTMP connection: bytes in, events and bytes out, no I/O.
 ///
 /// `handshake → connecting → connected ⇄ requested → publishing | playing`. A stream ends with `FCUnpublish`,
-/// `deleteStream` or `closeStream`, and the connection is `connected` again. Whoever feeds the session stops at
+/// `deleteStream` or `closeStream`, and the connection is `connected` again. The caller stops at
 /// ``Event/requested(_:)`` until it has called ``accept()`` or ``refuse(_:)``, keeps the bytes that follow, and sends
-/// ``takeAnswers()`` after each call. After an error the connection is closed behind what there is to send.
+/// ``takeAnswers()`` after each call. After an error it sends what is left and closes the connection.
 ///
 /// A client that is not accepted yet makes us keep at most 64 KiB, a publisher 17 MiB. One stream at a time.
 package struct RTMPServerSession {
@@ -29,7 +29,7 @@ package struct RTMPServerSession {
         case busy
         /// As many clients play the stream as may.
         case full
-        /// Nobody decided in time, or what the client wants does not work now.
+        /// No decision came in time, or what the client wants does not work now.
         case failed
     }
 
@@ -53,7 +53,7 @@ package struct RTMPServerSession {
     static let greetingLimits = RTMPInboundParser.Limits(messageBytes: 64 << 10, heldBytes: 64 << 10, chunkStreams: 16)
     /// A message's length has 24 bits.
     static let publisherLimits = RTMPInboundParser.Limits(messageBytes: 1 << 24, heldBytes: 17 << 20)
-    /// Of a command or of data: what is longer is for nobody here.
+    /// Limit for a command or for data: nothing here has a use for longer ones.
     private static let amfBytes = 64 << 10
     private static let streams = 32
 
@@ -209,7 +209,7 @@ extension RTMPServerSession {
             if transaction != 0 {
                 answers.result(transaction: transaction, name == "getStreamLength" ? 0 : nil)
             }
-        // Of a player on air these come to whoever took it over; in front of `play` they change nothing for live media.
+        // The output that took over a player on air gets these; before `play` they change nothing for live media.
         case "pause", "receiveAudio", "receiveVideo", "setBufferLength", "_result", "_error", "onStatus": break
         default:
             if transaction != 0 {

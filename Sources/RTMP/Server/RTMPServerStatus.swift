@@ -24,9 +24,9 @@ package struct RTMPServerStatus: Sendable, Codable, Equatable {
         package var address: String
         /// Whether it speaks TLS.
         package var isSecure: Bool
-        /// Connections that are open, but for players that have their stream.
+        /// Open connections, without players that have their stream.
         package var connections = 0
-        /// Of those, the ones that have not named a stream that there is.
+        /// Open connections that have not named an existing stream.
         package var waiting = 0
         /// Players that have a stream, of all streams.
         package var players = 0

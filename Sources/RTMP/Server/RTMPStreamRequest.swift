@@ -57,7 +57,7 @@ package struct RTMPStreamRequest: Sendable, Equatable, CustomStringConvertible, 
     /// What the client can do.
     package let capabilities: RTMPCapabilities
 
-    /// Application and name as they stand in an address.
+    /// Application and name as they are written in an address.
     package var path: String { name.isEmpty ? app : "\(app)/\(name)" }
 
     /// The value of `field` in the query, decoded.

@@ -24,7 +24,7 @@ struct ChannelCheck: Sendable {
     private static let patience = Duration.seconds(15)
     /// How long anything may take.
     static let longest = Duration.seconds(25)
-    /// Of the machine's cores what may be taken, so that there is some to spare.
+    /// The share of the machine's cores that may be taken, so that some are left to spare.
     static let share = 0.85
 
     let configuration: ChannelConfiguration
@@ -260,7 +260,7 @@ struct ChannelCheck: Sendable {
     static func hundredths(_ number: Double) -> Double { Double((number * 100).rounded()) / 100 }
 }
 
-/// Whom nobody can publish to, and nobody play from: a port is only tried.
+/// A receiver and host that no client can publish to or play from: a port is only tried.
 private final class Nobody: RTMPStreamReceiver, RTMPPlayerHost {
     func publicationBegan(_ publication: RTMPPublication) {}
     func publication(_ publication: RTMPPublication, sent message: RTMPPublishedMessage) {}

@@ -159,7 +159,7 @@ private final class TrialSink: SourceSink {
     func markCaughtUp() {}
 }
 
-/// Where frames end that nobody wants.
+/// Discards frames, because a trial has no output that wants them.
 private final class Nothing: ProgramSink {
     func encode(_ frame: VideoFrame, at index: Int64) {}
     func encode(_ audio: AudioBuffer) {}

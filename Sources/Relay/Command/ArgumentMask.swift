@@ -77,7 +77,7 @@ enum ArgumentMask {
         guard
             let authority = address.indices.lazy.compactMap({ authorityStart(in: address, after: $0) }).first
         else {
-            // An address that lacks its two slashes: what is a host and what a key nobody knows.
+            // An address without its two slashes: it is unknown which part is a host and which is a key.
             guard InputLocation(String(decoding: address, as: UTF8.self)).fault != nil,
                 let colon = address.firstIndex(of: UInt8(ascii: ":"))
             else { return nil }
@@ -86,7 +86,7 @@ enum ArgumentMask {
         // Up to the options, not up to the slash: a password may have one that was not escaped.
         let hasUser = address[authority...].prefix { $0 != UInt8(ascii: "#") }.contains(UInt8(ascii: "@"))
         if hasUser { return authority..<address.count }
-        // Of a webhook, what it is signed with stands behind the mark.
+        // In webhook addresses the signing secret follows the `#`.
         let isWeb = address.prefix(4).elementsEqual("http".utf8)
         let separators = [UInt8(ascii: "/"), UInt8(ascii: "?")] + (isWeb ? [UInt8(ascii: "#")] : [])
         guard let path = address[authority...].firstIndex(where: separators.contains) else { return nil }

@@ -7,7 +7,7 @@ internal import Networking
 internal import Synchronization
 
 /// Holds back the first signal that asks for the end, so that what is at work can look for it and end cleanly. A later
-/// one ends the process at once, as ``EndRequests`` says: a disk that does not answer keeps nobody waiting.
+/// one ends the process at once, as ``EndRequests`` says: a disk that does not answer does not keep it from ending.
 final class HeldSignals: Sendable {
     private struct State {
         var requests = EndRequests()

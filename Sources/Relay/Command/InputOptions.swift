@@ -34,7 +34,7 @@ struct InputOptions: ParsableArguments {
                 + "${NAME} and ${file:/path} in it are replaced as in --output.",
             valueName: "source"))
     var input = [InputOptions.pattern]
-    /// What is shown where nobody says.
+    /// The source that is shown if no flag names one.
     static let pattern = "test:"
 
     @Option(

@@ -69,8 +69,8 @@ struct MonitorOptions: ParsableArguments {
         return flags.first(where: \.1)?.0
     }
 
-    /// What these flags ask for. Of a program that is passed through, for which audio is decoded only if asked to,
-    /// nothing is usual.
+    /// What these flags ask for. For a program that is passed through, no alarm is on by default: its audio is decoded
+    /// only if a flag asks for it.
     func settings(isCopied: Bool) -> MonitorSettings {
         var settings = MonitorSettings()
         if isCopied { (settings.silence, settings.black, settings.frozen) = (nil, nil, nil) }

@@ -104,14 +104,14 @@ struct RunCommand: BlockingCommand {
         throw status.code
     }
 
-    /// The first flag that says what a file says; nil if there is none.
+    /// The first flag that says what the configuration file says; nil if no flag does.
     static func flagBesidesFile(in arguments: [String]) -> String? {
         let allowed: Set = ["--config", "--log-format", "--no-status", "--verbose"]
         return arguments.map { String($0.prefix { $0 != "=" }) }.first { $0.hasPrefix("--") && !allowed.contains($0) }
     }
 
-    /// The first of the flags that is given again of which a second one would be missed: of two the parser takes the last
-    /// without a word.
+    /// The first repeated one of the flags that may be given only once: the parser silently takes the last of two, so
+    /// the first would be missed.
     static func repeated(in arguments: [String]) -> String? {
         let single: Set = ["--audio-input", "--slate", "--rundown", "--record", "--segment", "--duration", "--channel"]
         var seen: Set<Substring> = []

@@ -144,7 +144,7 @@ struct ConfigurationOption {
         .init("channels", "channels"), .init("audio", "audio", .answer), .init("audioOffset", "audio-offset", .time),
         .init("latency", "latency", .time),
     ]
-    /// Of a backup, and of an input for audio.
+    /// The options of a backup, and of an input for audio.
     static let ofBackup: [ConfigurationOption] = tracks + [.init("reference", "reference", .answer)]
     static let ofInput: [ConfigurationOption] =
         ofBackup + [

@@ -2,8 +2,8 @@
 
 internal import Studio
 
-/// Reads a configuration file's tree as the flags that it stands for. Each fault is noted with its place, and the reading
-/// goes on, so that all of them are told at once.
+/// Reads a configuration file's tree as the flags that it stands for. Each fault is noted with its place, and reading
+/// continues, so that all faults are reported at once.
 struct ConfigurationReader: NodeReader {
     /// What a channel stands for, and where each flag comes from.
     struct ChannelFlags {
@@ -11,7 +11,7 @@ struct ConfigurationReader: NodeReader {
         var flags: [Flag] = []
         let key: String
         let mark: ConfigurationMark
-        /// Where each key stands, by its path from the channel on.
+        /// Where each key is written, by its path from the channel on.
         var marks: [String: ConfigurationMark] = [:]
     }
 

@@ -5,7 +5,8 @@ internal import Channel
 internal import FanOut
 internal import Studio
 
-/// One channel as flags or a configuration file describe it, with what is needed to tell what another version of the file changes.
+/// One channel as flags or a configuration file describe it, with what is needed to tell what another version of the
+/// file changes.
 struct ConfiguredChannel {
     /// A live output of it.
     struct Output: Hashable {
@@ -91,7 +92,7 @@ struct ConfiguredChannel {
         return .init(mark: path.flatMap { flags.marks[$0] } ?? flags.mark, key: key, text: text)
     }
 
-    /// The key that stands for a flag; nil if there is none.
+    /// The key that stands for a flag; nil if no key does.
     private static func path(of flag: String) -> String? {
         switch flag {
         case "--input": return "input"

@@ -24,7 +24,7 @@ final class ChannelControl: ControlledChannel {
         var replaced: [String: String] = [:]
         var removed: Set<String> = []
         var paused: Set<String> = []
-        /// Whether a recording is wanted; nil as long as nobody said.
+        /// Whether a recording is wanted; nil until an operator starts or stops one.
         var isRecording: Bool?
         /// What was chosen of several sources.
         var program: Director.Memory?

@@ -57,7 +57,7 @@ extension Host: ControlledHost {
 
 /// Why a configuration file was not applied.
 enum ReloadFailure: Error {
-    /// There is none.
+    /// The process was started without a configuration file.
     case none
     /// The process ends.
     case ending

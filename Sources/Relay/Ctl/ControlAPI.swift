@@ -7,7 +7,7 @@ internal import Networking
 
 /// The HTTP API of a running relay, as commands use it.
 struct ControlAPI: Sendable {
-    /// Why something was not done: what relay says, or that nobody answers.
+    /// Why something was not done: the reason that relay gives, or that no server answers.
     struct Failure: Error, CustomStringConvertible {
         let status: ExitStatus
         /// A line for each thing that is wrong; without secrets.
@@ -56,7 +56,7 @@ struct ControlAPI: Sendable {
         (name, self.token) = (endpoint.name, token)
     }
 
-    /// What is answered to `method` and `path`. Throws ``Failure`` where relay says no, or nobody answers.
+    /// The answer to `method` and `path`. Throws ``Failure`` if relay refuses, or if no server answers.
     func ask(_ method: String, _ path: String, _ body: (some Encodable)? = String?.none) async throws -> Answer {
         var bytes: [UInt8] = []
         if let body { bytes = Array(try JSONEncoder().encode(body)) }

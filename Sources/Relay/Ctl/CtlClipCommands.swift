@@ -56,12 +56,12 @@ struct CtlClip: Decodable {
 struct CtlClips: Decodable {
     let clips: [CtlClip]
 
-    /// The clip that is called `name`, or whose id that is; of several with this name the newest.
+    /// The clip with the id `name`, or else the newest clip with this name.
     func clip(_ name: String) -> CtlClip? {
         clips.first { $0.id == name } ?? clips.last { $0.name == name }
     }
 
-    /// Of those that run the one that was pressed last, which may have begun before others.
+    /// The running clip that was pressed last; it may have begun before others.
     var pressedLast: CtlClip? {
         clips.reversed().filter { $0.state == "running" }.max { ($0.pressed ?? "") < ($1.pressed ?? "") }
     }
@@ -75,7 +75,7 @@ extension CtlSubcommand {
         try await api.path(ofChannel: channel.channel) + "/clips"
     }
 
-    /// The clip that is called `name`, or whose id that is; of several with this name the newest.
+    /// Asks for the clip with the id `name`, or else the newest clip with this name.
     fileprivate func clip(_ name: String, _ path: String, _ api: ControlAPI) async throws -> CtlClip {
         guard let found = try await api.ask("GET", path).decoded(CtlClips.self).clip(name) else {
             throw ControlAPI.Failure(.refused, "There is no clip of this name.")

@@ -30,7 +30,7 @@ enum DiagnosticSystem {
         return lines.map { $0 + "\n" }.joined()
     }
 
-    /// Of each relay that runs: limits, memory, threads, open files and the libraries that it has loaded.
+    /// Lists limits, memory, threads, open files and loaded libraries of each relay that runs.
     static var processes: String {
         let own = "\(getpid())"
         let relays = names(in: "/proc").filter { $0 != own && read("/proc/\($0)/comm")?.hasPrefix("relay") == true }
@@ -55,7 +55,7 @@ enum DiagnosticSystem {
         return Set(paths.filter { $0.contains(".so") }).sorted()
     }
 
-    /// Of each of `directories`: where it is mounted, as what, and what is free.
+    /// Lists for each of `directories` where it is mounted, as what, and how much is free.
     static func disks(_ directories: [String]) -> String {
         var seen: Set<String> = []
         let lines = directories.filter { seen.insert($0).inserted }.map { directory in

@@ -57,7 +57,7 @@ struct MaskedConfiguration {
         }
     }
 
-    /// `value` without what may be secret in the value of `key`; nil for a key that is none.
+    /// `value` without what may be secret in the value of `key`, which is nil if it is not known.
     private mutating func masked(_ value: String, of key: String?) -> String {
         noteReferences(in: value)
         if value.wholeMatch(of: /\$\{[^}]*\}/) != nil { return value }

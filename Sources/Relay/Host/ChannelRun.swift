@@ -38,7 +38,7 @@ final class ChannelRun: Sendable {
     private static let longestWait = Duration.seconds(30)
     /// A channel that was on air for so long has no failures behind it.
     private static let stableTime = Duration.seconds(60)
-    /// How long a port may take until whoever used it has given it up.
+    /// How long to wait until the previous user of a port has given it up.
     private static let portPatience = Duration.seconds(5)
 
     let name: String
@@ -59,7 +59,8 @@ final class ChannelRun: Sendable {
     /// A channel that does not run yet. If it `isFirst`, one that cannot be opened because its configuration does not fit
     /// what is there is over; later it is tried again, because it may have fitted before. One that is not `isLasting` is
     /// opened once.
-    /// `control` is that of the run whose place it takes, so that what operators changed goes on to hold; nil for a new one.
+    /// `control` is that of the run whose place it takes, so that what operators changed stays in effect; nil for a
+    /// new one.
     init(
         _ plan: ConfiguredChannel, isFirst: Bool, isLasting: Bool = true, control: ChannelControl? = nil,
         resources: HostResources,
@@ -193,9 +194,9 @@ final class ChannelRun: Sendable {
 // MARK: Changes
 
 extension ChannelRun {
-    /// Makes of the channel on air what `next` says, if that differs in outputs and recording alone: what is unchanged is
-    /// not touched. Returns whether it did; the channel must be started anew otherwise. Blocks as long as ports and
-    /// directories take. One call at a time.
+    /// Changes the channel on air to what `next` says, if that differs in outputs and recording alone; what is
+    /// unchanged is not touched. Returns whether it did; otherwise the channel must be started again. Blocks as long
+    /// as ports and directories take. Calls must come one at a time.
     func change(to next: ConfiguredChannel) -> Bool {
         guard next.hasSameProgram(as: plan), let channel else { return false }
         let recording = state.withLock { state in

@@ -39,7 +39,8 @@ final class HostService: Sendable {
         var isOver = false
     }
 
-    /// Who waits longer for a channel waits for a source, a target or a disk, and these are no reason to be down.
+    /// How long to wait for a channel. One that takes longer waits for a source, a target or a disk, and these are no
+    /// reason to be down.
     static let patience = Duration.seconds(5)
     /// How often channels are looked at until the service is up.
     private static let impatience = Duration.milliseconds(100)
@@ -73,7 +74,8 @@ final class HostService: Sendable {
         state = Mutex(State(watchdog: Watchdog(interval: notifier?.watchdog.map { $0 / 2 } ?? Self.usualInterval)))
     }
 
-    /// Looks after the service from now on, on `queue`, so that it answers, too. Does nothing where nobody waits for word.
+    /// Looks after the service from now on, on `queue`, so that this queue must answer, too. Does nothing if no
+    /// service manager waits for word and no file is kept.
     func start(on queue: DispatchQueue) {
         guard notifier != nil || file != nil else { return }
         queue.async { [weak self] in self?.turn(on: queue) }

@@ -12,12 +12,12 @@ struct ProcessSignals {
     init(queue: DispatchQueue) {
         self.queue = queue
         signal(SIGPIPE, SIG_IGN)
-        // Swift's runtime takes it for a crash, says so and goes on.
+        // Swift's runtime takes SIGQUIT for a crash, says so and continues.
         if !Self.isIgnored(SIGQUIT) { signal(SIGQUIT, SIG_DFL) }
     }
 
-    /// The signals that ask for the end. SIGHUP is none of them if whoever started the process had it ignored, as
-    /// `nohup` has: such a process outlives its terminal.
+    /// The signals that ask for the end. SIGHUP is not one of them if the process was started with it ignored, as by
+    /// `nohup`: such a process outlives its terminal.
     static var endRequests: [CInt] {
         [SIGINT, SIGTERM] + (isIgnored(SIGHUP) ? [] : [SIGHUP])
     }

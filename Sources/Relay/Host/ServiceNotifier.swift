@@ -40,7 +40,7 @@ struct ServiceNotifier: Sendable {
     /// The variables of the environment that say all of it.
     private static let variables = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]
 
-    /// The service manager that `environment` names, as far as it waits for the process `pid`; nil if nobody waits.
+    /// The service manager that `environment` names, as far as it waits for the process `pid`; nil if none waits.
     init?(environment: [String: String], pid: Int32 = getpid()) {
         // Other families (vsock) are for virtual machines.
         guard let name = environment["NOTIFY_SOCKET"], name.hasPrefix("/") || name.hasPrefix("@") else { return nil }

@@ -20,7 +20,8 @@ enum ExportOutput {
         return "\(output) would lie among the recordings and be taken for one; name a file in another directory."
     }
 
-    /// The directory of recordings that `output` would lie in, as a catalogue tells; nil if there is none. Blocks on the disk.
+    /// The directory of recordings, known by its catalogue, that would contain `output`; nil if no such directory
+    /// would. Blocks on the disk.
     static func recordings(around output: String) -> String? {
         guard var directory = resolved(place(of: output)) else { return nil }
         while !Catalogue.exists(in: directory) {

@@ -38,7 +38,7 @@ struct RenderLength {
     }
 
     /// The rate that frames are counted at: what the flags say, or that of the first input or, without one, of the first file.
-    /// Nil where nobody counts any.
+    /// Nil if no segment's length is a number of frames.
     private static func rate(_ configuration: ChannelConfiguration) throws(ChannelFailure) -> FrameRate? {
         let segments = configuration.runDown?.segments ?? []
         guard segments.contains(where: \.isCounted) else { return nil }

@@ -77,6 +77,6 @@ struct LogLimit {
         return ended.values.map(\.leftOut).filter { $0.count > 0 }.sorted { $0.message < $1.message }
     }
 
-    /// When the next interval is over; nil if there is none.
+    /// When the next interval is over; nil if no interval is under way.
     var nextEnd: Int64? { intervals.values.map(\.end).min() }
 }

@@ -70,7 +70,7 @@ final class LogWriter: Sendable {
 
     private func tell(_ leftOut: [LogLimit.LeftOut]) {
         for lines in leftOut {
-            // Of the others only what they have in common is true of all.
+            // Only the metadata that the lines left out have in common is true of all of them.
             let metadata = lines.metadata.filter { LogLimit.Cause.subjects.contains($0.key) || $0.key == LogKey.event }
             put(lines.level, "\(lines.count) more like this were left out: \(lines.message)", metadata)
         }

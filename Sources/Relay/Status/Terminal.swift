@@ -7,8 +7,8 @@ internal import Synchronization
 
 /// Standard error: log lines, and below them a status block where it is a terminal.
 ///
-/// Nobody who logs waits for the terminal: lines go through a bounded queue, and a reader that does not read costs lines,
-/// counted, not the stream.
+/// No thread that logs waits for the terminal: lines go through a bounded queue. A reader that does not read loses
+/// lines, which are counted, but does not stop the stream.
 final class Terminal: Sendable {
     private static let limit = 2000
 
@@ -50,7 +50,7 @@ final class Terminal: Sendable {
     /// Replaces the status block.
     func show(_ block: [String]) {
         guard showsStatus else { return }
-        // A terminal that is held (Ctrl-S) finds the newest block when it goes on, not a night's worth of them.
+        // A terminal that was held (Ctrl-S) gets only the newest block when it continues, not a night's worth of them.
         let isQueued = state.withLock { state in
             defer { (state.block, state.isDrawQueued) = (block, true) }
             return state.isDrawQueued

@@ -157,7 +157,7 @@ struct StitchCommand: BlockingCommand {
 private struct TimeLeft {
     private let start = ContinuousClock.now
 
-    /// The time left in words when `done` of `total` is done; nothing as long as nobody can say.
+    /// The time left in words when `done` of `total` is done; empty as long as it cannot be estimated.
     func note(done: Int, of total: Int) -> String {
         let elapsed = ContinuousClock.now - start
         guard done > 0, elapsed > .seconds(2) else { return "" }

@@ -89,7 +89,7 @@ struct StitchOptions: ParsableArguments {
         return min(1 << 30, (space?.capacity ?? 0) / 10)
     }
 
-    /// Containers that are none of what is made here.
+    /// Extensions of containers that are not made here.
     private static let others: Set<String> = [
         "mkv", "webm", "ts", "m2ts", "mts", "flv", "avi", "mpg", "mpeg", "wmv", "mxf", "ogg", "ogv", "gif",
     ]

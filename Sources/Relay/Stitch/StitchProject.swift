@@ -8,7 +8,7 @@ internal import Stitcher
 internal import Studio
 
 /// Reads a project: a list of clips in YAML, with the keys that a run-down has for files. Each fault is noted with its
-/// place, and the reading goes on, so that all of them are told at once.
+/// place, and reading continues, so that all faults are reported at once.
 struct StitchProject: NodeReader {
     static let keys = ["name", "transition", "segments"]
     static let segmentKeys = ["name", "file", "in", "out", "duration", "transition", "audioOffset"]

@@ -2,12 +2,12 @@
 
 internal import Media
 
-/// Cuts what somebody else encoded, whose keyframes come when they come.
+/// Cuts what another encoder made, whose keyframes come when they come.
 ///
-/// A file shows what begins with the frame nearest to where it was to begin, and holds all from the keyframe at or before that
-/// on; the file before holds all that is decoded until then, and so the frames that its last ones refer to. So each packet is in
-/// one file or in two, and each frame is shown by one. Packets come in the order of their decoding times, audio with the frames
-/// that are decoded when it is heard.
+/// A file shows the program from the frame nearest to where it was to begin, and holds all packets from the keyframe at
+/// or before that frame on; the previous file holds all that is decoded until then, and so the frames that its last
+/// ones refer to. So each packet is in one file or in two, and each frame is shown by one. Packets come in the order of
+/// their decoding times, audio with the frames that are decoded when it is heard.
 struct CopiedCutter: SegmentCutting {
     private var isWriting = false
     /// No file shows anything from before this program time, in nanoseconds.
@@ -166,7 +166,7 @@ struct CopiedCutter: SegmentCutting {
             cutFor = packet.description
             return
         }
-        // What lies behind a cut the next file has, from `recent`; unless no frame comes that it could begin with.
+        // The next file gets what is behind a cut, from `recent`, unless no frame comes with which it could begin.
         if let cut = cuts.first, packet.ptsNanoseconds >= cut + frameLength / 2 {
             withheld.append(packet)
             let isAlone = packet.ptsNanoseconds - cut > Self.longestWait
@@ -221,13 +221,13 @@ struct CopiedCutter: SegmentCutting {
 
     // MARK: Files
 
-    /// When the frame nearest to `asked` is shown. Of what is shown before the program begins a file cannot tell.
+    /// Returns when the frame nearest to `asked` is shown. A file cannot tell what is shown before the program begins.
     private func shown(first asked: Int64) -> Int64 {
         let earliest = max(0, asked - frameLength / 2)
         return recent.lazy.filter { $0.track == .video }.map(\.ptsNanoseconds).filter { $0 >= earliest }.min() ?? asked
     }
 
-    /// Begins a file that shows what begins with the frame nearest to `asked`.
+    /// Begins a file that shows the program from the frame nearest to `asked` on.
     private mutating func open(at asked: Int64, _ actions: inout [SegmentAction]) {
         let frames = recent.filter { $0.track == .video }
         let wanted = shown(first: asked)

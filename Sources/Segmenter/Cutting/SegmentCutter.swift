@@ -25,9 +25,9 @@ struct SegmentCutter: SegmentCutting {
 
     /// The track by whose keyframes files are cut.
     private var leading: TrackKind
-    /// How audio is coded now; nil as long as there is none, so that no file waits for any.
+    /// How audio is coded now; nil as long as there is no audio, so that no file waits for it.
     private var audioTrack: TrackDescription?
-    /// How the tracks of the file are coded that was begun last.
+    /// How the tracks of the file that was begun last are coded.
     private var (fileVideo, fileAudio): (TrackDescription?, TrackDescription?)
     private var phase = Phase.waiting
     private var lastAudio: EncodedPacket?
@@ -73,7 +73,7 @@ struct SegmentCutter: SegmentCutting {
         return [.request(nil)]
     }
 
-    /// Ends the open file with the first keyframe of program time `time`, in nanoseconds, or later. Whoever says so asks for
+    /// Ends the open file with the first keyframe of program time `time`, in nanoseconds, or later. The caller asks for
     /// that keyframe.
     mutating func cut(at time: Int64) { schedule.requestCut(at: Timestamp(nanoseconds: time - Self.grace)) }
 
@@ -182,8 +182,9 @@ struct SegmentCutter: SegmentCutting {
             hold(packet, isFileOpen: true, &actions)
         case .writing: writeAudio(packet, &actions)
         case .holding(let frames, let isFileOpen):
-            // A hair before it is with it where no older file could take it: times that came in milliseconds are only that
-            // exact, and a recording would begin with a packet of silence.
+            // Where no older file could take it, audio that comes a hair before the frame counts as coming with it:
+            // times that came in milliseconds are only that exact, and a recording would begin with a packet of
+            // silence.
             if Self.isAtOrAfter(packet, frames[0], tolerance: isFileOpen ? 0 : Self.hair) {
                 begin(frames, firstAudio: packet, &actions)
                 write(packet, &actions)

@@ -8,26 +8,26 @@ struct SegmentStart: Sendable {
     var keyframe: EncodedPacket
     /// The last audio packet that begins before the frame: the hidden first one of the file.
     var preRoll: EncodedPacket?
-    /// The first audio packet that begins with the frame or after it; nil if there was none.
+    /// The first audio packet that begins with the frame or after it; nil if no such packet came.
     var firstAudio: EncodedPacket?
     /// Nanoseconds of program time at which the recorder wants the file to end; nil if only its size matters.
     var boundary: Int64?
-    /// By how many nanoseconds the file before is longer than it should be, because no keyframe came.
+    /// By how many nanoseconds the previous file is longer than it should be, because no keyframe came.
     var lateness: Int64 = 0
-    /// What the file shows first, where it begins with what is not shown.
+    /// What the file shows first, if it begins with packets that are not shown.
     var shown: ShownStart?
 
     /// Program time of what the file shows first, in nanoseconds.
     var time: Int64 { shown?.time ?? keyframe.ptsNanoseconds }
 }
 
-/// Where a file that begins before what it shows is cut from the one before. Times are nanoseconds of program time.
+/// Where a file that begins before what it shows is cut from the previous one. Times are nanoseconds of program time.
 struct ShownStart: Sendable {
-    /// Of the frame that is shown first; what the file before shows ends there.
+    /// Presentation time of the first visible frame; the previous file ends here.
     var time: Int64
-    /// At which the file was to begin: within half a frame of that.
+    /// The time at which the file was to begin, within half a frame.
     var asked: Int64
-    /// Whether the file before goes up to here.
+    /// Whether the previous file extends up to here.
     var continues: Bool
 }
 

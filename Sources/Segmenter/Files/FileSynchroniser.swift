@@ -5,13 +5,13 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// Makes open files durable on a queue of its own, beside the recorder's, which goes on writing meanwhile.
+/// Makes open files durable on a queue of its own, beside the recorder's, which continues to write meanwhile.
 final class FileSynchroniser: Sendable {
     private struct State {
         var isBusy = false
         /// What went wrong, by the files' paths.
         var failures: [String: FileFailure] = [:]
-        /// The file whose directory's entry is durable.
+        /// The file whose directory entry is durable.
         var known: String?
         var latency = LatencyHistogram()
     }

@@ -102,7 +102,7 @@ final class SegmentCloser: Sendable {
         for handover in late { complete(handover.file) }
     }
 
-    /// Writes the file's index and completes the file when no other waits. Of too many, the rest is left to ``retry()``.
+    /// Writes the file's index and completes the file when no other waits. If too many wait, ``retry()`` does the rest.
     private func postpone(_ file: SegmentFile) {
         do throws(FileFailure) {
             try file.appendIndex()
@@ -115,7 +115,7 @@ final class SegmentCloser: Sendable {
             return true
         }
         if isTaken { return }
-        // Recovery reads what is on the disk; what that lacks is counted. So what the disk said is not asked for again.
+        // Recovery reads what is on the disk; what is missing there is counted. So the disk's failure is not needed.
         unconfirmed.withLock { $0[file.name.open] = file.written }
         _ = synchroniser?.takeFailure(of: file.descriptor.path)
         state.withLock { $0.isUnfinished = true }
@@ -148,14 +148,14 @@ final class SegmentCloser: Sendable {
 
     private func failed(_ file: SegmentFile, _ failure: FileFailure) {
         state.withLock { $0.isUnfinished = true }
-        // Of a file that somebody removed nothing is known, and the system reports no error either.
+        // Nothing is known of a file that somebody removed, and the system reports no error either.
         if failure.code != 0 { unconfirmed.withLock { $0[file.name.open] = file.written } }
         status.value.withLock { $0.lastError = failure.description }
         logger.error("segment not closed, to be tried again: \(failure)", metadata: ["segment": "\(file.name)"])
     }
 
-    /// Throws what the disk said of the file while it was open. The system tells it only once, to whoever asks first:
-    /// what the synchroniser was told, closing the file does not hear.
+    /// Throws the error that the disk reported for the file while it was open. The system reports it only once, to the
+    /// first caller that asks: once the synchroniser has received it, closing the file does not get it.
     private func checkDurability(of file: SegmentFile) throws(FileFailure) {
         guard let synchroniser else { return }
         synchroniser.waitUntilIdle()
@@ -195,7 +195,7 @@ final class SegmentCloser: Sendable {
                 logger.warning("set aside \(name), which cannot be played: \(reason)")
                 resolve(entry.fileName, .nothing)
             case .inUse:
-                // Whoever looks at a file of this run, such as `relay recordings repair`, is done with it some time.
+                // A process that uses a file of this run, such as `relay recordings repair`, is done with it some time.
                 let isOwn = unconfirmed.withLock { $0[entry.fileName] != nil }
                 if isOwn { state.withLock { $0.isUnfinished = true } }
             case .failed(let failure):
@@ -234,8 +234,8 @@ final class SegmentCloser: Sendable {
         for observer in observers { observer.segmentFinished(record) }
     }
 
-    /// What of `written` is in the file `name`, which has `frames`, nil if all that was written, and `size` bytes, nil if
-    /// nobody can say. Audio has no frames to count.
+    /// Returns what of `written` is in the file `name`, which has `frames`, nil if all that was written, and `size`
+    /// bytes, nil if that is unknown. Audio has no frames to count.
     private func kept(_ name: String, frames: Int?, size: Int64?, of written: SegmentRecord?) -> RecordingGap.Kept {
         guard let frames, let written else { return .all }
         guard written.frames == 0 else { return .frames(frames) }
@@ -248,8 +248,8 @@ final class SegmentCloser: Sendable {
         return .audio(upTo: written.programStart + Int64(Int128(length) * Int128(size) / Int128(written.bytes)))
     }
 
-    /// The finished file that became of the file called `open`, to which the recorder wrote `written`, and the frames in
-    /// it; nil if there is none.
+    /// Returns the finished file that the file `open` became, to which the recorder wrote `written`, and the frames in
+    /// it; nil if there is no such file.
     private func completed(_ open: String, _ written: SegmentRecord) -> (name: String, frames: Int)? {
         guard let name = SegmentName(fileName: open, channel: channel, template: directory.template) else { return nil }
         for attempt in 0..<10 {

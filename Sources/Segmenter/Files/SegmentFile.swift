@@ -35,15 +35,15 @@ final class SegmentFile {
     var time: UTCTime { settings.tags.start }
     /// Samples of audio on disk, with the hidden ones that precede the first frame.
     private var audioSamples: Int64 = 0
-    /// How the file ends; the recorder says so before it is closed.
+    /// How the file ends; the recorder sets it before it closes the file.
     var ending = SegmentEnding.error
-    /// Moments that somebody marked; the recorder says them before the file is closed.
+    /// Moments that somebody marked; the recorder sets them before it closes the file.
     var chapters: [Chapter] = []
 
     private let settings: SegmentFileSettings
     /// The directory of the file, whatever is mounted over its path meanwhile.
     private let parent: FileDescriptor
-    /// The file itself, for whoever makes it durable meanwhile.
+    /// The file itself, for the synchroniser, which makes it durable meanwhile.
     let descriptor: FileDescriptor
     private var container: any SegmentContainer
     private var preallocation: Preallocation
@@ -103,7 +103,7 @@ final class SegmentFile {
         try writeHead()
     }
 
-    // Whoever makes the file durable may hold the descriptor for longer, and must not keep recovery away.
+    // The thread that makes the file durable may hold the descriptor for longer, and must not keep recovery away.
     deinit { descriptor.unlock() }
 
     private func writeHead() throws(FileFailure) {
@@ -113,7 +113,7 @@ final class SegmentFile {
             try descriptor.write([head], at: 0)
             bytes = Int64(head.count)
         } catch {
-            // Nothing of value is in it.
+            // The file contains nothing of value.
             _ = try? parent.remove(entry: name.open)
             throw error
         }
@@ -211,12 +211,12 @@ final class SegmentFile {
             try preallocation.reserve(total, at: bytes, in: descriptor)
             try descriptor.write(pieces, at: bytes)
         } catch {
-            // If even this fails, the incomplete tail is dropped by whoever reads the file next.
+            // If even this fails, the next reader of the file drops the incomplete tail.
             try? descriptor.truncate(to: bytes)
             throw error
         }
         container.wrote()
-        // What lies before the file's beginning is there to be decoded alone.
+        // Frames before the file's beginning are there only to be decoded.
         showsAnything = showsAnything || leading == .audio || videoPackets.contains { $0.ptsNanoseconds >= start }
         bytes += total
         frames += videoPackets.count

@@ -18,7 +18,7 @@ package final class Retention: RecordingObserver {
         var nextSweep = Int64.min
         /// Whether the last look at the directory found nothing to delete although room was wanted.
         var isVain = false
-        /// Whether it was wanted for the recording to go on, and not only by a rule.
+        /// Whether room was wanted so that the recording can continue, and not only by a rule.
         var wasUrgent = false
         /// Finished files of the channel that have names of another kind, and when they are looked for again.
         var others: [String] = []
@@ -115,9 +115,9 @@ package final class Retention: RecordingObserver {
     package func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
 
     /// Deletes at once what the rules ask for, and finds out what may be deleted in the course of a recording of
-    /// `budget`, which ``room`` says then. What takes longer than a start may wait goes on beside the program: those files
-    /// are among the ones that may go. Waits for the directory to be read and for whoever has a veto; must not be called on
-    /// retention's queue.
+    /// `budget`, which ``room`` says then. Deleting that takes longer than a start may wait continues beside the
+    /// program: those files are among the ones that may be deleted. Waits for the directory to be read and for the
+    /// objects that have a veto; must not be called on retention's queue.
     package func makeRoom(for budget: StorageBudget) {
         let isUnderWay = state.withLock { state in
             defer { state.isMakingRoom = true }
@@ -135,8 +135,9 @@ package final class Retention: RecordingObserver {
         }
     }
 
-    /// Bytes of the files that may still be deleted in the course of the recording that room was made for last. One that
-    /// is being deleted is none of them, so that whoever has measured free space before counts no file twice.
+    /// Bytes of the files that may still be deleted in the course of the recording that room was made for last. A file
+    /// that is being deleted is not among them, so that a caller that has measured free space before counts no file
+    /// twice.
     package var room: Int64 { state.withLock { $0.room ?? 0 } }
 
     private func updateRoom(_ budget: StorageBudget) {
@@ -267,7 +268,8 @@ package final class Retention: RecordingObserver {
 
     private func sweep(_ space: DiskSpace?, _ now: Int64) throws(FileFailure) {
         let look = try look(space)
-        // Whoever has a veto may take its time, so it is asked without the lock; nobody else changes the policy between.
+        // An object that has a veto may take its time, so it is asked without the lock; no other thread changes the
+        // policy meanwhile.
         var policy = state.withLock { $0.policy }
         var plan = policy.plan(look) { segment in vetoes.allSatisfy { $0.mayDelete(segment.fileName) } }
         plan.problem = plan.problem ?? vetoes.lazy.compactMap(\.problem).first
@@ -319,7 +321,8 @@ package final class Retention: RecordingObserver {
     /// Deletes one file; false if it is still there.
     private func delete(_ deletion: RetentionPolicy.Deletion) -> Bool {
         let segment = deletion.segment
-        // Gone or not, it is none of those that may go later; before it is free space.
+        // Whether or not it is deleted, the file is no longer one of those that may be deleted later. `room` must
+        // shrink before the file becomes free space.
         state.withLock { state in state.room = state.room.map { max(0, $0 - segment.bytes) } }
         do throws(FileFailure) {
             guard try directory.delete(segment, of: channel) else {
@@ -329,7 +332,7 @@ package final class Retention: RecordingObserver {
         } catch {
             state.withLock { state in
                 state.undeletable.insert(segment.fileName)
-                // It is not the channel's, and is not counted from now on.
+                // The file is not the channel's, and is not counted from now on.
                 if error.code == 0 { state.verdicts[segment.fileName] = (segment, false) }
             }
             // A disk that lets nothing be deleted says so once, not once for each file.

@@ -34,7 +34,7 @@ struct RetentionPolicy {
         var reclaimableBytes: Int64 = 0
         /// Whether there is too little free space.
         var wantsRoom = false
-        /// Files that nobody may delete because something else still needs them.
+        /// Number of files that must not be deleted because something else still needs them.
         var heldFiles = 0
         /// Why a limit is not kept, in words.
         var problem: String?
@@ -64,15 +64,16 @@ struct RetentionPolicy {
     private var failedAttempts = 0
     private var retryAt = Int64.min
 
-    /// So many files go at once: deleting keeps the disk busy.
+    /// At most this many files are deleted at once: deleting keeps the disk busy.
     private static let mostAtOnce = 100
-    /// For free space at most so many bytes go, or one file, before it is seen that it helps.
+    /// For free space at most this many bytes, or one file, are deleted before it is seen that it helps.
     private static let freeingStep: Int64 = 256 << 20
-    /// Freeing may take a file system so long (btrfs: a commit each 30 s).
+    /// Freeing may take a file system this long (btrfs: a commit each 30 s).
     private static let freeingTime: Int64 = 60_000_000_000
-    /// Deleting so often without an effect ends deleting for free space: snapshots hold the space, or whoever else.
+    /// After this many attempts without an effect deleting for free space ends: snapshots, or something else, hold the
+    /// space.
     private static let mostFailedAttempts = 3
-    /// Snapshots expire, and other programs end: after so long it is tried once more.
+    /// Snapshots expire, and other programs end: after this time it is tried once more.
     private static let retryInterval: Int64 = 600_000_000_000
 
     /// A policy of `rules`, with what the run before has left of the wall clock.
@@ -165,8 +166,8 @@ struct RetentionPolicy {
     }
 
     /// The bytes that are to be free if deleting can bring that about: `most` would be free if nothing of the channel
-    /// were there. What others take cannot be deleted, so a rule that they make impossible costs no recording; then files
-    /// go only as far as the recording needs that to go on. 0 if deleting cannot do even that.
+    /// were there. What others take cannot be deleted, so a rule that they make impossible costs no recording; files
+    /// are then deleted only as far as the recording needs it to continue. 0 if deleting cannot do even that.
     private func reachableGoal(of space: DiskSpace, most: Int64) -> Int64 {
         let goal = goal(of: space)
         if goal <= most { return goal }

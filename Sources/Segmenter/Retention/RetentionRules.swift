@@ -2,7 +2,8 @@
 
 package import Media
 
-/// What of a recording is kept. Each limit stands for itself: whichever asks first has the oldest finished files deleted.
+/// Which parts of a recording are kept. Each limit applies on its own: the one that is reached first has the oldest
+/// finished files deleted.
 package struct RetentionRules: Sendable, Equatable {
     /// Files that ended longer ago than this are deleted.
     package var maximumAge: Duration?

@@ -36,7 +36,8 @@ package struct RetentionBalance: Sendable, Equatable {
     }
 }
 
-/// Whoever still needs finished files: an upload. Asked on retention's queue, where waiting for a disk is allowed.
+/// A user of finished files that may still need them, such as an upload. It is asked on retention's queue, where
+/// waiting for a disk is allowed.
 package protocol RetentionVeto: AnyObject, Sendable {
     /// Whether the finished file `fileName`, relative to the recording's directory, may be deleted.
     func mayDelete(_ fileName: String) -> Bool

@@ -4,13 +4,13 @@ internal import Archive
 
 /// Gives dates to files that a clock which was ahead has dated in the future.
 enum SegmentAges {
-    /// So much of the time between two such files is believed, in milliseconds: a clock that was set between them must not
-    /// make the one before look years older.
+    /// At most this much of the time between two such files is believed, in milliseconds: a clock that was set between
+    /// them must not make the earlier one look years older.
     private static let longestStep: Int64 = 600_000
 
-    /// `segments`, the oldest first, at `now`. Where files are dated in the future, the last of them ended at the latest
-    /// when the next file with a usable date did, or just now if there is none; those before it ended as much earlier as
-    /// their own dates say, within bounds.
+    /// `segments`, the oldest first, at `now`. Where files are dated in the future, the last of them ended at the
+    /// latest when the next file with a usable date did, or just now if no such file follows; those before it ended as
+    /// much earlier as their own dates say, within bounds.
     static func believed(_ segments: [StoredSegment], at now: UTCTime) -> [StoredSegment] {
         let horizon = now.milliseconds + ClockTrust.tolerance
         guard segments.contains(where: { $0.ended.milliseconds > horizon }) else { return segments }
@@ -21,7 +21,7 @@ enum SegmentAges {
         for index in segments.indices.reversed() {
             let own = segments[index].ended.milliseconds
             if own <= horizon {
-                // A date before those of older files comes of a clock that was behind, and bounds nothing.
+                // A date before those of older files comes from a clock that was behind, and bounds nothing.
                 if own >= floors[index] { (bound, later) = (min(own, now.milliseconds), nil) }
                 continue
             }

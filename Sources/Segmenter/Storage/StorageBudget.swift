@@ -72,8 +72,9 @@ package struct StorageBudget: Sendable, Hashable {
         Self.sum(reserveBytes, max(bytes(in: .seconds(5)), 2 * Preallocation.leastStep))
     }
 
-    /// Free bytes that retention keeps at least, so that old files go before recording stops: a minute above what lets
-    /// recording go on. On a small disk a minute would be much of it, so that is at most a tenth of the file system.
+    /// Free bytes that retention keeps at least, so that old files are deleted before recording stops: a minute above
+    /// what lets recording continue. On a small disk a minute would be much of it, so that is at most a tenth of the
+    /// file system.
     package var retentionGoalBytes: Int64 {
         Self.sum(resumeBytes, min(bytes(in: .seconds(60)), capacity.map { $0 / 10 } ?? .max))
     }

@@ -7,7 +7,7 @@ package import Media
 internal import Synchronization
 
 /// Watches the disk that a recorder writes to: lets recording begin only if there is room, warns before the disk is
-/// full, stops the recorder in time and lets it go on when space returns.
+/// full, stops the recorder in time and lets it continue when space returns.
 ///
 /// Looks each second, on a queue of its own: a file system that hangs holds up nothing else, and the status says how
 /// old its numbers are.
@@ -17,7 +17,7 @@ package final class StorageGuard: Sendable {
         var measuredAt: Int64?
         /// Its place in the ledger.
         var entry: SpaceLedger.Entry?
-        /// The directory's, at the last measurement.
+        /// The directory's generation at the last measurement.
         var generation: Int
     }
 

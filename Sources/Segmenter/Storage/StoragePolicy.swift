@@ -178,7 +178,7 @@ struct StoragePolicy {
 
     /// Forecasts from the worse of the recorder's rate and the slope of free space, both smoothed. Until something was
     /// written, the configured bitrate stands in; while nothing may be written, it counts as well, because the question
-    /// is then how long the space would last if recording went on.
+    /// is then how long the space would last if recording continued.
     private mutating func observe(_ free: Int64, _ written: Int64, _ retained: RetentionBalance, _ now: Int64) {
         let unaided = free - retained.deletedBytes
         if let previous, now > previous.time {

@@ -4,7 +4,7 @@ internal import Media
 
 /// The rate of frames that are shown at some times, and whether they keep it.
 struct FrameTiming: Equatable {
-    /// Frames a second; of a rate that varies, what comes nearest to it.
+    /// Frames a second; if the rate varies, this is the rate that comes nearest to it.
     let rate: FrameRate
     /// Whether each frame is where the rate says, but for what a container rounds.
     let isConstant: Bool
@@ -33,8 +33,8 @@ struct FrameTiming: Equatable {
     /// More frames than a decoder can hold to put them in order (ITU-T H.264, A.3.1).
     private static let reorderLimit = 16
 
-    /// The timing of `times`, and how many there are before the last of them are torn off: where all keep a rate but for a
-    /// few at the end, which lie behind a gap.
+    /// The timing of `times`, and how many of them are left if the last ones are torn off: that is so if all keep a
+    /// rate except for a few at the end, which follow a gap.
     static func whole(_ times: [Int64], _ base: TimeBase, average: FrameRate?) -> (count: Int, timing: FrameTiming) {
         let timing = FrameTiming(times, base, average: average)
         let frame = timing.rate.timeBase.rescale(1, to: base)
@@ -48,7 +48,7 @@ struct FrameTiming: Equatable {
 
     private init(rate: FrameRate, isConstant: Bool) { (self.rate, self.isConstant) = (rate, isConstant) }
 
-    /// A rate that nobody thought of, if all frames are as far apart as the first two.
+    /// The rate that follows from the distance of the first two frames, for a rate that no standard names.
     private static func own(_ times: [Int64], _ base: TimeBase) -> [FrameRate] {
         let step = Int128(times[1] - times[0]) * Int128(base.numerator)
         guard step > 0, step <= Int128(Int32.max), base.denominator / 1000 <= step else { return [] }

@@ -51,7 +51,7 @@ struct PacketCopier {
         return try found(time)
     }
 
-    /// The frame that is shown at `time`; nil if there is none from here on.
+    /// The frame that is shown at `time`; nil if there is no such frame from here on.
     private mutating func found(_ time: Int64) throws -> Frame? {
         while let frame = try next() {
             if frame.time == time { return frame }

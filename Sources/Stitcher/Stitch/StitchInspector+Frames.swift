@@ -5,14 +5,14 @@ internal import MP4
 internal import Media
 
 extension StitchInspector {
-    /// The packets of video with numbers for times.
+    /// The packets of video, with numbers in place of their times.
     private struct Numbers {
         var samples: [IndexedSample]
-        /// The times of those that are shown, in order.
+        /// The times of the frames that are shown, in order.
         var times: [Int64] = []
-        /// Whether others lie among them.
+        /// Whether frames that are not shown lie among them.
         var isPieced = false
-        /// Those at the beginning that nobody hides, and that cannot be decoded.
+        /// How many frames at the beginning are not hidden but cannot be decoded.
         var headless = 0
     }
 
@@ -39,8 +39,9 @@ extension StitchInspector {
             dependentKeyframes: dependentKeyframes)
     }
 
-    /// Numbers the frames that are shown. Not shown is what an edit list hides, and what cannot be decoded because the file
-    /// begins in the middle of a GOP. What is hidden where pieces meet has the number of the next frame that is shown.
+    /// Numbers the frames that are shown. A frame is not shown if an edit list hides it, or if it cannot be decoded
+    /// because the file begins in the middle of a GOP. A frame that is hidden where pieces meet gets the number of the
+    /// next frame that is shown.
     private func numbered() -> Numbers {
         let entry = packets.firstIndex(where: \.isEntry) ?? 0
         let start = packets.isEmpty ? 0 : packets[entry].sample.pts

@@ -170,14 +170,14 @@ struct StitchInspector {
         take(sample, isHidden: packet.isHidden) { _ in unit.payload.array }
     }
 
-    /// Notes what keeps a transport stream's frames from being copied. Before the first keyframe nothing is.
+    /// Notes what keeps a transport stream's frames from being copied. Frames before the first keyframe do not count.
     private mutating func noteLosses(_ packet: PacketBox) {
         guard hasEntry else { return }
         if packet.isCorrupt { loss = "packets of it are missing or damaged" }
         if packet.size > 0, packet.pts == nil, packet.dts == nil { loss = "frames of it have no time stamps" }
     }
 
-    /// The frame in a packet of a transport stream; nil if there is none.
+    /// The frame in a packet of a transport stream; nil if the packet has no frame.
     private mutating func readUnit(_ packet: PacketBox) -> AnnexBReader.AccessUnit? {
         let before = units?.sets
         let unit = units?.read(packet.content, isRandomAccess: packet.isKeyframe)
@@ -191,14 +191,14 @@ struct StitchInspector {
         return unit
     }
 
-    /// Takes a frame. Of one that the container calls a keyframe `content` gives the first bytes or, if it is to be whole,
-    /// all.
+    /// Takes a frame. If the container calls it a keyframe, `content` returns its first bytes, or all of them if
+    /// `isWhole` is set.
     mutating func take(_ sample: IndexedSample, isHidden: Bool, content: (_ isWhole: Bool) -> [UInt8]?) {
         var sample = sample
         let isEntry = sample.isSync
         if sample.isSync, let sets {
             var look = sets.looks(at: content(false) ?? [])
-            // What is cut off may look like another set, or like none.
+            // A frame that is cut off may look as if it had another set, or no set.
             if !look.isIDR || look.hasOtherSets { look = sets.looks(at: content(true) ?? []) }
             sample.isSync = look.isIDR
             changesSets = changesSets || look.hasOtherSets

@@ -22,8 +22,9 @@ extension StitchJob {
         return String(dot == name.startIndex ? name : name[..<dot])
     }
 
-    /// The chapters as the samples of a track, which are appended to `file`: each lasts up to the next one, the last as long as
-    /// `frames`. Nil where nobody looks for such a track.
+    /// Returns the chapters as the samples of a track, and appends them to `file`: each lasts up to the next one, and
+    /// the last one up to the end of `frames`. Nil if there are no chapters, or for files in which players do not look
+    /// for such a track.
     func chapterTrack(in file: ClipFile, like frames: ClipTrack, timescale: UInt32) throws -> ClipTrack? {
         let chapters = self.chapters.prefix(Chapter.most)
         guard request.form == .mov, !chapters.isEmpty else { return nil }

@@ -6,7 +6,7 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// What came of stitching.
+/// The outcome of stitching.
 package struct StitchReport: Sendable, Codable, Equatable {
     /// The file.
     package var output: String
@@ -16,9 +16,9 @@ package struct StitchReport: Sendable, Codable, Equatable {
     /// Frames that are as they were, and frames that were coded again.
     package var copiedFrames: Int
     package var encodedFrames: Int
-    /// Of the latter those that a run before had coded; nil if none was to be gone on with.
+    /// How many of the latter an earlier run had already coded; nil if the request was not to resume one.
     package var resumedFrames: Int?
-    /// What of the files is damaged, one sentence each, as far as decoders say.
+    /// The damage that decoders found in the files, one sentence each.
     package var warnings: [String] = []
 
     enum CodingKeys: String, CodingKey {
@@ -110,7 +110,7 @@ package struct StitchJob {
                 }
             }
             var clip = clip
-            // What comes on is what is left.
+            // The transition leads to the next clip that is left.
             clip.transition = clip.transition ?? transition
             transition = nil
             filled.append(clip)
@@ -120,7 +120,7 @@ package struct StitchJob {
         return (filled, numbers, leftOut)
     }
 
-    /// What of the clips is left out that nobody chose to leave out.
+    /// The parts of the clips that are left out although the request includes them.
     package var notes: [String] {
         leftOut
             + plan.clips.flatMap { clip in
@@ -128,7 +128,7 @@ package struct StitchJob {
             } + generalNotes
     }
 
-    /// What is to be known of the result that no clip is to blame for.
+    /// Notes on the result that do not concern a single clip.
     package var generalNotes: [String] {
         plan.clips.count > Chapter.most
             ? ["the first \(Chapter.most) of \(plan.clips.count) clips have chapters: a file holds no more"] : []
@@ -139,7 +139,7 @@ package struct StitchJob {
         heard?.spans.contains { if case .copied(index, _) = $0 { true } else { false } } ?? false
     }
 
-    /// Why the audio of the clip `index` is coded again; nil if it is copied, or there is none at all.
+    /// Why the audio of the clip `index` is coded again; nil if it is copied, or if there is no audio.
     package func audioReason(of index: Int) -> String? {
         guard let heard, index < heard.reasons.count else { return nil }
         return heard.reasons[index]
@@ -222,7 +222,7 @@ package struct StitchJob {
         return report
     }
 
-    /// What a run before left, or is to be left; nil if nothing is.
+    /// The journal of an earlier run, or a new one for a later run; nil if the request does not resume.
     private func journal() throws -> StitchJournal? {
         guard request.resumes else {
             StitchJournal.discard(of: request.output)
@@ -278,7 +278,7 @@ package struct StitchJob {
 }
 
 extension StitchSource {
-    /// The file's name without its directory, which is nobody's business who only sees the result.
+    /// The file's name without its directory, which a viewer of the result alone need not know.
     fileprivate var fileName: String { name.split(separator: "/").last.map(String.init) ?? name }
 }
 

@@ -5,21 +5,22 @@ internal import Foundation
 internal import LibAV
 internal import Media
 
-/// What was encoded for a result so far, in a hidden file beside it, so that a run that was interrupted can go on. Used by one
-/// thread.
+/// Keeps what was encoded for a result so far in a hidden file beside it, so that an interrupted run can be resumed.
+/// Used by one thread.
 ///
-/// The file is a list of records: the length of what is described, four bytes, most significant first; the description in JSON; and
-/// for all but the first record the packets, one behind the other. Only what an encoder made from its first frame to its last is
-/// in it. A record that broke off ends it; one whose packets are not what was written is not used.
+/// The file is a list of records: the length of the description in four bytes, most significant first; the description
+/// in JSON; and, for all but the first record, the packets, one behind the other. A record holds all that an encoder
+/// made, from its first frame to its last. An incomplete record ends the list; a record whose packets are not what was
+/// written is not used.
 final class StitchJournal {
-    /// What one run of an encoder made.
+    /// The output of one run of an encoder.
     struct Session: Codable {
         /// The frame of the result that it began with, and how many it was given.
         var first: Int
         var frames: Int
         /// The content of its `avcC`.
         var configuration: [UInt8]
-        /// In the order of decoding.
+        /// The packets in the order of decoding.
         var packets: [Packet]
         /// SHA-256 of all packets.
         var digest: [UInt8] = []
@@ -34,20 +35,20 @@ final class StitchJournal {
 
     private struct Header: Codable {
         var job: [UInt8]
-        /// When the job was begun first, in milliseconds since 1970.
+        /// When the job was first begun, in milliseconds since 1970.
         var start: Int64
     }
 
     private static let (prefix, longest): (Int64, Int) = (4, 16 << 20)
 
-    /// When the job was begun first.
+    /// When the job was first begun.
     private(set) var start = UTCTime.now
     private let descriptor: FileDescriptor
     private var end: Int64 = 0
     private var sessions: [Int: (session: Session, place: Int64)] = [:]
 
-    /// Opens what is left of a run that was to make `output`, or begins anew if there is nothing, or it is of another `job`.
-    /// Throws if another process is at it.
+    /// Opens the journal that a run for `output` left; begins a new one if there is no file, or if it is of another
+    /// `job`. Throws if another process is using it.
     init(of output: String, job: [UInt8]) throws {
         let path = FinishedFile.journal(beside: output)
         let existing = try? FileDescriptor.open(existing: path)
@@ -70,29 +71,30 @@ final class StitchJournal {
         }
     }
 
-    /// Whether the file begins as those do that this writes, or is empty.
+    /// Whether the file is empty or begins like the files that this type writes.
     private static func isOurs(_ file: FileDescriptor) -> Bool {
         guard let begin = try? file.read(at: 0, count: Int(prefix) + 1) else { return false }
         return begin.count <= Int(prefix) || begin[0] == 0 && begin[Int(prefix)] == UInt8(ascii: "{")
     }
 
-    /// Bytes of the disk that it takes.
+    /// How many bytes of the disk it takes.
     func size() throws -> Int64 { try descriptor.size() }
 
     // A process that is just being started may hold the descriptor for a moment longer.
     deinit { descriptor.unlock() }
 
-    /// Removes what a run left that was to make `output`, unless somebody is at it.
+    /// Removes the journal that a run for `output` left, unless another process is using it.
     static func discard(of output: String) {
         let path = FinishedFile.journal(beside: output)
         guard let file = try? FileDescriptor.open(existing: path), isOurs(file) else { return }
         FinishedFile.removeUnused(path)
     }
 
-    /// Removes it: the result is there.
+    /// Removes the journal, because the result is complete.
     func remove() throws { try FinishedFile.remove(descriptor) }
 
-    /// The run of an encoder that began with frame `first` of the result, and its packets; nil if there is none.
+    /// The run of an encoder that began with frame `first` of the result, and its packets; nil if no such run is
+    /// recorded or its packets are damaged.
     func session(at first: Int) throws -> (session: Session, packets: [SharedBytes])? {
         guard let (session, place) = sessions[first] else { return nil }
         var (offset, packets): (Int64, [SharedBytes]) = (place, [])

@@ -15,7 +15,8 @@ package struct StitchPlan: Sendable {
         /// How many frames of the result it has, and which is the first.
         package var count: Int
         package var place: Int
-        /// How many of them, at its end, are its last frame, which stays. They are coded, unless the plan ``lengthens``.
+        /// How many of them, at its end, repeat its last frame, which is held. They are coded, unless the plan
+        /// ``lengthens``.
         package var held = 0
         /// How many of them are a transition from the clip before.
         package var transition = 0
@@ -39,17 +40,17 @@ package struct StitchPlan: Sendable {
     package private(set) var codec: String
     package private(set) var clips: [Clip]
     package private(set) var parts: [Part] = []
-    /// How frames are turned when they are shown: as they are in all clips, where all are copied.
+    /// How frames are turned when they are shown: the same as in all clips, if all are copied.
     package private(set) var orientation = Orientation.upright
     /// The parameter sets of what is copied; empty if nothing is.
     package private(set) var configuration: [UInt8] = []
-    /// Whether frames that stay are not coded, but one that lasts as long: only where all is copied, and nobody here would code
-    /// any of it so.
+    /// Whether a held frame lasts longer instead of being coded repeatedly. That is so only if all frames are copied
+    /// and the encoder could not code any of them in the same way.
     package private(set) var lengthens = false
 
     /// Frames of the result.
     package var frameCount: Int { clips.last.map { $0.place + $0.count } ?? 0 }
-    /// Frames that are copied; one that is lengthened as often as it would be shown.
+    /// Frames that are copied; a frame that is lengthened counts as often as it would be shown.
     package var copiedFrames: Int { clips.indices.reduce(0) { $0 + copiedFrames(of: $1) } }
 
     /// Frames of the clip `index` that are copied.
@@ -136,23 +137,23 @@ package struct StitchPlan: Sendable {
         next.place += held
     }
 
-    /// Whether a file can say how long frames that stay last: in 32 bits (ISO/IEC 14496-12, 8.6.1.2).
+    /// Whether a file can express how long held frames last: it has 32 bits for that (ISO/IEC 14496-12, 8.6.1.2).
     private var canLengthen: Bool {
         let frame = Int64(video.frameRate.timeBase.numerator)
         return clips.allSatisfy { Int64($0.held + 2) * frame <= Int64(UInt32.max) }
     }
 
-    /// When the first frame of `clip` was on air; nil if nobody said it.
+    /// When the first frame of `clip` was on air; nil if the request does not say it.
     private static func airtime(of clip: Clip, _ clips: [StitchClip], _ sources: [StitchSource]) -> Duration? {
         let (source, first) = (sources[clip.source], clip.frames.lowerBound)
         let distance = source.video.timeBase.rescale(source.time(first) - source.time(0), to: .nanoseconds)
         return clips[clip.source].airtime.map { $0 + .nanoseconds(distance) }
     }
 
-    /// A pause between two frames that is told of.
+    /// The pause between two frames from which on it is reported.
     private static let pause = Duration.seconds(2)
 
-    /// What is to be told of `frames` of `source`.
+    /// What to report about `frames` of `source`.
     private static func notes(_ source: StitchSource, _ frames: Range<Int>) -> [String] {
         let track = source.video
         var notes = source.notes
@@ -200,13 +201,13 @@ package struct StitchPlan: Sendable {
         if copiedFrames == 0 { configuration = [] }
     }
 
-    /// Of the clips that could be copied those are whose parameter sets most frames have: two of one number cannot be told
-    /// apart.
+    /// Among the clips that could be copied, those are copied whose parameter sets most frames share: two parameter
+    /// sets with the same number cannot be told apart.
     private mutating func chooseConfiguration(_ sources: [StitchSource]) {
         let sets = clips.map { sources[$0.source].video.parameterSets }
         var frames: [[[UInt8]]: Int] = [:]
         for index in clips.indices where clips[index].reasons.isEmpty {
-            // Those that stay are coded in any case.
+            // Held frames are coded in any case.
             frames[sets[index], default: 0] += clips[index].count - clips[index].held
         }
         let most = frames.values.max()
@@ -244,14 +245,14 @@ package struct StitchPlan: Sendable {
         return parts
     }
 
-    /// Which of the source's frames is seen as the frame `index` of `clip`; behind its last, as long as there are more, one
-    /// that is not in the clip, for a transition, and then the last.
+    /// The number of the source's frame that is shown as the frame `index` of `clip`. Behind the clip's last frame
+    /// these are, for a transition, the source's following frames, as long as there are more, and then its last one.
     func number(of index: Int, in clip: Clip, _ source: StitchSource) -> Int {
         let times = source.video.times
         if source.video.isConstant, source.video.rate == video.frameRate {
             return min(times.count - 1, clip.frames.lowerBound + index)
         }
-        // Half a frame later, so that on average none is seen later or sooner than it was.
+        // The time half a frame later is looked up, so that on average no frame is seen later or sooner than it was.
         let halves = TimeBase(video.frameRate.timeBase.numerator, video.frameRate.timeBase.denominator &* 2)
         let wanted =
             source.time(clip.frames.lowerBound) + halves.rescale(Int64(2 * index + 1), to: source.video.timeBase)
@@ -260,7 +261,8 @@ package struct StitchPlan: Sendable {
 }
 
 extension Array where Element == Int64 {
-    /// The first index whose element `predicate` is true of, where it is true of all behind; the count if there is none.
+    /// The first index whose element fulfills `predicate`, provided that all elements behind it fulfill it, too; the
+    /// count if no element does.
     func partitionPoint(_ predicate: (Element) -> Bool) -> Int {
         var (low, high) = (0, count)
         while low < high {

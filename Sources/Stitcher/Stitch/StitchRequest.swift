@@ -119,9 +119,9 @@ package struct StitchRequest: Sendable {
     package var replaces: Bool
     /// The program's version, for the tags.
     package var version: String
-    /// Whether to go on with what an interrupted run left, and to leave what a later one can go on with.
+    /// Whether to resume an interrupted run, and to leave a journal that a later run can resume.
     package var resumes = false
-    /// Bytes of the disk that stay free.
+    /// How many bytes of the disk must stay free.
     package var reserve: Int64 = 0
     /// What the file is to be like.
     package var form = MovieForm.mp4

@@ -26,7 +26,8 @@ package struct StitchSource: Sendable {
         /// How a transport stream's frames are read, with the parameter sets that all of them have; nil for what has these
         /// beside the frames.
         package var units: AnnexBReader?
-        /// Whether frames are such as the encoder makes: H.264 may be, of other codecs nothing is coded as it was.
+        /// Whether frames are of the kind that the encoder makes. That concerns H.264; in other codecs nothing can be
+        /// coded as it was.
         package var is8Bit420 = true
         package var timeBase: TimeBase
         /// The frames in the order of decoding. Their `pts` is the number in the order in which they are shown: from 0 on, and
@@ -40,8 +41,8 @@ package struct StitchSource: Sendable {
         package var isConstant: Bool
         /// Frames at the beginning that are not shown because those before them are missing.
         package var headless = 0
-        /// Frames at the end that are not shown because those before them are missing: whoever cut the file counted in the
-        /// order of decoding.
+        /// Frames at the end that are not shown because those before them are missing: the program that cut the file
+        /// counted frames in the order of decoding.
         package var torn = 0
         /// Frames, by their numbers in the order of decoding, at which decoding can begin besides keyframes, but for those shown
         /// before them: H.264 has recovery points in open GOPs.
@@ -122,7 +123,7 @@ package struct StitchSource: Sendable {
         number < video.times.count ? video.times[max(0, number)] : video.end
     }
 
-    /// Whether `next` goes on where this ends, as two recordings of one program do.
+    /// Whether `next` continues where this source ends, as two recordings of one program do.
     func isFollowed(by next: StitchSource) -> Bool {
         if isStream(before: next) { return true }
         guard let one = position, let other = next.position, one.run == other.run else { return false }
@@ -130,8 +131,8 @@ package struct StitchSource: Sendable {
         return abs(end - other.programStart) < video.rate.timeBase.rescale(1, to: .nanoseconds) / 2
     }
 
-    /// Whether `next` is what was cut off this transport stream behind its end: time stamps go on, and what its first packet of
-    /// audio needs to be decoded is in this file.
+    /// Whether `next` was cut off this transport stream at its end: the time stamps continue, and what its first packet
+    /// of audio needs to be decoded is in this file.
     func isStream(before next: StitchSource) -> Bool {
         guard container == "mpegts", next.container == container, video.timeBase == next.video.timeBase, let audio,
             let other = next.audio, audio.codec == other.codec, audio.format == other.format,
@@ -141,6 +142,6 @@ package struct StitchSource: Sendable {
             && abs(audio.range.upperBound - other.range.lowerBound) <= audio.timeBase.ticks(Self.rounding)
     }
 
-    /// What frames that are no whole number of ticks are rounded by.
+    /// By how much times are rounded if a frame is not a whole number of ticks long.
     private static let rounding = Duration.milliseconds(1)
 }

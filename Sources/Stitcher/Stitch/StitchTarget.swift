@@ -11,7 +11,7 @@ struct StitchTarget: Equatable {
     /// How frames are turned, and whether they are interlaced: only where all of them are copied.
     var orientation = Orientation.upright
     var isInterlaced = false
-    /// Whether all frames are to be copied: then they may be such as nobody here encodes.
+    /// Whether all frames are to be copied: then they may be of a kind that the encoder does not make.
     private(set) var isWhole = false
 
     /// Rates at which players play AAC everywhere.
@@ -41,7 +41,7 @@ struct StitchTarget: Equatable {
         }
     }
 
-    /// As this, but with the frames of `first` as they are coded; nil if the result is to look otherwise.
+    /// This target, but with the frames as `first` has them coded; nil if the result is to look different.
     func whole(like first: StitchSource) -> StitchTarget? {
         let (frames, upright) = (first.video.frames, first.upright)
         guard (video.width, video.height) == (upright.width, upright.height),
@@ -61,8 +61,8 @@ struct StitchTarget: Equatable {
         !video.color.isHDR && sources.allSatisfy { differences(of: $0, codec: "h264").isEmpty }
     }
 
-    /// What of `source` is not so, one piece of a sentence each: why its frames cannot be copied. `codec` is the one of the
-    /// result.
+    /// How `source` differs from this, one piece of a sentence each: why its frames cannot be copied. `codec` is the
+    /// codec of the result.
     func differences(of source: StitchSource, codec: String) -> [String] {
         let track = source.video
         var found: [String] = []

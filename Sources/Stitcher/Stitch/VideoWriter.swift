@@ -31,7 +31,7 @@ final class VideoWriter {
     private var coded: [EncodedPacket] = []
     /// The content of the encoders' `avcC`.
     private var configuration: [UInt8]?
-    /// Frames that were encoded by a run before and are in the file already.
+    /// Frames that an earlier run encoded and that are already in the file.
     private var ahead = 0
     /// How many there were.
     private(set) var resumedFrames = 0
@@ -44,12 +44,13 @@ final class VideoWriter {
         (self.file, self.audio, self.journal, self.wrote) = (file, audio, journal, wrote)
     }
 
-    /// How much is lost of an encoder's work when a run is interrupted that a later one goes on with, in seconds of the result.
+    /// How much of an encoder's work is lost at most when a run is interrupted and resumed later, in seconds of the
+    /// result.
     private static let sessionSeconds = 10
-    /// Frames that a deinterlacer looks back, and more.
+    /// How many frames a deinterlacer looks back, and a few more.
     private static let remembered = 4
 
-    /// Frames that are coded at the most between two looks at the audio.
+    /// How many frames are coded at most before the audio is looked at again.
     private var second: Int { max(1, Int(plan.video.frameRate.value.rounded(.up))) }
 
     /// Frames of the result up to the last that is in the file.
@@ -130,7 +131,7 @@ final class VideoWriter {
         }
     }
 
-    /// Takes what a run before encoded from `frame` of the result on, if there is anything.
+    /// Takes what an earlier run encoded from `frame` of the result on, if there is anything.
     private func resume(at frame: Int) throws {
         guard let (session, packets) = try journal?.session(at: frame) else { return }
         configuration = session.configuration
@@ -162,7 +163,7 @@ final class VideoWriter {
         try keep()
     }
 
-    /// Puts down what the encoder made that ended.
+    /// Adds the output of the encoder that has ended to the journal.
     private func keep() throws {
         let session = StitchJournal.Session(
             first: encoderStart, frames: fed, configuration: configuration ?? [],

@@ -8,14 +8,14 @@ internal import Synchronization
 
 /// What run-downs need of the channel.
 package struct RunDownPlaying: Sendable {
-    /// Where those lie that are loaded by the API, and their files; nil if nobody said.
+    /// The directory of the run-downs that are loaded by the API, and of their files; nil if none was named.
     var directory: String?
-    /// Whether it is made faster than the clock: each file is waited for, and the program ends with the run-down.
+    /// Whether the program is made faster than the clock: it waits for each file, and ends with the run-down.
     var isRendered = false
     let clock: any MonotonicClock
     let logger: Logger
 
-    /// What a run-down needs, of a channel that runs by `clock`.
+    /// What a run-down needs of a channel that runs by `clock`.
     package init(directory: String? = nil, isRendered: Bool = false, clock: any MonotonicClock, logger: Logger) {
         (self.directory, self.isRendered, self.clock, self.logger) = (directory, isRendered, clock, logger)
     }
@@ -236,17 +236,17 @@ extension Director {
         } while playing.clock.now < deadline
     }
 
-    /// What there is to know of the run-down for the next time that the channel is opened.
+    /// What is remembered of the run-down for the next time that the channel is opened.
     var runDownMemory: RunDownMemory? { state.withLock { $0.runDownMemory } }
 
-    /// Loads the run-down again that was there, and goes on with its segment, or holds it; another that the configuration
-    /// names by now comes before it. A segment during which the channel has failed twice is left out. Returns whether a
-    /// run-down says what is on air.
+    /// Loads the previous run-down again, and continues with its segment, or holds it; if the configuration names
+    /// another one by now, that has priority. A segment during which the channel has failed twice is left out. Returns
+    /// whether a run-down decides what is on air.
     func restoreRunDown(_ memory: RunDownMemory?) -> Bool {
         let (configured, loaded) = state.withLock { ($0.configured, $0.desk?.player.runDown) }
         guard let memory, memory.configured == configured else { return loaded != nil }
         if loaded != memory.runDown {
-            // It was checked against what there was then.
+            // It was checked against the sources and scenes of that time.
             guard canShow(memory.runDown) else { return loaded != nil }
             load(memory.runDown)
         }

@@ -17,13 +17,13 @@ package final class Director: Sendable {
         package let bus: Bus
         /// Whether it can be seen.
         package var hasVideo = true
-        /// Plays its file; nil if it is none.
+        /// Plays the source's file; nil if the source is not a file.
         var file: (any PlayedFile)?
         /// Why only its keyframes are shown; nil if all of it is.
         var problem: @Sendable () -> String? = { nil }
-        /// What became of its frames; nil where nobody counts.
+        /// What became of its frames; nil where they are not counted.
         var delivered: (@Sendable () -> FeedStatus)?
-        /// What of it is on air.
+        /// Returns which of its inputs is on air.
         let input: @Sendable () -> String?
 
         /// A source that shows what `bus` shows.
@@ -61,13 +61,13 @@ package final class Director: Sendable {
         /// How many frames the transition to it has.
         let frames: Int64
         let scene: Named
-        /// How it comes, in a word.
+        /// How it comes on air, in a word.
         let kind: String
         var easing = Easing.linear
         var color: RGBColor?
-        /// Whose audio is heard with it, in a word; what the program has where nobody says otherwise without it.
+        /// Whose audio is heard with it, in a word; nil for the program's standard choice.
         var audio: String?
-        /// The run-down's file in it, from where that is at ``frame``.
+        /// The run-down's file in the scene, from its position at ``frame`` on.
         var clip: RunDown.Clip?
     }
 
@@ -77,7 +77,7 @@ package final class Director: Sendable {
     }
 
     struct State {
-        /// By frame; the first one is on air.
+        /// The changes in the order of their frames; the first one is on air.
         var changes: [Change]
         var preview: Named
         var transition = TransitionRequest(.fade)
@@ -112,8 +112,8 @@ package final class Director: Sendable {
     let playing: RunDownPlaying
     let state: Mutex<State>
 
-    /// A director of `bus`, which shows the first of `sources` that can be seen from now on, or the slate where there is
-    /// none. Each of `scenes` is right.
+    /// A director of `bus`, which from now on shows the first of `sources` that can be seen, or the slate if none can.
+    /// Each of `scenes` is right.
     package init(
         _ bus: Bus, sources: [Source], audio: AudioChoice, slate: SlateScene, format: VideoFormat,
         scenes: [(name: String, layout: SceneLayout)], overlays: Overlays, stingers: [StingerReel],
@@ -331,8 +331,8 @@ extension Director {
         }
     }
 
-    /// What is on air, and what was before if a transition from it is under way: several where one interrupted another,
-    /// which then goes on from what was on the screen. Forgets what was before that.
+    /// Returns what is on air, and what was before if a transition from it is under way: several scenes where one
+    /// transition interrupted another, and so began with what was on the screen. Forgets what was before that.
     func onAir(_ state: inout State) -> (now: Change, before: [Change]) {
         let next = bus.nextFrame
         let current = state.changes.lastIndex { $0.frame <= next } ?? 0

@@ -6,16 +6,16 @@ package import Media
 package protocol PlayedFile: Sendable {
     /// What it does while it is neither seen nor heard.
     var whenOff: WhenOff { get }
-    /// Goes on from `moment` of it. Returns at once. Throws where it is over before.
+    /// Continues from `moment` of the file. Returns at once. Throws if the file is over before.
     func play(from moment: Duration) throws(Refusal)
 }
 
 /// What a file does while it is neither seen nor heard.
 package enum WhenOff: String, Sendable, CaseIterable {
-    /// It plays on.
+    /// It continues to play.
     case keep
-    /// It stands.
+    /// It is paused.
     case pause
-    /// It is closed, and begins anew.
+    /// It is closed, and begins again from its start.
     case close
 }

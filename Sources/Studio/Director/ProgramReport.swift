@@ -9,22 +9,22 @@ package struct ProgramReport: Sendable, Codable {
     package struct Source: Sendable, Codable {
         /// Its name.
         package var name: String
-        /// Whether it can be seen. What cannot is heard alone: it is in no scene, and has no snapshot.
+        /// Whether it can be seen. A source without video is only heard: it is in no scene, and has no snapshot.
         package var hasVideo: Bool
-        /// What it shows: one of its inputs, or `slate`; nil before anything. Of what has no video: what is heard, nil while
-        /// nothing comes.
+        /// What it shows: one of its inputs, or `slate`; nil before anything is shown. For a source without video: what
+        /// is heard, nil while nothing arrives.
         package var input: String?
         /// Whether it is seen, also in a transition.
         package var isOnAir: Bool
         /// Whether the preview has it.
         package var isInPreview: Bool
-        /// In decibels.
+        /// The gain in decibels.
         package var gain: Double
         /// Whether nothing of it is heard.
         package var isMuted: Bool
         /// How much later its audio is heard than it comes, in seconds; earlier if negative.
         package var audioOffset: Double
-        /// What a file does while it is off air; nil for what is no file.
+        /// What a file does while it is off air; nil if the source is not a file.
         package var whenOff: String?
         /// Frames for which the one that was due had not come, so that the one before was shown again; nil for what has no
         /// video.

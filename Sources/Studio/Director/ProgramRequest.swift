@@ -95,17 +95,17 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
     package var word: String { stinger.map { "\(Self.stinger) \($0)" } ?? type.rawValue }
 }
 
-/// What is to be changed of a source.
+/// What is to be changed in a source.
 package struct SourceRequest: Sendable, Decodable {
-    /// In decibels.
+    /// The gain in decibels.
     package var gain: Double?
     /// Whether nothing of it is heard.
     package var muted: Bool?
     /// How much later its audio is heard than it comes, in seconds; earlier if negative.
     package var audioOffset: Double?
-    /// Where a file goes on, in seconds from its beginning.
+    /// Where a file continues, in seconds from its beginning.
     package var seek: Double?
-    /// Whether a file begins anew.
+    /// Whether a file begins again from its start.
     package var restart: Bool?
 
     /// Whether nothing is to be changed.
@@ -114,9 +114,9 @@ package struct SourceRequest: Sendable, Decodable {
     }
 }
 
-/// What is to be changed of an overlay.
+/// What is to be changed in an overlay.
 package struct OverlayRequest: Sendable, Decodable {
-    /// What is said of whether it is seen.
+    /// Whether it is to be seen.
     package enum Choice: Sendable, Equatable {
         case shown
         case hidden

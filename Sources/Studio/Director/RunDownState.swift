@@ -17,7 +17,7 @@ struct RunDownMemory {
     /// those that are left out for it.
     var failures: [Int: Int]
 
-    /// So many failures of the channel during one segment let it be left out.
+    /// After so many failures of the channel during one segment, the segment is left out.
     static let mostFailures = 2
 
     /// The channel failed.
@@ -31,13 +31,13 @@ struct RunDownMemory {
 struct RunDownState {
     var player: RunDownPlayer
     var clips: [RunDownPlayer.ClipID: RunDownClip] = [:]
-    /// How long its files are; nil where nobody waits for its end.
+    /// How long its files are; nil where the run-down's end is not waited for.
     var lengths: RunDownLengths?
     /// Files of the run-down before, one of which may be on air.
     var former: [RunDownClip] = []
-    /// When none of them is seen any more; nil as long as nothing else came on air.
+    /// The frame from which none of the former files is seen; nil as long as nothing else came on air.
     var formerEnd: FrameIndex?
-    /// What comes on air in their place.
+    /// The frame at which something else comes on air in their place.
     var formerChange: FrameIndex?
     /// The first frame that the player was not asked for.
     var next: FrameIndex = 0
@@ -78,11 +78,11 @@ extension RunDownState {
     mutating func noteChange(at frame: FrameIndex, frames: Int64) {
         guard !former.isEmpty else { return }
         guard let end = formerEnd else { return (formerEnd, formerChange) = (frame + frames + 1, frame) }
-        // A transition that interrupts the one from them goes on from what is on the screen.
+        // A transition that interrupts the one from the former files begins with what is on the screen.
         if end > frame { formerEnd = max(end, frame + frames + 1) }
     }
 
-    /// The files of the run-down before that are not seen any more.
+    /// Removes and returns the files of the previous run-down that are not seen any more.
     mutating func takeFormer(by frame: FrameIndex) -> [RunDownClip] {
         guard let formerEnd, formerEnd <= frame else { return [] }
         defer { (former, self.formerEnd, formerChange) = ([], nil, nil) }

@@ -39,9 +39,9 @@ package struct ConfigurationNode {
         }
     }
 
-    /// The library looks for keys that stand twice by a hash of each, for which a key that is an alias of lists of aliases
-    /// takes longer with each of them, and with forty for ever. So the text is read first with nothing that is an alias, where
-    /// each asterisk is a letter that nobody uses.
+    /// The library finds duplicate keys by hashing each key. If a key is an alias of lists of aliases, the hash takes
+    /// longer with each list, and with forty lists it never ends. So the text is read first without any alias: each
+    /// asterisk is replaced by a letter that no text uses.
     private static func refuseAliasesAsKeys(in text: String) throws {
         guard text.contains("*"), let root = try Yams.compose(yaml: text.replacing("*", with: letter)) else { return }
         try refuseAliases(asKeysOf: root, depth: 0)
@@ -117,7 +117,7 @@ package struct ConfigurationNode {
             .composer(_, let problem, let mark, _):
             .init(mark: Self.mark(mark), key: "", text: "This is no YAML: \(problem).")
         case .duplicatedKeysInMapping(let keys, let context):
-            // Only our own keys are repeated: what is none may be a piece of an address.
+            // The message repeats only our own keys: any other word may be a piece of an address.
             .init(
                 mark: Self.mark(context.mark),
                 key: keys.first.flatMap { words.contains($0) ? $0 : nil } ?? "",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads a tree of ``ConfigurationNode`` as values. Each fault is noted with its place, and the reading goes on, so that all
-/// of them are told at once.
+/// Reads a tree of ``ConfigurationNode`` as values. Each fault is noted with its place, and the reading continues, so
+/// that all faults are reported at once.
 package protocol NodeReader {
     var faults: [ConfigurationFailure.Fault] { get set }
 }

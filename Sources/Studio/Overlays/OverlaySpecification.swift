@@ -28,9 +28,9 @@ package struct OverlaySpecification: Sendable, Equatable {
         case no
     }
 
-    /// As many as a program has.
+    /// The largest number of overlays in a program.
     package static let most = 16
-    /// The largest image file.
+    /// The size of the largest image file, in bytes.
     private static let mostBytes = 64 << 20
     private static let usualHeight = 0.05
 
@@ -40,14 +40,14 @@ package struct OverlaySpecification: Sendable, Equatable {
     let (x, y): (Double, Double)
     let size: Size
     let opacity: Double
-    /// Whether it is seen whatever the scene; nil for what scenes say.
+    /// Whether it is seen regardless of the scene; nil if the scenes decide.
     let isVisible: Bool?
-    /// Of a text.
+    /// The color of a text.
     let color: RGBColor
     /// The font's file; nil for the system's usual font.
     package let font: String?
 
-    /// Reads `text`, and looks whether there is the file that it names.
+    /// Reads `text`, and checks that the file that it names exists.
     package init(_ text: String) throws(TextFailure) {
         guard let match = text.wholeMatch(of: /([A-Za-z0-9._-]{1,40})=(image|text):(.+)/) else {
             throw TextFailure(

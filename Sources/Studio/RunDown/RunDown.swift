@@ -9,11 +9,11 @@ package import Program
 /// A value without a clock. ``RunDownPlayer`` makes of it what happens at which frame, on air as well as faster than the
 /// clock. It is bounded: what passes ``fault(sources:unseen:)`` has at most ``mostSegments`` segments of ``mostViews`` views.
 package struct RunDown: Sendable, Equatable {
-    /// A day of segments of a minute and a half.
+    /// Enough for a day of segments of a minute and a half.
     package static let mostSegments = 1000
-    /// As many as there can be sources, and some scenes.
+    /// Enough for the largest number of sources, and some scenes.
     package static let mostViews = 32
-    /// Shorter than this nobody sees anything.
+    /// The shortest time in which a viewer sees anything.
     package static let shortest = Duration.milliseconds(100)
     package static let longest = Duration.seconds(7 * 86_400)
     /// The longest transition.
@@ -29,7 +29,7 @@ package struct RunDown: Sendable, Equatable {
         case frames(Int64)
         /// Until its file is over.
         case end
-        /// Until somebody says that it goes on.
+        /// Until the operator continues with the next segment.
         case take
     }
 
@@ -65,7 +65,7 @@ package struct RunDown: Sendable, Equatable {
 
     /// Whose audio is heard.
     package enum Audio: Sendable, Equatable {
-        /// As the program has it where nobody says otherwise.
+        /// The program's standard choice.
         case standard
         /// That of the scene's main source.
         case follow

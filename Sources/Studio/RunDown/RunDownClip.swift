@@ -140,15 +140,15 @@ package final class RunDownClip: Sendable {
         return feed
     }
 
-    /// Waits for its first frame, and returns whether it is over without one.
+    /// Waits for the first frame of `feed`, and returns whether the feed is over without one.
     private func isOverAtOnce(_ feed: SourceFeed) -> Bool {
         while feed.presentFrame == nil, !feed.isBarren { clock.sleep(until: clock.now + 1_000_000) }
         return feed.isBarren
     }
 
-    /// The last frame of the file, which is `length` long if it says so; nil where there is none. Blocks.
+    /// Returns the last frame of the file, which is `length` long if it says so; nil if it has no frame. Blocks.
     private func lastFrame(_ length: Duration?) throws -> VideoFrame? {
-        // It is near the end, but where audio goes on without frames.
+        // The last frame is near the end, unless audio continues after it.
         var rest = Duration.seconds(1)
         while true {
             let start = max(.zero, (length ?? .zero) - rest)

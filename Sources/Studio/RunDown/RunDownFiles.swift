@@ -3,7 +3,7 @@
 internal import Archive
 internal import Glibc
 
-/// Where the files lie that a run-down names.
+/// Resolves the files that a run-down names.
 struct RunDownFiles: Sendable {
     /// Why a file cannot be taken, in a sentence.
     struct Fault: Error, Equatable, CustomStringConvertible {
@@ -12,10 +12,10 @@ struct RunDownFiles: Sendable {
 
     /// What a path that does not begin with a slash is relative to.
     let directory: String
-    /// Whether only what lies in the directory may be named: who asks by the API has no say in the rest of the machine.
+    /// Whether only files in the directory may be named: a client of the API has no access to the rest of the machine.
     var isConfined = false
 
-    /// The real path of the file that is named `path`. Blocks on the disk. Throws where there is none that can be read.
+    /// Returns the real path of the file that is named `path`. Blocks on the disk. Throws if no such file can be read.
     func resolve(_ path: String) throws(Fault) -> String {
         let place = path.hasPrefix("/") ? path : "\(directory)/\(path)"
         guard !path.utf8.contains(0), let real = Self.real(place) else { throw missing(path, place) }

@@ -15,9 +15,9 @@ struct RunDownOrder {
     /// The view in place `index`, from 0 on.
     func view(_ index: Int64) -> Int {
         let (round, place) = (index / Int64(count), Int(index % Int64(count)))
-        // Of two views any other order would show one twice.
+        // With two views any other order would show one of them twice in a row.
         guard count > 2 else { return beginning[place] }
-        // The last one of a round is never among those that change places.
+        // The swap below never moves the last view of a round.
         var views = round == 0 ? beginning : shuffled(round)
         if round > 0, views[0] == shuffled(round - 1)[count - 1] { views.swapAt(0, 1) }
         return views[place]

@@ -9,14 +9,14 @@ internal import Media
 /// its time.
 struct RunDownPlace: Sendable, Equatable {
     var segment: Int
-    /// How often the run-down was at its end before.
+    /// How often the run-down has reached its end before.
     var pass: Int64 = 0
-    /// A frame at which something began that nobody could know before; or the first one.
+    /// A frame at which something began that could not be known beforehand; or the first frame.
     var anchor: FrameIndex
-    /// The time from then to the segment's beginning.
+    /// The time from the anchor to the segment's beginning.
     var offset = Duration.zero
     var clip: RunDownPlayer.ClipID?
-    /// Which of its views was on air before it.
+    /// Which of the segment's views was on air before it began.
     var seen: Int?
 
     func start(at rate: FrameRate) -> FrameIndex { anchor + rate.timeBase.ticks(offset) }

@@ -4,18 +4,18 @@ internal import Media
 internal import Status
 
 extension RunDownPlayer {
-    /// How long nothing is opened after all of it could not be.
+    /// The pause before the next attempt after no file could be opened.
     private static let retry = Duration.seconds(1)
 
-    /// When what comes next is due, if that is at `frame` or was before.
+    /// The frame at which what comes next is due, if that is `frame` or an earlier one.
     func due(by frame: FrameIndex) -> FrameIndex? {
         guard let place, !isDue else { return frame }
         guard let end = end(of: place), end <= frame else { return nil }
-        // Of a file that was over before anybody looked nothing is to be made up for.
+        // If the file was over before this was noticed, the lost time is not made up for.
         return runDown.segments[place.segment].length == .end ? frame : end
     }
 
-    /// The frame at which a segment ends; nil as long as nobody knows.
+    /// The frame at which a segment ends; nil as long as that is not known.
     func end(of place: RunDownPlace) -> FrameIndex? {
         let length = runDown.segments[place.segment].length
         if case .end = length {
@@ -116,7 +116,7 @@ extension RunDownPlayer {
         return id
     }
 
-    /// Lets go of the files that nobody needs any more.
+    /// Releases the files that are not needed any more.
     mutating func collect(_ frame: FrameIndex) {
         fading.removeAll { $0.until <= frame }
         let needed = [place?.clip, upcoming?.clip, held?.place.clip, held?.again, aired] + fading.map { $0.clip }

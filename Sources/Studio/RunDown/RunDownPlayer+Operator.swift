@@ -33,13 +33,13 @@ extension RunDownPlayer {
         (isDue, isWaiting, holdsNext) = (false, false, false)
     }
 
-    /// Goes on with the next segment at once; with the first if it is still waited for. Ends a segment that lasts until
-    /// that, and ends being held.
+    /// Continues with the next segment at once; with the first if it is still waited for. Ends a segment that lasts
+    /// until this command, and ends a hold.
     package mutating func next() throws(Refusal) {
         switch state {
         case .idle, .over: throw .notRunning
         case .running:
-            // What is waited for is what nobody wants to wait for any more.
+            // Skip the segment that is waited for: the operator does not want to wait any more.
             if isWaiting, let late = upcoming { upcoming = following(late.segment, late.pass) }
         case .held:
             if let held { follow(up: held.place) }
@@ -48,21 +48,21 @@ extension RunDownPlayer {
         isDue = true
     }
 
-    /// Lets nothing follow until it is told to go on. What is on air stays.
+    /// Lets nothing follow until another command continues the run-down. What is on air stays.
     package mutating func hold(at frame: FrameIndex) throws(Refusal) {
         guard state == .running else { throw .notRunning }
         (state, holdsNext) = (.held, false)
         held = place.map { Held(place: $0, frame: frame) } ?? heldAgain()
     }
 
-    /// Something else comes on air at `frame`, by a transition of `fade` frames. What comes with that frame and later is not
-    /// shown.
+    /// Something else comes on air at `frame`, by a transition of `fade` frames. What the run-down would show from that
+    /// frame on is not shown.
     package mutating func cut(at frame: FrameIndex, fade: Int64) {
         cuts.append((frame, fade))
         cuts.sort { $0.frame < $1.frame }
     }
 
-    /// What was to come on air at `frame` does not.
+    /// Cancels the change scheduled for `frame`.
     package mutating func withdraw(at frame: FrameIndex) { cuts.removeAll { $0.frame == frame } }
 
     mutating func cutAway(at frame: FrameIndex, fade: Int64) {
@@ -78,7 +78,8 @@ extension RunDownPlayer {
         if let clip = kept.place.clip.flatMap({ clips[$0] }), let started = clip.started,
             var file = runDown.segments[kept.place.segment].clip
         {
-            // From the frame that was seen last: a file that was held played on, and of one that was over the last one stood.
+            // Begin with the frame that was seen last: a file that was held has played on, and of a file that was over
+            // the last frame was shown.
             let seen = max(0, min(frame, clip.end.map { FrameIndex($0.number - 1) } ?? frame) - started)
             file.start = clip.start + rate.timeBase.duration(seen)
             let again = prepare(file)
@@ -86,8 +87,8 @@ extension RunDownPlayer {
         }
     }
 
-    /// Where it was held before, if it was to go on there and the file is still being opened: that begins unseen now, and
-    /// another waits for being resumed.
+    /// Returns where the run-down was held before, if it was to continue there and the file is still being opened: that
+    /// file begins unseen now, and another one waits to be resumed.
     private mutating func heldAgain() -> Held? {
         guard let upcoming, let (place, frame) = upcoming.resumed else { return nil }
         var again: ClipID?
@@ -98,15 +99,15 @@ extension RunDownPlayer {
         return Held(place: place, frame: frame, isCutAway: true, again: again)
     }
 
-    /// Makes what follows `place` ready, unless the time is still there and it is.
+    /// Prepares what follows `place`, unless the run-down's time is still in that segment: then it is prepared already.
     private mutating func follow(up place: RunDownPlace) {
         if self.place?.segment == place.segment, self.place?.pass == place.pass, !isOver { return }
         upcoming = following(place.segment, place.pass)
     }
 
-    /// Goes on where it was held: the segment lasts as long as was left of it.
+    /// Continues where the run-down was held: the segment lasts as long as was left of it.
     package mutating func resume(at frame: FrameIndex) throws(Refusal) {
-        // What was to be held as soon as it is seen goes on instead.
+        // A segment that was to be held as soon as it is seen runs instead.
         if holdsNext { return holdsNext = false }
         guard state == .held else { throw .notHeld }
         state = .running
@@ -128,7 +129,7 @@ extension RunDownPlayer {
         (place, isOver) = (kept.place, false)
     }
 
-    /// Goes on with what would be on air by now if nobody had held it.
+    /// Continues with what would be on air by now without the hold.
     package mutating func follow(at frame: FrameIndex) throws(Refusal) {
         if holdsNext { return holdsNext = false }
         guard state == .held else { throw .notHeld }

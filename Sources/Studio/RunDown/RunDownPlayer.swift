@@ -7,16 +7,16 @@ package import Status
 /// Plays a ``RunDown``: says at each frame of a program what begins with it. It has no clock, so that the same plan is
 /// played on air and rendered faster; what it says is a matter of the frames' numbers and of what it was told.
 ///
-/// Whoever plays calls ``tick(_:)`` for each frame before it is made, and does the actions, in their order. What an
-/// operator asks for takes effect at the next call.
+/// The user of the player calls ``tick(_:)`` for each frame before it is made, and does the actions, in their order.
+/// What an operator asks for takes effect at the next call.
 ///
 ///     idle ── start ──▶ running ── end ──▶ over
 ///                        │  ▲
 ///              cut, hold ▼  │ resume, follow, next
 ///                        held
 ///
-/// While it is held its time goes on unseen, with its files, so that `follow` finds what would be on air by now; and where
-/// it was held is kept for `resume`.
+/// While it is held its time and its files advance unseen, so that `follow` finds what would be on air by now; and the
+/// place where it was held is kept for `resume`.
 package struct RunDownPlayer: Sendable {
     /// One use of a file.
     package struct ClipID: Sendable, Hashable, Comparable {
@@ -55,7 +55,7 @@ package struct RunDownPlayer: Sendable {
     package enum Refusal: Error, Equatable, CustomStringConvertible {
         case notRunning
         case notHeld
-        /// There is none of this number, of so many.
+        /// There is no segment of this number; `of` is how many there are.
         case noSegment(Int, of: Int)
 
         package var description: String {
@@ -78,9 +78,9 @@ package struct RunDownPlayer: Sendable {
         let start: Duration
         var opening = Opening.opening
         var started: FrameIndex?
-        /// The frame behind its last one, once that is known.
+        /// The frame after its last one, once that is known.
         var end: FrameIndex?
-        /// How many frames it has, as far as its container says so.
+        /// How many frames it has, if its container says so.
         var frames: Int64?
     }
 
@@ -89,18 +89,18 @@ package struct RunDownPlayer: Sendable {
         var segment: Int
         var pass: Int64
         var clip: ClipID?
-        /// Where it goes on, if it was held and a file had to be opened again, and since when.
+        /// Where the run-down continues if it was held and a file had to be opened again, and the frame of the hold.
         var resumed: (place: RunDownPlace, heldAt: FrameIndex)?
     }
 
-    /// What is tried next where nothing could be opened, and when.
+    /// The segment that is tried next after nothing could be opened, and when.
     struct Rest: Sendable {
         let segment: Int
         let pass: Int64
         let until: FrameIndex
     }
 
-    /// Where it was held.
+    /// Where the run-down was held.
     struct Held: Sendable {
         var place: RunDownPlace
         let frame: FrameIndex
@@ -268,8 +268,8 @@ extension RunDownPlayer {
         return RunDownOrder(count: count, seed: seed, seen: place.seen).view(view)
     }
 
-    /// Keeps a file until the transition from it is over; and those that are still seen in one that it interrupts, which go
-    /// on from what is on the screen.
+    /// Keeps a file until the transition from it is over; also keeps the files that are still seen in a transition that
+    /// this one interrupts: it begins with what is on the screen.
     mutating func leave(_ clip: ClipID?, at frame: FrameIndex, fade: Int64) {
         let until = frame + fade + 1
         for index in fading.indices where fading[index].until > frame {

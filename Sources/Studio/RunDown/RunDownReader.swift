@@ -4,8 +4,8 @@ internal import Foundation
 internal import Media
 package import Program
 
-/// Reads a run-down: YAML, or JSON, which is YAML, too. Each fault is noted with its place, and the reading goes on, so
-/// that all of them are told at once.
+/// Reads a run-down: YAML, or JSON, which is YAML, too. Each fault is noted with its place, and the reading continues,
+/// so that all faults are reported at once.
 package struct RunDownReader: NodeReader {
     /// What a run-down may name.
     package struct Known {
@@ -17,7 +17,7 @@ package struct RunDownReader: NodeReader {
         var overlays: [String] = []
         var stingers: [String] = []
 
-        /// What a run-down may name, of these.
+        /// A run-down may name these.
         package init(
             sources: [String], unseen: [String] = [], scenes: [(name: String, layout: SceneLayout)],
             overlays: [String] = [], stingers: [String] = []

@@ -10,7 +10,7 @@ struct CodedUnits: Equatable {
     /// Access units without ADTS.
     var audio: [[UInt8]] = []
 
-    /// Of the file at `path`, which ffmpeg reads, with H.264 or HEVC.
+    /// Reads the units of the file at `path`, which ffmpeg can read, with H.264 or HEVC.
     init(_ path: String, isHEVC: Bool = false) async throws {
         let directory = try TemporaryDirectory()
         let (video, audio) = (directory.file("video.h264"), directory.file("audio.aac"))

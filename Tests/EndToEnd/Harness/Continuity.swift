@@ -4,7 +4,7 @@ import Foundation
 
 /// The continuity counters of a received transport stream (ISO/IEC 13818-1, 2.4.3.3). Null packets have none.
 enum Continuity {
-    /// Where a counter does not go on, in words; empty if every TS packet that was sent is there.
+    /// Describes each place where a counter breaks; empty if every TS packet that was sent is there.
     static func errors(_ path: String) throws -> [String] {
         let data = try Data(contentsOf: URL(fileURLWithPath: path), options: .mappedIfSafe)
         guard data.count >= 188 else { throw HarnessFailure("\(path) is empty.") }

@@ -60,7 +60,8 @@ struct DecodedAudio {
 struct AVOffset {
     let milliseconds: [Double]
 
-    /// Of beeps that begin with a clip the first milliseconds may be faded in: those at `joins`, in seconds, do not count.
+    /// The first milliseconds of a beep that begins with a clip may be faded in: beeps at `joins`, in seconds, do not
+    /// count.
     init(_ path: String, frames: DecodedFrames, joins: [Double] = []) async throws {
         let frameTimes = try await Probe.times(path, "v:0")
         guard let audioStart = try await Probe.times(path, "a:0").first, frameTimes.count == frames.flashes.count else {

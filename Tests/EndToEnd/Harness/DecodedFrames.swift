@@ -5,7 +5,7 @@ import Ingest
 
 /// The frames of a received or recorded file, as the ffmpeg program decodes them.
 struct DecodedFrames {
-    /// The machine-readable number in each frame; nil where there is none.
+    /// The machine-readable number in each frame; nil for a frame without one.
     let counters: [UInt32?]
     /// Whether the test signal's flash is on, for each frame.
     let flashes: [Bool]

@@ -20,7 +20,7 @@ struct FLVStream {
 
     let tags: [Tag]
 
-    /// The tags of the file at `path`. Throws if what is there is none.
+    /// Reads the tags of the file at `path`. Throws if it is not an FLV file.
     init(_ path: String) throws {
         let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
         var tags: [Tag] = []

@@ -25,10 +25,10 @@ final class FreezableDisk: Sendable {
         umount2(path, Int32(MNT_DETACH))
     }
 
-    /// From now on whoever writes waits.
+    /// Makes every write wait from now on.
     func freeze() throws { try Self.tool("fsfreeze", "--freeze", path) }
 
-    /// Writing goes on. Nothing happens if it does already.
+    /// Lets writes continue. Does nothing if the disk is not frozen.
     func thaw() { try? Self.tool("fsfreeze", "--unfreeze", path) }
 
     private static func make(_ directory: TemporaryDirectory, megabytes: Int) throws {

@@ -47,7 +47,7 @@ final class LoopDisk: Sendable {
     /// Mounts the disk, on any loop device.
     func mount() async throws { try await run("mount", ["-o", "loop,\(options)", image, path]) }
 
-    /// Takes the disk away, whoever still uses it.
+    /// Takes the disk away, even from processes that still use it.
     func unmount() async throws { try await run("umount", ["--lazy", path]) }
 
     /// From now on every call to the file system fails with `EIO`, as if its device had been pulled out, until it is

@@ -5,8 +5,8 @@ import TestSupport
 
 /// H.264 in which a parameter set comes in the middle of a GOP, as encoders may send them.
 ///
-/// Of a stream without CABAC, whose slices can be moved by bits, some frames are made to name another picture parameter
-/// set, which says the same under another number and stands in front of the first of them only.
+/// The stream has no CABAC, so its slices can be moved by bits. Some of its frames are made to name another picture
+/// parameter set, which says the same under another number and comes before the first of these frames only.
 enum ParameterSetChange {
     /// Rewrites `stream`, with start codes and one slice a frame: frames `range` name the set that is added.
     static func apply(to stream: Data, frames range: Range<Int>) throws -> Data {

@@ -7,7 +7,7 @@ import Synchronization
 enum Ports {
     private static let next = Mutex(Int.random(in: 24_000..<31_000))
 
-    /// A port that nobody uses, for TCP and UDP, and that no other test gets.
+    /// Returns a port that is unused for TCP and UDP, and that no other test gets.
     static func free() throws -> Int {
         for _ in 0..<500 {
             let port = next.withLock { port in
@@ -19,7 +19,7 @@ enum Ports {
         throw HarnessFailure("No port from 24000 to 32000 is free.")
     }
 
-    /// Whether a socket is bound to the port, by the kernel's tables: nobody is disturbed by a trial connection.
+    /// Whether a socket is bound to the port, by the kernel's tables: a trial connection would disturb a server.
     static func isUsed(_ port: Int, by transport: String) -> Bool {
         let suffix = ":" + String(port + 0x10000, radix: 16, uppercase: true).suffix(4)
         return ["", "6"].contains { family in

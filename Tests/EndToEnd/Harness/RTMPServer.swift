@@ -67,7 +67,7 @@ final class RTMPServer: Sendable {
             .first { FileManager.default.fileExists(atPath: "\($0)/ngx_rtmp_module.so") } ?? "modules"
     }
 
-    /// Stops the server's time: its sockets stay, and nobody reads them.
+    /// Stops the server's time: its sockets stay open, and no process reads them.
     func freeze() { process.withLock { $0?.signal(SIGSTOP) } }
 
     /// Undoes ``freeze()``.
@@ -113,8 +113,8 @@ final class RTMPServer: Sendable {
         return .milliseconds(high << 24 | low)
     }
 
-    /// Waits until this much more of the program has been received: a time that passes for whoever sends as well,
-    /// however slow the machine is.
+    /// Waits until this much more of the program has been received: this time passes for the sender, too, however slow
+    /// the machine is.
     func receives(_ time: Duration) async throws {
         var start: Duration?
         try await eventually("\(time) of the program arrive", within: time + .seconds(10)) {

@@ -5,7 +5,7 @@ import TestSupport
 
 /// srt-live-transmit, writing what it receives to a transport stream file.
 final class SRTReceiver: Sendable {
-    /// Who calls whom.
+    /// Which side calls the other.
     enum Role: String {
         case listener
         case caller

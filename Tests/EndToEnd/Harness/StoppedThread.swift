@@ -3,13 +3,13 @@
 import Foundation
 import TestSupport
 
-/// One thread of a process that stands still, while the others run: as one does that waits for a lock for ever. It goes on
-/// when this object is released.
+/// Stops one thread of a process while the others run, as if it waited for a lock for ever. The thread continues when
+/// this object is released.
 final class StoppedThread: Sendable {
     private let tracer: ChildProcess
 
-    /// Whoever traces a thread can stop it alone (ptrace(2): PTRACE_SEIZE is 0x4206, PTRACE_INTERRUPT 0x4207, and __WALL
-    /// 0x40000000); it goes on when the tracer ends.
+    /// A tracer can stop a single thread (ptrace(2): PTRACE_SEIZE is 0x4206, PTRACE_INTERRUPT 0x4207, and __WALL
+    /// 0x40000000); the thread continues when the tracer ends.
     private static let script = """
         import ctypes, os, sys, time
         libc, thread = ctypes.CDLL(None, use_errno=True), int(sys.argv[1])
@@ -36,7 +36,7 @@ final class StoppedThread: Sendable {
         }
     }
 
-    /// Lets it go on.
+    /// Lets the thread continue.
     func goOn() async throws {
         tracer.signal(SIGKILL)
         try await tracer.ending(within: .seconds(5))

@@ -38,7 +38,7 @@ final class TLSFront: Sendable {
         }
     }
 
-    /// Stops the server's time: its sockets stay, and nobody reads them.
+    /// Stops the server's time: its sockets stay open, and no process reads them.
     func freeze() { child.signal(SIGSTOP) }
 
     /// Undoes ``freeze()``.

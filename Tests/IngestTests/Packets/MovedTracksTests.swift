@@ -6,7 +6,7 @@ import Testing
 @testable import Ingest
 @testable import SourceClock
 
-@Suite("Tracks that a sender goes on with in other streams")
+@Suite("Tracks that a sender continues in other streams")
 struct MovedTracksTests {
     private func at(_ milliseconds: Int64) -> Timestamp { Timestamp(milliseconds, in: .milliseconds) }
 
@@ -20,7 +20,7 @@ struct MovedTracksTests {
         #expect(tracks.note(2, late: .video, at: at(3000)) == .video)
     }
 
-    @Test("A track that goes on in its own stream stays, whatever else comes, and in whatever bursts")
+    @Test("A track that continues in its own stream stays, whatever else comes, and in whatever bursts")
     func stays() {
         var tracks = MovedTracks(reading: [0: .video, 1: .audio], wanted: [.video, .audio], patience: .seconds(1))
         for segment in Int64(0)..<5 {

@@ -94,7 +94,7 @@ struct PacketSplicerTests {
         #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 40 })
     }
 
-    @Test("Another input goes on air at its keyframe, when it came: times go on, and no track overlaps")
+    @Test("Another input goes on air at its keyframe, when it came: times continue, and no track overlaps")
     func change() throws {
         var splicer = splicer()
         splicer.show(0)
@@ -182,7 +182,7 @@ struct PacketSplicerTests {
         }
     }
 
-    @Test("An input that is wanted again before another one took its place goes on as if nothing had been")
+    @Test("An input that is wanted again before another one took its place continues as if nothing had happened")
     func changeOfMind() {
         var splicer = splicer()
         splicer.show(0)

@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test("Times of video in milliseconds go on in 90 kHz, each as it was")
+    @Test("Video times in milliseconds are passed on in 90 kHz, each as it was")
     func frames() {
         var timeline = timeline()
         let stamps: [(Int64, Int64)] = [(5000, 5067), (5033, 5200), (5067, 5133), (5100, 5100), (5300, 5301)]
@@ -71,7 +71,7 @@ import Testing
         #expect(placed.count == 2 && placed.allSatisfy { stream.holds($0) })
     }
 
-    @Test("A jump of a sender's audio begins anew, and is not followed sample by sample")
+    @Test("Audio times start again at a sender's jump, and do not follow it sample by sample")
     func jump() throws {
         var timeline = timeline()
         _ = timeline.take(packet(video, 0), at: .zero)

@@ -64,7 +64,7 @@ import Testing
             frame(1040, shown: 1120, isKeyframe: true),
         ]
         let taken = take(packets + [audioFrame(1063), frame(1080)], by: &timeline)
-        // Of audio, what is heard from the keyframe's decoding on.
+        // The audio begins with what is heard from the keyframe's decoding on.
         #expect(taken.map(\.track) == [.audio, .audio, .video, .audio])
         #expect(are(taken, at: [-99, -78, -80, -57]))
         #expect(taken[2].pts == 0 && taken[2].isKeyframe)
@@ -89,7 +89,7 @@ import Testing
         #expect(are(back, at: [16_000]))
     }
 
-    @Test("A track that stops while the other goes on is told once, and when it is back; so is a jump of the stamps")
+    @Test("A track that stops while the other continues is reported once, as is its return; so is a jump of the stamps")
     func silence() {
         var timeline = PacketTimeline(
             PacketSourceDescription(
@@ -127,7 +127,7 @@ import Testing
         #expect(!told.dropFirst(3).contains { if case .silent = $0 { true } else { false } }, "\(told)")
     }
 
-    @Test("Times that count whole frames go on in 90 kHz, or a switch would move them by half a frame")
+    @Test("Times that count whole frames are passed on in 90 kHz, or a switch would move them by half a frame")
     func wholeFrames() {
         let track = Self.video.timed(in: TimeBase(1, 25))
         var timeline = timeline(track)
@@ -140,7 +140,7 @@ import Testing
         #expect(taken.allSatisfy { $0.timeBase == .mpegTS })
     }
 
-    @Test("Stamps that wrap at 2^32 are seen by nobody, and audio stays with its video")
+    @Test("Stamps that wrap at 2^32 leave no trace, and audio stays with its video")
     func wrap() {
         let start = Int64(1) << 32 - 100
         var timeline = timeline(bits: 32)
@@ -156,7 +156,7 @@ import Testing
         #expect(timeline.counts == PacketTimeline.Counts())
     }
 
-    @Test("Whoever begins anew goes on behind what was there, with a keyframe and without what refers to before it")
+    @Test("After a restart packets continue behind the earlier ones, with a keyframe and without references before it")
     func restart() throws {
         var timeline = timeline()
         let before = take(
@@ -179,7 +179,7 @@ import Testing
         #expect(abs(distance - 5) < 0.55, "audio stays where its sender has it")
     }
 
-    @Test("Who describes a track anew in the same words changes nothing; in other words it is another track")
+    @Test("Describing a track again in the same words changes nothing; other words make it another track")
     func descriptions() throws {
         var timeline = timeline()
         let (same, other) = (Self.videoTrack(), Self.videoTrack(configuration: [1, 2, 4]))

@@ -74,7 +74,7 @@ struct SourceSelectorTests {
         #expect(keyframes.take() == [.decode(1, .all), .air(.source(1), .disconnected), .decode(0, .keyframes)])
     }
 
-    @Test("Of what is on air and not wanted keyframes are decoded, and all again when it is wanted")
+    @Test("Only keyframes of a source on air that is not wanted are decoded, and all frames when it is wanted again")
     func unseenKeyframes() {
         var driver = Driver(count: 2, .init(standby: .keyframes, unseen: .keyframes))
         driver.handle { .wanted(false, at: $0) }
@@ -91,7 +91,7 @@ struct SourceSelectorTests {
         #expect(driver.take() == [.decode(1, .all)])
     }
 
-    @Test("What nobody wants is closed once it was on air, stays closed, and begins anew when it is wanted")
+    @Test("An unwanted source is closed once it was on air, stays closed, and is reopened when it is wanted")
     func unseenCold() {
         var driver = Driver(count: 2, .init(unseen: .cold))
         driver.handle { .wanted(false, at: $0) }
@@ -107,7 +107,7 @@ struct SourceSelectorTests {
         #expect(driver.take() == [.open(0, .all)])
         driver.pass(2000)
         #expect(driver.take() == [.air(.slate, .start), .open(1, .all)])
-        // Nothing was seen of it yet: it is awaited, wanted or not.
+        // The source has not shown anything yet: it is awaited, wanted or not.
         driver.handle { .wanted(false, at: $0) }
         #expect(driver.take() == [])
         driver.pass(40, video: [0])

@@ -188,7 +188,7 @@ struct OverlayTests {
         #expect(card.rewinds.load(ordering: .relaxed) == 2)
     }
 
-    @Test("A stinger that is cut off is made ready, and what was below it goes on")
+    @Test("A stinger that is cut off is made ready, and what was below it continues")
     func cutOff() throws {
         let card = Card()
         bus.show(scene(16))

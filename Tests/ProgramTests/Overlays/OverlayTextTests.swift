@@ -36,7 +36,7 @@ struct OverlayTextTests {
         (0..<clock.digits).map { "\(time.digit($0, of: clock))" }.joined()
     }
 
-    @Test("Timecodes count frames at the nominal rate, and begin anew after a day")
+    @Test("Timecodes count frames at the nominal rate, and restart after a day")
     func time() {
         let rate = FrameRate(30_000, 1001)
         let at = { (frame: Int64) in OverlayTime(of: FrameIndex(frame), at: rate, secondOfDay: 86_399) }

@@ -59,7 +59,7 @@ struct FLVBodyTests {
         #expect(try audio([0x92] + code("mp4a")) == "mp4a end")
     }
 
-    @Test("Of several tracks the first is taken, by its number and not by its place")
+    @Test("The first of several tracks is taken, by its number and not by its place")
     func tracks() throws {
         // One track.
         #expect(try video([0x96, 0x01] + code("hvc1") + [0] + [0, 0, 1, 9]) == "hvc1 key 1 [9]")

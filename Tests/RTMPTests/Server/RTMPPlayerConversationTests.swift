@@ -17,7 +17,7 @@ struct RTMPPlayerConversationTests {
         }
     }
 
-    @Test("A player's wishes are told, in order, and the answers of servers are none")
+    @Test("A player's wishes are reported, in order, and the answers of servers are not wishes")
     func wishes() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser())
         let bytes =

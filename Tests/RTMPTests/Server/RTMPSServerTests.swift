@@ -135,7 +135,7 @@ struct RTMPSServerTests {
         withExtendedLifetime(registration) {}
     }
 
-    @Test("Who speaks RTMP without TLS to it is closed")
+    @Test("A client that speaks RTMP without TLS to it is closed")
     func plain() async throws {
         let record = StreamRecord()
         let registration = try server.receive(url("live/key", .input), identity: identity(), receiver: record)

@@ -38,7 +38,7 @@ struct RTMPServerTests {
         ClientBytes.message(9, frame, time: time, stream: 1, csid: 6, chunk: 4096)
     }
 
-    /// Whether nobody was told a secret.
+    /// Whether no notice contains a secret.
     private func isDiscreet() -> Bool {
         notices.all.withLock { $0.allSatisfy { !$0.contains("secret") } }
     }
@@ -142,7 +142,7 @@ struct RTMPServerTests {
         #expect(record.log == ["began 1", "ended 1: another client took it over", "began 2"])
     }
 
-    @Test("Whoever must be asked decides, and what was sent behind the wish is not lost")
+    @Test("The authorization decides, and what was sent after the request is not lost")
     func authorization() async throws {
         let server = server()
         let asked = Mutex<[String]>([])
@@ -177,13 +177,13 @@ struct RTMPServerTests {
             }, host: host)
         let clients = (0..<20).map { _ in ServerClient(port: registration.port) }
         for client in clients { client.say(ClientBytes.playing("program")) }
-        // One that does not wait for its turn takes nobody else's.
+        // A client that does not wait for its turn takes no other client's.
         ServerClient(port: registration.port).say(ClientBytes.playing("program"))
         for client in clients { try await client.hear("NetStream.Play.Start") }
         #expect(asked.withLock { $0.most } <= 2)
     }
 
-    @Test("When nobody decides in time the client is refused, and the one who was asked is told to stop")
+    @Test("If there is no decision in time, the client is refused and the authorization is cancelled")
     func authorizationDeadline() async throws {
         let server = server { $0.authorizationTime = .milliseconds(20) }
         let isCancelled = Mutex(false)
@@ -230,7 +230,7 @@ struct RTMPServerTests {
         #expect(record.state.withLock { $0.bytes } == 2000 * 99_995)
     }
 
-    @Test("Who says nothing is closed at the deadline of its step, and a silent publisher at its own")
+    @Test("A client that says nothing is closed at the deadline of its step, and a silent publisher at its own")
     func deadlines() async throws {
         let server = server {
             $0.handshakeTime = .milliseconds(30)
@@ -255,7 +255,7 @@ struct RTMPServerTests {
         let server = server()
         let registration = try server.receive(url("live/secret"), receiver: record)
         let publisher = try await ServerClient.publishing("secret", at: registration.port)
-        // Of one address a quarter of those that may wait.
+        // One address may have a quarter of the connections that may wait.
         let crowd = (0..<300).map { _ in ServerClient(port: registration.port) }
         try await eventually {
             for client in crowd { client.listen() }
@@ -272,7 +272,7 @@ struct RTMPServerTests {
         withExtendedLifetime(crowd) {}
     }
 
-    @Test("Server 2: who waits for a decision is not pushed out by connections that say nothing")
+    @Test("Server 2: a client that waits for a decision is not pushed out by connections that say nothing")
     func decisionInCrowd() async throws {
         let server = server { $0.waiting = 2 }
         let isAsked = Mutex(false)
@@ -298,7 +298,7 @@ struct RTMPServerTests {
         let registration = try server.receive(url("live/secret"), receiver: record)
         let client = ServerClient(port: registration.port)
         client.say(ClientBytes.handshake + ClientBytes.connect())
-        // Each ping of 18 bytes is answered by one as long; what nobody reads fills the socket, then the bound.
+        // Each ping of 18 bytes gets an answer of the same length; unread answers fill the socket, then the bound.
         let pings = (0..<100_000).flatMap { _ in ClientBytes.message(4, [0, 6, 1, 2, 3, 4], csid: 2) }
         var sent = 0
         try await eventually {
@@ -339,7 +339,7 @@ struct RTMPServerTests {
         try await eventually { ServerClient(port: one.port).say(ClientBytes.handshake) == 0 || isRefused(one.port) }
     }
 
-    /// Whether nobody listens at `port`.
+    /// Whether no socket listens at `port`.
     private func isRefused(_ port: UInt16) -> Bool {
         let client = ServerClient(port: port)
         client.listen()
@@ -398,7 +398,7 @@ extension RTMPServerTests {
         #expect(isDiscreet())
     }
 
-    @Test("What a player says behind its wish is read by whoever has it")
+    @Test("What a player sends after its request is read by the host that takes it over")
     func playersWords() async throws {
         let (server, host) = (server(), PlayerRecord())
         let registration = try server.offer(url("live/program", .output), host: host)

@@ -7,7 +7,7 @@ internal import Media
 
 /// Gives the packets of one file's audio, one after another, to a decoder. Used by one thread.
 protocol AudioFeed: AnyObject {
-    /// Sends the next packet, or that there is none. Throws ``AudioFeedFailure`` if only this packet is lost.
+    /// Sends the next packet, or the end if there are no more. Throws ``AudioFeedFailure`` if only this packet is lost.
     func sendNext(to decoder: Decoder) throws
 }
 
@@ -15,7 +15,7 @@ protocol AudioFeed: AnyObject {
 struct AudioFeedFailure: Error {}
 
 extension AudioFeed {
-    /// Sends what `send` sends; what the packet itself is to blame for is an ``AudioFeedFailure``.
+    /// Sends what `send` sends; throws ``AudioFeedFailure`` for an error that the packet itself causes.
     fileprivate func sending(_ send: () throws(AVFailure) -> Void) throws {
         do throws(AVFailure) {
             try send()

@@ -13,9 +13,9 @@ struct AudioGrid {
     struct Piece {
         /// Where its frames would lie if nothing were moved.
         var range: Range<Int64>
-        /// What a position in its file is later in the result then.
+        /// How much later a position of its file is in the result then.
         var shift: Int64
-        /// How much more its shift is than that of the clip before, where it goes on what that one ends with.
+        /// How much larger its shift is than the previous clip's, if its audio continues the previous clip's.
         var continuation: Int64?
         /// How long its transition lasts.
         var lead: Int64
@@ -89,7 +89,7 @@ struct AudioGrid {
         rules.mode != .encode && stretch.allSatisfy { !pieces[$0].packets.isEmpty } && length(stretch) >= rules.rate
     }
 
-    /// Clips of which each goes on what the one before ends with, packet by packet.
+    /// Ranges of clips that each continue the audio of the clip before them, packet by packet.
     private var stretches: [Range<Int>] {
         var found: [Range<Int>] = []
         for clip in pieces.indices {

@@ -4,22 +4,24 @@ internal import Foundation
 internal import MP4
 internal import Media
 
-/// Which samples of which files are heard when, and how one clip gives way to the next. In samples of the result; pure.
+/// Says which samples of which files are heard when, and how one clip gives way to the next. In samples of the result;
+/// pure.
 struct AudioPlan: Equatable {
     /// How loud a clip is around one of its ends.
     struct Fade: Equatable {
-        /// How it goes with time.
+        /// How the loudness changes with time.
         enum Shape: Equatable {
-            /// Of two that are one and the same: their sum is as loud as each.
+            /// For two clips with the same audio: the sum of their amplitudes is constant, so it is as loud as each of
+            /// them.
             case linear
-            /// Of two that have nothing to do with each other: their power is.
+            /// For two clips with unrelated audio: the sum of their powers is constant.
             case equalPower
         }
 
         let range: Range<Int64>
         let shape: Shape
 
-        /// The factor at `position` of what comes.
+        /// The factor at `position` for the clip that begins.
         func rising(at position: Int64) -> Float {
             guard position >= range.lowerBound else { return 0 }
             guard position < range.upperBound else { return 1 }
@@ -27,7 +29,7 @@ struct AudioPlan: Equatable {
             return Float(shape == .linear ? part : sin(part * .pi / 2))
         }
 
-        /// The factor at `position` of what goes.
+        /// The factor at `position` for the clip that ends.
         func falling(at position: Int64) -> Float {
             guard position >= range.lowerBound else { return 1 }
             guard position < range.upperBound else { return 0 }
@@ -40,11 +42,11 @@ struct AudioPlan: Equatable {
     struct Clip: Equatable {
         /// Where its frames are.
         let range: Range<Int64>
-        /// What a position in its file's audio is later in the result.
+        /// How much later a position of its file's audio is in the result.
         let shift: Int64
-        /// What there is of it, beyond its range, too; nothing if it has no audio.
+        /// The audio that its file has, beyond its range, too; empty if it has no audio.
         var available: Range<Int64>
-        /// Whether its file's audio goes on from that of the clip before, which is decoded in front of it.
+        /// Whether its file's audio continues the audio of the previous clip, which is decoded before it.
         var isContinued = false
         var fadeIn: Fade?
         var fadeOut: Fade?
@@ -211,7 +213,8 @@ struct AudioPlan: Equatable {
         return spans
     }
 
-    /// Whether the clip `index` goes on where the one before it ends, with a cut that nobody would hear without a fade.
+    /// Whether the clip `index` continues where the previous one ends, so that the cut is inaudible even without a
+    /// fade.
     private static func goesOn(_ clips: [StitchPlan.Clip], _ index: Int, _ sources: [StitchSource]) -> Bool {
         guard index > 0 else { return false }
         let (before, after) = (clips[index - 1], clips[index])
@@ -222,7 +225,7 @@ struct AudioPlan: Equatable {
             && after.frames.lowerBound == 0
     }
 
-    /// By how much the clip `index` is to be moved more than the one before, which it follows.
+    /// How much further the clip `index` is moved than the previous one, which it follows.
     private static func distance(_ sources: [StitchSource], _ index: Int, _ sample: TimeBase) -> Int64 {
         let (one, other) = (sources[index - 1], sources[index])
         guard one.path != other.path else { return 0 }
@@ -230,8 +233,8 @@ struct AudioPlan: Equatable {
             - other.video.timeBase.rescale(other.time(0), to: sample)
     }
 
-    /// Lets the clip `index` follow the one before. Audio beyond the cut is used where there is some, so that nothing becomes
-    /// shorter; where there is none, each side has a short fade of its own.
+    /// Lets the clip `index` follow the previous one. Audio beyond the cut is used if the file has it, so that nothing
+    /// becomes shorter; otherwise each side has a short fade of its own.
     private mutating func fade(into index: Int, length: Int64, transition: Int64, edge: Int64, _ shape: Fade.Shape) {
         let (before, after) = (clips[index - 1], clips[index])
         let cut = after.range.lowerBound
@@ -247,7 +250,7 @@ struct AudioPlan: Equatable {
             return
         }
         let edge = min(edge, Int64(room) / 2)
-        // What goes on beyond the cut during a transition ends with its file at the latest.
+        // Audio that continues beyond the cut during a transition ends with its file at the latest.
         let end = transition > 0 ? min(max(cut, before.available.upperBound), cut + transition) : cut
         let last = min(cut, max(before.range.lowerBound + edge, before.available.upperBound))
         let fall = transition > 0 && end - cut >= edge ? cut..<end : last - edge..<last

@@ -3,8 +3,8 @@
 internal import LibAV
 internal import Media
 
-/// Decodes the audio of one file and gives any stretch of it, in samples of the result's format from the file's time 0 on.
-/// Stretches are asked for one behind the other. Used by one thread.
+/// Decodes the audio of one file and returns any stretch of it, in samples of the result's format from the file's time
+/// 0 on. The stretches must be requested in order. Used by one thread.
 final class AudioReader {
     private let feed: any AudioFeed
     private let decoder: Decoder
@@ -14,14 +14,15 @@ final class AudioReader {
     private let format: AudioFormat
     /// What was decoded and may still be asked for.
     private var kept: [AudioBuffer] = []
-    /// Behind the last sample that was decoded; nil before the first.
+    /// The position behind the last sample that was decoded; nil before the first.
     private var decodedEnd: Int64?
     private var hasEnded = false
 
-    /// A hole of stamps that is none: what containers in milliseconds round, and a little more.
+    /// A difference of time stamps that is not a hole: the rounding of containers that count milliseconds, and a little
+    /// more.
     private static let tolerance = Duration.milliseconds(5)
 
-    /// A reader of the audio of `source` from `position` on, which goes on from that of `before`.
+    /// A reader of the audio of `source` from `position` on, which continues the audio of `before`.
     init(
         _ source: StitchSource, _ audio: StitchSource.Audio, behind before: StitchSource? = nil, format: AudioFormat,
         from position: Int64
@@ -45,7 +46,7 @@ final class AudioReader {
         }
     }
 
-    /// The samples in `range`: silence where there are none.
+    /// Returns the samples in `range`, with silence where the file has no audio.
     func read(_ range: Range<Int64>) throws -> AudioBuffer {
         while !hasEnded, (decodedEnd ?? .min) < range.upperBound { try decodeMore() }
         var result = AudioBuffer.silence(at: range.lowerBound, count: 0, format: format)
@@ -101,7 +102,7 @@ final class AudioReader {
         append(try resampler.convert(frame))
     }
 
-    /// Appends what was decoded; a hole is left, however long it is, and what overlaps is cut.
+    /// Appends decoded audio. It leaves a hole as it is, however long, and cuts what overlaps.
     private func append(_ audio: AudioBuffer) {
         let start = max(audio.position, decodedEnd ?? .min)
         guard audio.count > 0, start < audio.end else { return }
