@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FanOut
 import Foundation
+import Media
 import Testing
 
 /// The pages that people read, against what they speak of.
@@ -112,11 +114,18 @@ struct DocumentationTests {
     func details() throws {
         let page = try Self.text("docs/operation.md")
         var keys: Set<String> = []
-        for text in try Self.sources() {
-            keys.formUnion(text.matches(of: /details\["([a-z_]+)"/).map { String($0.1) })
-            keys.formUnion(text.matches(of: /"([a-z_]+)": Double\(/).map { String($0.1) })
+        for kind in OutputDetails.Receivers.Kind.allCases {
+            var (details, statistics) = (OutputDetails(), SRTStatistics())
+            statistics.moment = .init(
+                roundTripMilliseconds: 1, sendRate: 1, bandwidth: 1, maximumBandwidth: 1, inputBandwidth: 1,
+                packetsInFlight: 1, flowWindow: 1, sendBufferMilliseconds: 1, sendBufferFreeBytes: 1,
+                latencyMilliseconds: 1)
+            (details.segments, details.sendErrors, details.srt) = (1, 1, statistics)
+            details.receivers = .init(kind)
+            let object = try JSONSerialization.jsonObject(with: JSONEncoder().encode(details)) as? [String: Any]
+            keys.formUnion(object.map { Array($0.keys) } ?? [])
         }
-        #expect(keys.contains("rtt_ms"))
+        #expect(keys.contains("rtt_ms") && keys.contains("players_total"))
         for key in keys.sorted() { #expect(page.contains("`\(key)`"), "\(key)") }
     }
 
