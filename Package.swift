@@ -313,7 +313,6 @@ let package = Package(
             dependencies: [
                 "Studio", "Channel", "FanOut", "Ingest", "Media", "Program", "RTMP", "SourceClock", "Status",
                 "TestSupport",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: testSettings),
         .testTarget(
             name: "LibraryTests",

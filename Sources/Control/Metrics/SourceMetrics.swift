@@ -96,7 +96,7 @@ enum SourceMetrics {
 
     private static let packets: [MetricFamily] = [
         count("relay_source_frames_total", "Frames delivered.") { Double($0.framesDecoded) },
-        count("relay_source_skipped_frames_total", "Frames that were not decoded because nobody needed them.") {
+        count("relay_source_skipped_frames_total", "Frames that were not decoded because no output needed them.") {
             Double($0.framesSkipped)
         },
         count(
