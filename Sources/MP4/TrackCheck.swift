@@ -35,7 +35,8 @@ package struct TrackCheck {
         self.table = table
         self.isClosed = isClosed
         let begin = table.start + track.mediaTime
-        let end = begin + movie.shownTicks(track)
+        // An edit of a negative duration, which a damaged byte can make, shows nothing.
+        let end = begin + max(0, movie.shownTicks(track))
         let times = table.presentationTimes.filter {
             !isTrimmed || track.kind == .audio || (begin..<end).contains($0)
         }.sorted()

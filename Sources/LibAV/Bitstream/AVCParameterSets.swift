@@ -57,7 +57,11 @@ package struct AVCParameterSets: Sendable, Equatable {
     }
 
     /// One record with the sets of both, whose numbers differ: what the most demanding of them asks of a decoder.
-    package func joined(with other: AVCParameterSets) -> [UInt8] {
+    /// A set that is there several times comes once; nil if a record has no room for as many.
+    package func joined(with other: AVCParameterSets) -> [UInt8]? {
+        let sps = Self.distinct(sps + other.sps)
+        let pps = Self.distinct(pps + other.pps)
+        guard sps.count <= 31, pps.count <= 255 else { return nil }
         // Profiles by what they ask of a decoder: baseline, main, high.
         let ranks: [UInt8: Int] = [66: 0, 77: 1, 88: 1, 100: 2]
         func rank(_ sets: AVCParameterSets) -> Int { ranks[sets.head[1]] ?? 3 }
@@ -65,13 +69,18 @@ package struct AVCParameterSets: Sendable, Equatable {
         var record = leading.head
         record[2] = head[2] & other.head[2]
         record[3] = max(head[3], other.head[3])
-        record += [0xFC | 3, 0xE0 | UInt8(sps.count + other.sps.count)]
-        record += (sps + other.sps).flatMap(Self.counted)
-        record.append(UInt8(pps.count + other.pps.count))
-        record += (pps + other.pps).flatMap(Self.counted)
+        record += [0xFC | 3, 0xE0 | UInt8(sps.count)]
+        record += sps.flatMap(Self.counted)
+        record.append(UInt8(pps.count))
+        record += pps.flatMap(Self.counted)
         // High profiles say their chroma format and bit depths again: 4:2:0, 8 bits.
         if ![66, 77, 88].contains(record[1]) { record += [0xFC | 1, 0xF8, 0xF8, 0] }
         return record
+    }
+
+    private static func distinct(_ sets: [[UInt8]]) -> [[UInt8]] {
+        var known: Set<[UInt8]> = []
+        return sets.filter { known.insert($0).inserted }
     }
 
     private static func counted(_ unit: [UInt8]) -> [UInt8] {

@@ -49,11 +49,12 @@ package enum ConfigurationRecord {
     /// The parameter sets in `record`, as far as they are whole; none for other codecs.
     static func sets(_ record: [UInt8], _ codec: Codec) -> [[UInt8]] {
         var (sets, position): ([[UInt8]], Int) = ([], 0)
+        // What follows a set that is cut off is not where it would be read.
         func take(_ count: Int) {
             for _ in 0..<count {
-                guard position + 2 <= record.count else { return }
+                guard position + 2 <= record.count else { return position = record.count }
                 let length = Int(record[position]) << 8 | Int(record[position + 1])
-                guard length > 0, position + 2 + length <= record.count else { return }
+                guard length > 0, position + 2 + length <= record.count else { return position = record.count }
                 sets.append(Array(record[position + 2..<position + 2 + length]))
                 position += 2 + length
             }

@@ -97,6 +97,8 @@ extension SequenceParameters {
         var reader = BitReader(unit, header: 2)
         reader.skip(4)
         subLayers = reader.bits(3)
+        // 7.4.3.2.1: 0 to 6.
+        guard subLayers < 7 else { return nil }
         isNested = reader.flag()
         // The profile and level of the whole (7.3.3): 96 bits.
         reader.skip(96)

@@ -27,7 +27,8 @@ package struct SpliceTables: Sendable {
             guard header.0 == 0x47, header.1 & 0x40 != 0, pid == Self.mapPID else { continue }
             let payload = start + 4 + (bytes[start + 3] & 0x20 == 0 ? 0 : 1 + Int(bytes[start + 4]))
             let end = start + Self.size
-            guard payload < end, let section = announcing(bytes[payload + 1 + Int(bytes[payload])..<end]),
+            guard payload < end, payload + 1 + Int(bytes[payload]) <= end,
+                let section = announcing(bytes[payload + 1 + Int(bytes[payload])..<end]),
                 section.count < end - payload
             else { continue }
             bytes[payload] = 0

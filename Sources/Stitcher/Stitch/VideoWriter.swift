@@ -199,7 +199,8 @@ extension VideoWriter {
         if let configuration, let own = AVCParameterSets(record: configuration),
             let copied = AVCParameterSets(record: plan.configuration)
         {
-            record = copied.joined(with: own)
+            // Clips with more sets than a record has room for are written by no encoder.
+            record = copied.joined(with: own) ?? configuration
         }
         return TrackDescription(
             video: plan.codec == "hevc" ? .hevc : .h264, frames: plan.video.frameFormat, timeBase: base,
