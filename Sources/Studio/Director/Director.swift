@@ -231,7 +231,9 @@ extension Director {
         if let frame = request.at, !(0...latest.number).contains(frame) {
             throw Refusal(.unusable, "at is the number of a frame, from 0 to an hour ahead: \(latest.number).")
         }
-        guard state.withLock({ $0.changes.count }) < Self.mostChanges else {
+        let next = bus.nextFrame
+        let waiting = state.withLock { state in state.changes.count { $0.frame > next } }
+        guard waiting < Self.mostChanges else {
             throw Refusal(.tooMany, "\(Self.mostChanges) changes wait for their frames already.")
         }
         return show(by: transition, at: request.at.map { FrameIndex($0) }) { _ in scene }
@@ -342,7 +344,9 @@ extension Director {
             (first, end) = (first - 1, change.frame)
         }
         let (now, before) = (state.changes[current], Array(state.changes[first..<current]))
-        state.changes.removeFirst(first)
+        // A change at the next frame may still be replaced, by one that begins with what is on the screen now.
+        let shown = state.changes.lastIndex { $0.frame < next } ?? 0
+        state.changes.removeFirst(min(first, shown))
         return (now, before)
     }
 }

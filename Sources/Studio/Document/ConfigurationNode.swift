@@ -30,6 +30,7 @@ package struct ConfigurationNode {
     /// Reads YAML. `words` are the keys that may be there: only those are repeated. Throws a fault with its place.
     package init(parsing text: String, path: String, words: Set<String>) throws(ConfigurationFailure) {
         do {
+            let text = Self.joiningSurrogates(of: text)
             try Self.refuseAliasesAsKeys(in: text)
             guard let root = try Yams.compose(yaml: text) else { throw Refusal(mark: nil, text: "The file is empty.") }
             var count = 0
@@ -66,6 +67,36 @@ package struct ConfigurationNode {
             }
         case .scalar, .alias: break
         }
+    }
+
+    /// JSON writes a letter beyond U+FFFF as two escapes (RFC 8259, 7), which the library refuses: they become the one escape
+    /// that YAML has for it.
+    private static func joiningSurrogates(of text: String) -> String {
+        guard text.first(where: { !$0.isWhitespace }).map("{[".contains) == true, text.contains("\\u") else {
+            return text
+        }
+        var (result, rest) = ("", text[...])
+        while let mark = rest.firstIndex(of: "\\") {
+            result += rest[..<mark]
+            let escape = rest[mark...]
+            if let high = surrogate(in: escape, 0xD800...0xDBFF),
+                let low = surrogate(in: escape.dropFirst(6), 0xDC00...0xDFFF)
+            {
+                let digits = String(0x10000 + (high - 0xD800) << 10 + (low - 0xDC00), radix: 16, uppercase: true)
+                result += "\\U" + String(repeating: "0", count: 8 - digits.count) + digits
+                rest = escape.dropFirst(12)
+            } else {
+                result += escape.prefix(2)
+                rest = escape.dropFirst(2)
+            }
+        }
+        return result + rest
+    }
+
+    /// The code unit of the escape with which `text` begins, if that is one of `range`.
+    private static func surrogate(in text: Substring, _ range: ClosedRange<Int>) -> Int? {
+        guard text.hasPrefix("\\u"), let unit = Int(text.dropFirst(2).prefix(4), radix: 16) else { return nil }
+        return range.contains(unit) ? unit : nil
     }
 
     private struct Refusal: Error {

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Studio
+
+@Suite("What a document is read as")
+struct ConfigurationNodeTests {
+    private func read(_ text: String, words: Set<String> = []) throws(ConfigurationFailure) -> ConfigurationNode {
+        try ConfigurationNode(parsing: text, path: "show.yaml", words: words)
+    }
+
+    /// Why `text` is refused; nothing if it is read.
+    private func faults(_ text: String, words: Set<String> = []) -> [String] {
+        do throws(ConfigurationFailure) {
+            _ = try read(text, words: words)
+            return []
+        } catch {
+            return error.lines
+        }
+    }
+
+    @Test("A document is read as it was written, and each mark says where a piece begins", arguments: [false, true])
+    func places(isJSON: Bool) throws {
+        var random = SeededRandom("places(isJSON: \(isJSON))")
+        for _ in 0..<300 {
+            let tree = DocumentTree.random(depth: Int.random(in: 1...6, using: &random), isJSON: isJSON, &random)
+            var writer = DocumentWriter(isJSON: isJSON, seed: random.next())
+            if isJSON { writer.flow(tree) } else { writer.block(tree, indent: 0) }
+            if Bool.random(using: &random) { writer.put("\n") }
+            // What is written as JSON is JSON for others, too.
+            if isJSON { _ = try JSONSerialization.jsonObject(with: Data(writer.text.utf8)) }
+            #expect(faults(writer.text) == [], "\(writer.text)")
+            #expect(try read(writer.text).pieces == writer.pieces, "\(writer.text)")
+        }
+    }
+
+    @Test("A letter beyond 16 bits is read as it is, and as the two escapes that programs write of it in JSON")
+    func surrogates() throws {
+        let wanted = ["1:1 map", "1:2 key \"name\"", "1:10 quoted \"\u{1F600}\""]
+        #expect(try read("{\"name\": \"\u{1F600}\"}").pieces == wanted)
+        #expect(try read("{\"name\": \"\\ud83d\\ude00\"}").pieces == wanted)
+    }
+
+    @Test("What is nested deeper than 12 levels is refused, with the place where it becomes too deep")
+    func depth() throws {
+        var random = SeededRandom()
+        for depth in 0...60 {
+            let isList = (0..<depth).map { _ in Bool.random(using: &random) }
+            let core = Bool.random(using: &random) ? "word" : "'*'"
+            let (opened, closed) = (isList.map { $0 ? "[" : "{k: " }, isList.reversed().map { $0 ? "]" : "}" })
+            let text = opened.joined() + core + closed.joined()
+            let column = 1 + opened.prefix(13).joined().count
+            let fault = "show.yaml:1:\(column): The file is nested too deep, or too large."
+            #expect(faults(text) == (depth <= 12 ? [] : [fault]), "\(text)")
+        }
+        // What no stack would hold.
+        for piece in ["[", "{k: ", "- ", "? ", "[{*a: "] {
+            #expect(faults(String(repeating: piece, count: 100_000)).count == 1, "\(piece)")
+        }
+    }
+
+    @Test("A document has 100000 pieces at most, and an alias counts for all that it stands for")
+    func size() {
+        let thousand = "- &a [" + Array(repeating: "0", count: 999).joined(separator: ",") + "]\n"
+        let text = thousand + String(repeating: "- *a\n", count: 98) + String(repeating: "- 0\n", count: 999)
+        #expect(faults(text) == [])
+        #expect(faults(text + "- 0\n") == ["show.yaml:1099:3: The file is nested too deep, or too large."])
+        var bomb = "- &a0 [0,0,0,0,0,0,0,0,0,0]\n"
+        for level in 1...9 {
+            let alias = "*a\(level - 1)"
+            bomb += "- &a\(level) [" + Array(repeating: alias, count: 10).joined(separator: ",") + "]\n"
+        }
+        #expect(faults(bomb).first?.hasSuffix("The file is nested too deep, or too large.") == true)
+        for empty in ["", "\n", "# nothing\n"] { #expect(faults(empty) == ["show.yaml: The file is empty."]) }
+    }
+
+    @Test("A file of 1 MiB is read, and one that is longer, is no text or is not there is refused without its content")
+    func file() throws {
+        let directory = try TemporaryDirectory()
+        let mebibyte = [UInt8](repeating: UInt8(ascii: "p"), count: 1 << 20)
+        try directory.write(mebibyte, to: "full.yaml")
+        #expect(try ConfigurationNode.text(at: directory.path("full.yaml")).utf8.count == 1 << 20)
+        try directory.write(mebibyte + [UInt8(ascii: "p")], to: "large.yaml")
+        try directory.write(Array("planted: ".utf8) + [0xC3, 0x28], to: "bytes.yaml")
+        let reasons = [
+            ("large.yaml", "The file is larger than 1 MiB."), ("bytes.yaml", "The file is no text in UTF-8."),
+            ("gone.yaml", "The file cannot be read: "),
+        ]
+        for (name, reason) in reasons {
+            let path = directory.path(name)
+            let failure = #expect(throws: ConfigurationFailure.self) { try ConfigurationNode.text(at: path) }
+            #expect(failure?.lines.count == 1, "\(name)")
+            #expect(failure?.description.hasPrefix("\(path): \(reason)") == true, "\(name)")
+            #expect(failure?.description.contains("planted") == false)
+        }
+    }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Studio
+
+/// Two directories of shows, and one beside them. Files in the first, to which run-downs are confined, begin with `i`,
+/// and all others with `o`.
+@Suite("The files that a run-down may name")
+struct RunDownFilesTests {
+    private let temporary: TemporaryDirectory
+    private var shows: String { temporary.path("shows") }
+
+    init() throws {
+        temporary = try TemporaryDirectory()
+        for name in ["shows/part", "shows/folder.mp4", "others", "shows-too"] {
+            try FileManager.default.createDirectory(atPath: temporary.path(name), withIntermediateDirectories: true)
+        }
+        for name in ["shows/inner.mp4", "shows/part/inner.mp4"] { try temporary.write("inner".utf8, to: name) }
+        for name in ["others/outer.mp4", "shows-too/outer.mp4", "shows-too/inner.mp4"] {
+            try temporary.write("outer".utf8, to: name)
+        }
+        let links = [
+            ("shows/alias.mp4", "part/inner.mp4"), ("shows/leak.mp4", "../others/outer.mp4"),
+            ("shows/out", "../others"), ("shows/part/up", ".."), ("shows/up", "/"),
+            ("shows/loop.mp4", "loop.mp4"), ("shows/gone.mp4", "ghost.mp4"),
+            ("others/back", "../shows"), ("others/alias.mp4", "back/inner.mp4"),
+        ]
+        for (name, target) in links { try #require(symlink(target, temporary.path(name)) == 0) }
+    }
+
+    /// The first byte of what the system finds at `path`; nil if that cannot be read.
+    private func byte(at path: String) -> UInt8? {
+        guard let file = fopen(path, "r") else { return nil }
+        defer { fclose(file) }
+        return UInt8(exactly: fgetc(file))
+    }
+
+    /// A path from the first directory, from the root or from the directory above, up and down and through links.
+    private func anyPath(_ random: inout SeededRandom) -> String {
+        let starts = ["", "", "", "", "", "/", temporary.path + "/", shows + "/", shows + "-too/"]
+        let steps = [".", "..", "..", "", "part", "part", "up", "out", "back", "shows", "others", "shows-too", "ghost"]
+        let ends = ["inner", "inner", "outer", "alias", "leak", "loop", "folder", "gone", "ghost"]
+        var parts: [String] = []
+        for _ in 0..<Int.random(in: 0...6, using: &random) { parts.append(steps.randomElement(using: &random) ?? ".") }
+        parts.append((ends.randomElement(using: &random) ?? "inner") + ".mp4")
+        return (starts.randomElement(using: &random) ?? "") + parts.joined(separator: "/")
+    }
+
+    /// The place that `path` names, by the letter.
+    private func place(_ path: String) -> String { path.hasPrefix("/") ? path : "\(shows)/\(path)" }
+
+    @Test("A confined run-down reads all that lies in its directory, whatever leads there, and nothing else")
+    func confined() throws {
+        var random = SeededRandom()
+        let files = RunDownFiles(directory: shows, isConfined: true)
+        let root = String(try files.resolve("inner.mp4").dropLast("inner.mp4".count))
+        let inside = UInt8(ascii: "i")
+        var (taken, outside) = (0, 0)
+        for _ in 0..<5000 {
+            let path = anyPath(&random)
+            let there = byte(at: place(path))
+            do throws(RunDownFiles.Fault) {
+                let real = try files.resolve(path)
+                taken += 1
+                #expect(there == inside && byte(at: real) == inside, "\(path)")
+                #expect(real.hasPrefix(root) && !real.split(separator: "/").contains(".."), "\(path) \(real)")
+            } catch {
+                outside += there == nil ? 0 : 1
+                #expect(there != inside, "\(path): \(error)")
+                // What lies outside is not named to a client either.
+                #expect(!error.description.replacing(path, with: "").contains("outer"), "\(path): \(error)")
+            }
+        }
+        #expect(taken > 10 && outside > 10)
+    }
+
+    @Test("A run-down that is not confined reads what the system has at its place, and is refused what is not there")
+    func free() throws {
+        var random = SeededRandom()
+        let files = RunDownFiles(directory: shows)
+        for _ in 0..<3000 {
+            let path = anyPath(&random)
+            let there = byte(at: place(path))
+            do throws(RunDownFiles.Fault) {
+                let real = try files.resolve(path)
+                #expect(there != nil && byte(at: real) == there, "\(path)")
+            } catch {
+                #expect(there == nil, "\(path): \(error)")
+            }
+        }
+    }
+
+    @Test("What is not a file is refused at once, confined or not: a pipe, a directory, a loop, a name with a zero")
+    func odd() throws {
+        try #require(mkfifo(temporary.path("shows/pipe.mp4"), 0o600) == 0)
+        let deep = String(repeating: "part/up/", count: 3000) + "inner.mp4"
+        let long = String(repeating: "x", count: 300) + ".mp4"
+        let names = [
+            "", ".", "..", "/", "part", "folder.mp4", "pipe.mp4", "loop.mp4", "gone.mp4", "inner.mp4\0", "\0", deep,
+            long, "inner.mp4\0/../../others/outer.mp4", "inner.mp4/../inner.mp4", "\n", "~/inner.mp4",
+            "file://\(shows)/inner.mp4",
+        ]
+        for isConfined in [false, true] {
+            let files = RunDownFiles(directory: shows, isConfined: isConfined)
+            for name in names {
+                #expect(throws: RunDownFiles.Fault.self, "\(name.prefix(40))") { try files.resolve(name) }
+            }
+        }
+        // A directory that is not there, or is a link, is no way around.
+        let missing = RunDownFiles(directory: temporary.path("none"), isConfined: true)
+        for name in ["inner.mp4", "../shows/inner.mp4", shows + "/inner.mp4"] {
+            #expect(throws: RunDownFiles.Fault.self, "\(name)") { try missing.resolve(name) }
+        }
+        let linked = RunDownFiles(directory: temporary.path("others/back"), isConfined: true)
+        let real = try linked.resolve("inner.mp4")
+        #expect(byte(at: real) == UInt8(ascii: "i"))
+        #expect(throws: RunDownFiles.Fault.self) { try linked.resolve("../others/outer.mp4") }
+    }
+
+    @Test("A fault tells the first five videos of the directory in order, and nothing hidden or of another kind")
+    func names() throws {
+        var random = SeededRandom()
+        for _ in 0..<40 {
+            let directory = try TemporaryDirectory()
+            var videos: [String] = []
+            for number in 0..<Int.random(in: 0...14, using: &random) {
+                let ending = ["mp4", "MOV", "mkv", "txt", "jpg", "mp4.part"].randomElement(using: &random) ?? "mp4"
+                let prefix = ["", "", "B ", "\u{E9}", ".", "a\n"].randomElement(using: &random) ?? ""
+                let name = "\(prefix)clip\(number).\(ending)"
+                let file = try #require(fopen(directory.path(name), "w"))
+                fclose(file)
+                let isVideo = ["mp4", "MOV", "mkv"].contains(ending) && ![".", "a\n"].contains(prefix)
+                if isVideo { videos.append(name) }
+            }
+            let told = videos.sorted().prefix(5).joined(separator: ", ")
+            let more = videos.isEmpty ? "" : " There are \(told)\(videos.count > 5 ? " and others" : "")."
+            let fault = RunDownFiles.Fault(description: "There is no file ghost.mp4 that can be read.\(more)")
+            for isConfined in [false, true] {
+                let files = RunDownFiles(directory: directory.path, isConfined: isConfined)
+                #expect(throws: fault) { try files.resolve("ghost.mp4") }
+            }
+        }
+    }
+}
