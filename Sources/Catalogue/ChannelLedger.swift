@@ -140,7 +140,10 @@ package struct ChannelLedger: Sendable {
                 $0.channel == channel && $0.start < range.upperBound
                     && $0.start + $0.duration / 1_000_000 >= range.lowerBound
             })
-        let gaps = contents.gaps.filter { $0.channel == channel && range.contains($0.start) }
+        let gaps = contents.gaps.filter { gap in
+            let end = gap.start + ((gap.to ?? gap.from) - gap.from) / 1_000_000
+            return gap.channel == channel && gap.start < range.upperBound && end >= range.lowerBound
+        }
         let events = contents.events.filter { $0.channel == channel && range.contains($0.start) }
         return Page(segments: segments.suffix(limit), gaps: gaps.suffix(limit), events: events.suffix(limit))
     }

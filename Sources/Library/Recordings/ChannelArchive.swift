@@ -91,13 +91,15 @@ package final class ChannelArchive: Sendable {
 
     /// The file of `id`, open for reading. Throws `notFound` for all that is no recording of the channel.
     func file(_ id: String) throws(Refusal) -> (directory: RecordDirectory, file: OpenFile) {
-        guard let name = RecordingID.name(of: id), let directory = try directory() else { throw Self.unknown }
+        guard let name = RecordingID.name(of: id), RecordDirectory.closedName(of: name) == name,
+            let directory = try directory()
+        else { throw Self.unknown }
         if let descriptor = try? directory.open(recording: name) {
             guard isOurs(name, in: directory) else { throw Self.unknown }
             return (directory, OpenFile(name: name, closedName: name, isOpen: false, descriptor: descriptor))
         }
         let open = RecordDirectory.openName(of: name)
-        if ownership(directory).matches(open), let descriptor = try? directory.open(recording: open) {
+        if ownership(directory).owns(open) ?? false, let descriptor = try? directory.open(recording: open) {
             return (directory, OpenFile(name: open, closedName: name, isOpen: true, descriptor: descriptor))
         }
         throw Self.unknown
@@ -168,23 +170,37 @@ extension ChannelArchive {
     package func list(_ range: Range<Int64>, limit: Int) throws(Refusal) -> RecordingList {
         guard let directory = try directory() else { return RecordingList(recordings: [], gaps: [], events: []) }
         return try telling {
-            let page = try ledger(directory).page(range, limit: limit)
+            let (page, listed) = try page(range, limit: limit, directory)
             let held = try HoldMark.names(in: directory)
-            var recordings = page.segments.compactMap { segment -> RecordingList.Recording? in
-                let isThere = access("\(directory.path)/\(segment.name)", F_OK) == 0
-                // Nothing is known of a file that was removed by hand.
-                guard isThere || segment.deleted != nil else { return nil }
-                return recording(segment, isHeld: held.contains(segment.name))
-            }
+            var recordings = listed.map { recording($0, isHeld: held.contains($0.name)) }
             recordings += try openRecordings(directory, held: held).filter { entry in
                 entry.start < range.upperBound && entry.end >= range.lowerBound
                     && !recordings.contains { $0.id == entry.recording.id }
             }.map(\.recording)
+            // A file that a crash left open may be older than others.
+            recordings.sort { ($0.start, $0.id) < ($1.start, $1.id) }
             return RecordingList(
-                recordings: recordings.suffix(limit), gaps: page.gaps.map(Self.gap),
-                events: page.events.map {
+                recordings: recordings.suffix(limit), gaps: page.gaps.suffix(limit).map(Self.gap),
+                events: page.events.suffix(limit).map {
                     .init(time: UTCTime(milliseconds: $0.start).extended, kind: $0.kind, text: $0.text)
                 })
+        }
+    }
+
+    /// What the catalogue has of `range`, and the newest `limit` of its files that are there or were deleted. Nothing is known
+    /// of a file that was removed by hand, and it takes no other's place.
+    private func page(
+        _ range: Range<Int64>, limit: Int, _ directory: RecordDirectory
+    ) throws -> (ChannelLedger.Page, [CatalogueSegment]) {
+        var (count, rows) = (limit, -1)
+        while true {
+            let page = try ledger(directory).page(range, limit: count)
+            let listed = page.segments.filter {
+                $0.deleted != nil || access("\(directory.path)/\($0.name)", F_OK) == 0
+            }
+            let isShort = listed.count < limit && listed.count < page.segments.count
+            guard isShort, page.segments.count > rows else { return (page, Array(listed.suffix(limit))) }
+            (count, rows) = (count * 4, page.segments.count)
         }
     }
 
@@ -283,6 +299,7 @@ extension ChannelArchive {
                 files.append(
                     .init(id: id, start: start, fragments: map.fragments, isOpen: directory.isInUse(file.name)))
             }
+            files.sort { $0.start < $1.start }
             let marks = page.events.filter { $0.kind == CatalogueEvent.marker }
                 .map { RangePlaylist.Mark(date: $0.start, text: $0.text) }
             let query = source.map { "?source=\($0)" } ?? ""

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Archive
+import Media
+import TestSupport
+import Testing
+
+@testable import Catalogue
+@testable import Library
+
+@Suite("Scenes on the line of a program's frames")
+struct SceneLineTests {
+    /// One run of a recorder, frame by frame: frame `n` came on air `n` frames after the run began.
+    private struct Run {
+        let name: String
+        let rate: FrameRate
+        /// Milliseconds since 1970.
+        let begin: Int64
+        /// The frames that are in files, a range for each, in order.
+        let files: [Range<Int64>]
+        /// The names of the sources that are seen from each frame on, in order.
+        var scenes: [(frame: Int64, sources: [String])] = []
+        /// Whether events name the run.
+        var isNamed = true
+
+        /// All frames from the first that is recorded to the last.
+        var frames: Range<Int64> { files[0].lowerBound..<files[files.count - 1].upperBound }
+
+        /// When `frame` came on air, in nanoseconds since 1970.
+        func time(_ frame: Int64) -> Int64 {
+            let (ticks, length) = (frame * 1_000_000_000 * Int64(rate.denominator), Int64(rate.numerator))
+            return begin * 1_000_000 + (2 * ticks + length) / (2 * length)
+        }
+
+        /// The first recorded frame from `frame` on.
+        func recorded(_ frame: Int64) -> Int64? {
+            files.first { frame < $0.upperBound }.map { max(frame, $0.lowerBound) }
+        }
+
+        /// What is seen in `frame`, if anything says so.
+        func sources(_ frame: Int64) -> [String]? {
+            scenes.last { scene in recorded(scene.frame).map { $0 <= frame } ?? false }?.sources
+        }
+
+        /// The stretches of frames in which `source` is seen.
+        func stretches(of source: String) -> [Range<Int64>] {
+            var found: [Range<Int64>] = []
+            for frame in frames where sources(frame)?.contains(source) ?? false {
+                if let last = found.last, last.upperBound == frame {
+                    found[found.count - 1] = last.lowerBound..<frame + 1
+                } else {
+                    found.append(frame..<frame + 1)
+                }
+            }
+            return found
+        }
+
+        func event(_ frame: Int64, _ sources: [String]) -> SceneEvent {
+            SceneEvent(
+                name: nil, layout: "pip", sources: sources, frame: frame, run: isNamed ? name : nil, transition: "cut")
+        }
+
+        /// What the catalogue has of the run: dated to the millisecond, and told a little later.
+        var rows: (segments: [CatalogueSegment], events: [CatalogueEvent]) {
+            let segments = files.map { frames in
+                let programStart = time(frames.lowerBound) - begin * 1_000_000
+                return CatalogueSegment(
+                    record: SegmentRecord(
+                        fileName: "relay_\(name)_\(frames.lowerBound).mp4", channel: "relay", sequence: 1,
+                        start: UTCTime(milliseconds: time(frames.lowerBound) / 1_000_000), programStart: programStart,
+                        programEnd: programStart + time(frames.upperBound) - time(frames.lowerBound),
+                        frames: frames.count, audioSamples: 0, bytes: 1, ending: .rotate, run: name))
+            }
+            let events = scenes.map { scene in
+                CatalogueEvent(
+                    channel: "relay", at: UTCTime(milliseconds: time(scene.frame) / 1_000_000 + 5),
+                    scene: event(scene.frame, scene.sources))
+            }
+            return (segments, events)
+        }
+    }
+
+    private static let begin: Int64 = 1_800_000_000_000
+    private static let sources = ["cam1", "cam2", "cam3"]
+    /// A frame of the first four lasts whole milliseconds.
+    private static let rates = [
+        FrameRate(25), FrameRate(50), FrameRate(40), FrameRate(10), FrameRate(60), FrameRate(30_000, 1001),
+        FrameRate(24_000, 1001),
+    ]
+
+    /// Up to three runs of a few files each, with frames that are missing between them.
+    private func runs(_ rate: FrameRate, _ random: inout SeededRandom) -> [Run] {
+        var (runs, begin) = ([Run](), Self.begin)
+        let isNamed = Bool.random(using: &random)
+        for number in 0..<Int.random(in: 1...3, using: &random) {
+            var (files, frame) = ([Range<Int64>](), Int64.random(in: 0...20, using: &random))
+            for _ in 0..<Int.random(in: 1...3, using: &random) {
+                let end = frame + Int64.random(in: 1...60, using: &random)
+                files.append(frame..<end)
+                frame = end + (Bool.random(using: &random) ? Int64.random(in: 1...20, using: &random) : 0)
+            }
+            var run = Run(name: "a\(number)", rate: rate, begin: begin, files: files, isNamed: isNamed)
+            // Without its name, what came behind the last frame of a run is taken for the next one's.
+            let last = run.frames.upperBound + (isNamed ? 20 : -1)
+            let frames = (0..<Int.random(in: 0...6, using: &random)).map { _ in
+                Int64.random(in: 0...last, using: &random)
+            }
+            for frame in Set(frames).sorted() {
+                let count = Int.random(in: 0...2, using: &random)
+                run.scenes.append((frame, Array(Self.sources.shuffled(using: &random).prefix(count))))
+            }
+            runs.append(run)
+            begin = run.time(run.frames.upperBound) / 1_000_000 + Int64.random(in: 5000...100_000, using: &random)
+        }
+        return runs
+    }
+
+    /// What the catalogue has of `runs`, files in any order, and of other channels and things.
+    private func rows(
+        _ runs: [Run], _ random: inout SeededRandom
+    ) -> (segments: [CatalogueSegment], events: [CatalogueEvent]) {
+        let all = runs.map(\.rows)
+        var segments = all.flatMap(\.segments)
+        for index in segments.indices where Bool.random(using: &random) {
+            var other = segments[index]
+            other.channel = "relay-cam1"
+            segments.append(other)
+        }
+        let events = all.flatMap(\.events).flatMap { event in
+            [
+                CatalogueEvent(channel: "relay", at: UTCTime(milliseconds: event.start), kind: "marker", text: "x"),
+                event,
+            ]
+        }
+        return (segments.shuffled(using: &random), events)
+    }
+
+    @Test("A source is on air in each frame that shows it by what was told, and in no other", arguments: 0..<7)
+    func ranges(rate: Int) throws {
+        var random = SeededRandom("ranges \(rate)")
+        for _ in 0..<25 {
+            let runs = runs(Self.rates[rate], &random)
+            let (segments, events) = rows(runs, &random)
+            let channels: [String?] = [nil, "relay", "relay-cam1"]
+            let channel: String? = channels.randomElement(using: &random) ?? nil
+            for source in Self.sources {
+                let expected = runs.flatMap { run in
+                    run.stretches(of: source).map { run.time($0.lowerBound)..<run.time($0.upperBound) }
+                }
+                let found = try? SceneRanges(of: source, in: segments, events: events, channel: channel, limits: nil)
+                let ranges = found?.ranges ?? []
+                #expect(ranges.count == expected.count)
+                for (range, expected) in zip(ranges, expected) {
+                    // Files are dated to the millisecond, and so is the result.
+                    let tolerance: Int64 = rate < 4 ? 0 : 2_000_010
+                    #expect(abs(range.lowerBound * 1_000_000 - expected.lowerBound) <= tolerance)
+                    #expect(abs(range.upperBound * 1_000_000 - expected.upperBound) <= tolerance)
+                }
+                guard rate < 4 else { continue }
+                let from = Self.begin + Int64.random(in: 0...20_000, using: &random)
+                let limits = from..<from + Int64.random(in: 1...20_000, using: &random)
+                let cut = try? SceneRanges(of: source, in: segments, events: events, channel: channel, limits: limits)
+                #expect((cut?.ranges ?? []) == ranges.map { $0.clamped(to: limits) }.filter { !$0.isEmpty })
+            }
+        }
+    }
+
+    @Test("Each frame has its place on the line, and what was told of one that is not recorded begins late")
+    func places() throws {
+        var random = SeededRandom()
+        for turn in 0..<30 {
+            let runs = runs(Self.rates[turn % Self.rates.count], &random)
+            let files = ProgramFiles(rows(runs, &random).segments.filter { $0.channel == "relay" })
+            #expect(files.runNames == Set(runs.map(\.name)) && files.rate == runs[0].rate)
+            var end: Int64 = 0
+            for var run in runs {
+                run.isNamed = true
+                let (first, last) = (run.frames.lowerBound, run.frames.upperBound)
+                let line = try #require(files.place(of: run.event(first, []), toldAt: 0)?.range)
+                #expect(line.count == run.frames.count && line.lowerBound >= end)
+                for frame in 0..<last + 30 {
+                    let (found, recorded) = (files.place(of: run.event(frame, []), toldAt: 0), run.recorded(frame))
+                    #expect(found?.range == recorded.map { line.lowerBound + $0 - first..<line.upperBound })
+                    #expect(found?.late == recorded.map { $0 - frame })
+                    guard recorded == frame else { continue }
+                    let place = line.lowerBound + frame - first
+                    #expect(abs(files.time(of: place) - run.time(frame)) <= 1_000_001)
+                    #expect(abs(files.end(of: place) - run.time(frame + 1)) <= 1_000_001)
+                    #expect(files.place(at: files.middle(of: place)) == place)
+                }
+                end = line.upperBound
+            }
+        }
+    }
+
+    @Test("From the first scene of a run to the run's end each frame belongs to one change")
+    func changes() throws {
+        var random = SeededRandom()
+        for turn in 0..<60 {
+            let runs = runs(Self.rates[turn % Self.rates.count], &random)
+            let (segments, events) = rows(runs, &random)
+            guard let told = try? SceneChange.told(segments, events, channel: "relay") else {
+                #expect(runs.allSatisfy { $0.scenes.isEmpty })
+                continue
+            }
+            let shown = told.shown
+            for (before, after) in zip(shown, shown.dropFirst()) {
+                #expect(before.place.upperBound <= after.place.lowerBound)
+            }
+            let frames = runs.reduce(0) { sum, run in sum + run.frames.count { run.sources($0) != nil } }
+            #expect(shown.reduce(0) { $0 + $1.place.count } == frames)
+        }
+    }
+
+    @Test("A run that is dated before an earlier one takes no scene away from that")
+    func datedBefore() throws {
+        // The machine began with a clock that was an hour ahead.
+        var ahead = Run(name: "a", rate: FrameRate(25), begin: Self.begin + 3_600_000, files: [0..<250])
+        ahead.scenes = [(0, ["cam1"]), (125, ["cam2"])]
+        var right = Run(name: "b", rate: FrameRate(25), begin: Self.begin, files: [0..<250])
+        right.scenes = [(0, ["cam1"])]
+        let (segments, events) = (ahead.rows.segments + right.rows.segments, ahead.rows.events + right.rows.events)
+        let found = try? SceneRanges(of: "cam2", in: segments, events: events, channel: nil, limits: nil)
+        withKnownIssue("The first scene of a run that is told later ends the last scene of the run before") {
+            #expect(found?.ranges == [Self.begin + 3_605_000..<Self.begin + 3_610_000])
+        }
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Archive
+import MP4
+import Media
+import Testing
+
+/// Bytes that are read like a file.
+struct SampleBytes: ByteSource {
+    let bytes: [UInt8]
+
+    func size() -> Int64 { Int64(bytes.count) }
+    func read(at offset: Int64, count: Int) -> [UInt8] { Array(bytes.dropFirst(Int(offset)).prefix(count)) }
+}
+
+/// The kind of the refusal that `call` throws; nil if it throws nothing.
+func refusal(_ call: () throws -> Void) -> Refusal.Kind? {
+    do {
+        try call()
+        return nil
+    } catch let refusal as Refusal {
+        return refusal.kind
+    } catch {
+        Issue.record(error)
+        return nil
+    }
+}
+
+/// A media playlist of a range as a player reads it.
+struct ReadPlaylist {
+    struct Piece: Equatable {
+        var file: String
+        var bytes: Range<Int64>
+        var micros: Int64
+        /// The texts of the marks before it.
+        var marks: [String]
+    }
+
+    private(set) var pieces: [Piece] = []
+    /// The dates, in milliseconds since 1970, by the index of the piece that each is of.
+    private(set) var dates: [Int: Int64] = [:]
+    /// The indices of the pieces behind a discontinuity.
+    private(set) var breaks: [Int] = []
+    private(set) var markIDs: [String] = []
+    private(set) var target: Int64 = 0
+    private(set) var isGrowing = false
+    private(set) var isEnded = false
+
+    init(_ text: String) {
+        var piece = Piece(file: "", bytes: 0..<0, micros: 0, marks: [])
+        for line in text.split(separator: "\n") {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            let value = parts.count > 1 ? parts[1] : ""
+            switch parts[0] {
+            case "#EXT-X-TARGETDURATION": target = Int64(value) ?? 0
+            case "#EXT-X-PLAYLIST-TYPE": isGrowing = value == "EVENT"
+            case "#EXT-X-ENDLIST": isEnded = true
+            case "#EXT-X-DISCONTINUITY": breaks.append(pieces.count)
+            case "#EXT-X-PROGRAM-DATE-TIME": dates[pieces.count] = UTCTime(extended: String(value))?.milliseconds
+            case "#EXTINF": piece.micros = Int64(value.filter(\.isNumber)) ?? 0
+            case "#EXT-X-BYTERANGE":
+                let numbers = value.split(separator: "@").compactMap { Int64($0) }
+                if numbers.count == 2 { piece.bytes = numbers[1]..<numbers[1] + numbers[0] }
+            case "#EXT-X-DATERANGE":
+                let words = value.split(separator: "\"", omittingEmptySubsequences: false).map(String.init)
+                if words.count == 9 { (markIDs, piece.marks) = (markIDs + [words[1]], piece.marks + [words[7]]) }
+            default:
+                let path = line.split(separator: "/")
+                guard !line.hasPrefix("#"), path.count == 3 else { continue }
+                piece.file = String(path[1])
+                pieces.append(piece)
+                piece.marks = []
+            }
+        }
+    }
+}
