@@ -311,7 +311,8 @@ let package = Package(
         .testTarget(
             name: "ChannelTests",
             dependencies: [
-                "Studio", "Channel", "FanOut", "Ingest", "Media", "Program", "RTMP", "SourceClock", "Status",
+                "Segmenter", "Studio", "Channel", "FanOut", "Ingest", "Media", "Program", "RTMP", "SourceClock",
+                "Status",
                 "TestSupport",
             ], swiftSettings: testSettings),
         .testTarget(

@@ -111,7 +111,8 @@ extension Serial {
             "What is wrong with an overlay, a stinger, a rendition or an input of a show is refused as wrong flags are")
         func wrongParts() async throws {
             let rtmp = ["--rtmp", "rtmp://127.0.0.1:24000/live/key"]
-            try await refuses(rtmp + ["--overlay", "a=text:b#x=2"], status: 64, hint: "--overlay a: The overlay option x")
+            try await refuses(
+                rtmp + ["--overlay", "a=text:b#x=2"], status: 64, hint: "--overlay a: The overlay option x")
             let two = rtmp + ["--input", "a.mp4#name=a", "--input", "b.mp4#name=b"]
             try await refuses(two + ["--stinger", "wipe=wipe.mov#cut=9"], status: 64, hint: "--stinger wipe: ")
             try await refuses(rtmp + ["--rendition", "small#size=1x1"], status: 64, hint: "--rendition small: size=")

@@ -24,7 +24,10 @@ struct ClientCommand: Sendable {
 
     /// What is wrong with the command at `path`; nil if it can be run. `flag` names it.
     static func fault(_ path: String, of flag: String) -> String? {
-        ChildCommand.canRun(path) ? nil : "\(flag) takes the path of a program, and \(path) is none that can be run."
+        if ChildCommand.canRun(path) { return nil }
+        // What looks like an address may hold a password.
+        let named = path.contains("://") ? "this" : path
+        return "\(flag) takes the path of a program or an http:// or https:// address, and \(named) is not one."
     }
 
     /// Whether the command allows the `request` of the client at `address`. A command that fails, cannot be run or takes

@@ -232,7 +232,9 @@ extension ChannelConfiguration {
 
     /// The names of the outputs: the given ones, or the protocol and a number.
     package var outputNames: [String] {
-        outputs.reduce(into: []) { names, output in names.append(output.name ?? output.address.freeName(besides: names))
+        let given = outputs.compactMap(\.name)
+        return outputs.reduce(into: []) { names, output in
+            names.append(output.name ?? output.address.freeName(besides: names + given))
         }
     }
 }

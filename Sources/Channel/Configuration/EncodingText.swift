@@ -16,7 +16,7 @@ package enum EncodingText {
         guard bits >= Double(range.lowerBound), bits <= Double(range.upperBound) else {
             throw TextFailure("It must be from \(range.lowerBound / 1000)k to \(range.upperBound / 1000)k.")
         }
-        return Int(bits)
+        return Int(bits.rounded())
     }
 
     /// `1280x720`.

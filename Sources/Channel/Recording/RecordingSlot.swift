@@ -107,8 +107,14 @@ package final class RecordingSlot: Sendable {
         do {
             recording = try make()
         } catch {
-            state.withLock { if case .starting = $0.phase { $0.phase = .idle } }
-            if let lack { self.lack("\(error)", lack.make) }
+            // In one step: a start that comes between would find nothing to try again.
+            let next = lack.map { Lack("\(error)", $0.make) }
+            let isLacking = state.withLock { state -> Bool in
+                guard case .starting = state.phase else { return false }
+                state.phase = next.map { .lacking($0) } ?? .idle
+                return next != nil
+            }
+            if isLacking, let next { retryLater(next) }
             throw error
         }
         try state.withLock { state in
@@ -168,8 +174,12 @@ package final class RecordingSlot: Sendable {
             }
             return true
         }
-        if isLacking { queue.asyncAfter(deadline: .now() + Self.pause) { [weak self] in self?.retry(lack) } }
+        if isLacking { retryLater(lack) }
         return isLacking
+    }
+
+    private func retryLater(_ lack: Lack) {
+        queue.asyncAfter(deadline: .now() + Self.pause) { [weak self] in self?.retry(lack) }
     }
 
     private func retry(_ lack: Lack) {

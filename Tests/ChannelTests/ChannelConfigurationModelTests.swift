@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Ingest
+import Studio
+import TestSupport
+import Testing
+
+@testable import Channel
+
+@Suite("What follows from a channel's configuration")
+struct ChannelConfigurationModelTests {
+    private static let live = ["srt://cam:9000", "rtmp://host/live/key", "udp://@:5000", "rtsp://cam/1"]
+    private static let rest = ["show.mp4", "test:", "v4l2:/dev/video0", "lavfi:testsrc2", "https://host/x.m3u8"]
+
+    private func pick<Value>(_ values: [Value], _ random: inout SeededRandom) -> Value {
+        values[Int.random(in: values.indices, using: &random)]
+    }
+
+    private func options(_ random: inout SeededRandom) -> SourceSelector.Options {
+        SourceSelector.Options(
+            timeout: .milliseconds(Int.random(in: 200...60_000, using: &random)),
+            returnAfter: pick([nil, Duration.zero, Duration.seconds(10)], &random),
+            standby: pick(SourceSelector.Standby.allCases, &random),
+            unseen: pick(SourceSelector.Standby.allCases, &random), hasSlate: Bool.random(using: &random))
+    }
+
+    private func source(_ name: String, _ random: inout SeededRandom) -> ChannelConfiguration.Source {
+        // Half of the sources have live inputs alone.
+        let texts = Bool.random(using: &random) ? Self.live : Self.live + Self.rest
+        let backups = (0..<Int.random(in: 0...3, using: &random)).map { _ in InputLocation(pick(texts, &random)) }
+        return ChannelConfiguration.Source(
+            name: name, input: InputLocation(pick(texts, &random)), backups: backups, selection: options(&random),
+            whenOff: pick(WhenOff.allCases, &random))
+    }
+
+    /// A program of several sources, or of one input where `count` is 0.
+    private func configuration(of count: Int, _ random: inout SeededRandom) -> ChannelConfiguration {
+        var configuration = ChannelConfiguration()
+        configuration.name = "news"
+        configuration.input = InputLocation(pick(Self.live + Self.rest, &random))
+        configuration.inputName = pick([nil, "main"], &random)
+        configuration.backups = (0..<Int.random(in: 0...2, using: &random)).map { InputLocation("srt://own-\($0):1") }
+        configuration.selection = options(&random)
+        configuration.audioInput = pick([nil, InputLocation("alsa:default")], &random)
+        configuration.slate = pick([nil, SlateSpecification.bars, SlateSpecification.file(path: "a.png")], &random)
+        configuration.whenOff = pick(WhenOff.allCases, &random)
+        configuration.runDownDirectory = pick([nil, "/run-downs"], &random)
+        configuration.sources = (0..<count).map { source("cam\($0)", &random) }
+        return configuration
+    }
+
+    @Test("A source alone is a program of its own inputs, named by its name and chosen between by its own options")
+    func alone() {
+        var random = SeededRandom()
+        for _ in 0..<200 {
+            let program = configuration(of: Int.random(in: 1...6, using: &random), &random)
+            for (index, source) in program.sources.enumerated() {
+                let alone = program.alone(index)
+                #expect(alone.inputs == [source.input] + source.backups)
+                #expect(alone.allInputs == alone.inputs)
+                #expect(alone.inputNames == [source.name] + source.backups.map(\.description))
+                #expect(alone.slateName == source.name && alone.name == program.name)
+                #expect(alone.selection == source.selection && alone.whenOff == source.whenOff)
+                #expect(alone.isOneOfSeveral && !alone.hasScenes && alone.audioInput == nil)
+                #expect(alone.slate == program.slate)
+                #expect(alone.hasChoice == (!source.backups.isEmpty || program.slate != nil))
+            }
+            #expect(!program.isOneOfSeveral && program.hasScenes && program.slateName == "news")
+        }
+    }
+
+    @Test("All inputs are those of all sources in their order, and that of the audio; none is lost or named twice")
+    func allInputs() {
+        var random = SeededRandom()
+        for _ in 0..<200 {
+            let program = configuration(of: Int.random(in: 0...6, using: &random), &random)
+            let own = [program.input] + program.backups
+            let parts = program.sources.isEmpty ? own : program.sources.indices.flatMap { program.alone($0).inputs }
+            #expect(program.allInputs == parts + (program.audioInput.map { [$0] } ?? []))
+            #expect(program.inputNames.count == program.inputs.count)
+            #expect(program.inputNames[0] == program.inputName ?? program.input.description)
+        }
+    }
+
+    @Test("Packets are kept of a source whose inputs are all live and no devices, and of no other program")
+    func keepsPackets() {
+        var random = SeededRandom()
+        let live = Set(Self.live.map { InputLocation($0) })
+        var kept = 0
+        for _ in 0..<200 {
+            let program = configuration(of: 3, &random)
+            #expect(!program.keepsPackets)
+            for index in program.sources.indices {
+                let alone = program.alone(index)
+                #expect(alone.keepsPackets == alone.inputs.allSatisfy { live.contains($0) }, "\(alone.inputs)")
+                if alone.keepsPackets { kept += 1 }
+            }
+        }
+        #expect(kept > 0)
+    }
+
+    @Test("A choice is made as the options say, and ends at the slate if the program has one")
+    func choice() {
+        var random = SeededRandom()
+        for _ in 0..<200 {
+            let program = configuration(of: 2, &random)
+            for one in [program, program.alone(0), program.alone(1)] {
+                var expected = one.selection
+                expected.hasSlate = program.slate != nil
+                #expect(one.choice == expected)
+            }
+        }
+    }
+
+    // MARK: Outputs
+
+    private static let addresses = ["rtmp://host/live/a", "rtmps://host/live/a", "srt://host:9000", "udp://host:5000"]
+    private static let names = ["rtmp-1", "rtmp-2", "rtmp-3", "srt-1", "srt-2", "udp-1", "main", "rtmp-01", "rtmp"]
+
+    /// Outputs of which about half have a name, each another one.
+    private func outputs(_ random: inout SeededRandom) throws -> [OutputSpecification] {
+        var names = Self.names.shuffled(using: &random)
+        return try (0..<Int.random(in: 0...9, using: &random)).map { _ in
+            let address = pick(Self.addresses, &random)
+            return try OutputSpecification(
+                Bool.random(using: &random) ? address : "\(address)#name=\(names.removeLast())")
+        }
+    }
+
+    @Test("An output has the name that it is given, or its protocol and the first number that is free")
+    func outputNames() throws {
+        var random = SeededRandom()
+        for _ in 0..<500 {
+            var program = ChannelConfiguration()
+            program.outputs = try outputs(&random)
+            let (names, given) = (program.outputNames, program.outputs.compactMap(\.name))
+            #expect(names.count == program.outputs.count)
+            for (index, (output, name)) in zip(program.outputs, names).enumerated() {
+                if let own = output.name {
+                    #expect(name == own)
+                    continue
+                }
+                let scheme = output.address.scheme
+                let number = try #require(Int(name.dropFirst(scheme.count + 1)), "\(name)")
+                try #require(number > 0)
+                let before = names[..<index]
+                #expect(name == "\(scheme)-\(number)" && !before.contains(name))
+                let lower = (1..<number).map { "\(scheme)-\($0)" }
+                #expect(lower.allSatisfy { before.contains($0) || given.contains($0) }, "\(names)")
+            }
+        }
+    }
+
+    @Test("No two outputs have one name if no name is given twice, in whatever order they stand")
+    func uniqueNames() throws {
+        var random = SeededRandom()
+        var doubled: [[String]] = []
+        for _ in 0..<500 {
+            var program = ChannelConfiguration()
+            program.outputs = try outputs(&random)
+            let names = program.outputNames
+            if Set(names).count < names.count { doubled.append(names) }
+        }
+        #expect(doubled.isEmpty, "\(doubled.count): \(doubled.prefix(3))")
+    }
+
+    @Test("An output that is added takes the first number that no other has, whatever the others are called")
+    func freeNames() throws {
+        var random = SeededRandom()
+        for _ in 0..<500 {
+            let numbers = (0..<Int.random(in: 0...8, using: &random)).map { _ in Int.random(in: 0...8, using: &random) }
+            let names = numbers.map { "srt-\($0)" } + ["rtmp-1", "srt-", "srt-01", "SRT-1"]
+            let free = try OutputSpecification("srt://host:9000").address.freeName(besides: names)
+            #expect(free == (1...10).map { "srt-\($0)" }.first { !names.contains($0) })
+        }
+    }
+
+    @Test("The renditions that no output takes are told, each once and in their order")
+    func untakenRenditions() throws {
+        var random = SeededRandom()
+        for _ in 0..<200 {
+            let names = ["archive", "low", "preview", "main"].shuffled(using: &random)
+            let taken = names.filter { _ in Bool.random(using: &random) }
+            var program = ChannelConfiguration()
+            program.renditions = try names.map { try RenditionSpecification("\($0)#gop=1s") }
+            program.outputs = try (taken + taken.prefix(1)).map {
+                try OutputSpecification("rtmp://host/live/key#rendition=\($0)")
+            }
+            program.outputs.append(try OutputSpecification("srt://host:9000"))
+            #expect(program.untakenRenditions == names.filter { !taken.contains($0) })
+        }
+    }
+
+    @Test("A channel that records nothing has no recorded names, and no videos of sources")
+    func recordsNothing() {
+        var random = SeededRandom()
+        let program = configuration(of: 3, &random)
+        #expect(program.recordedNames.isEmpty && program.recordedVideos == 0)
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Segmenter
+import TestSupport
+import Testing
+
+@testable import Channel
+
+@Suite("What a channel records")
+struct RecordedNamesTests {
+    private func recording(_ sources: [String], of rendition: String? = nil) -> ChannelConfiguration.Recording {
+        ChannelConfiguration.Recording(
+            directory: "recordings", length: .duration(.seconds(60)), expected: .seconds(60), warning: .seconds(60),
+            sources: sources, rendition: rendition)
+    }
+
+    @Test("A channel records its program under its own name, and each recorded source under both names")
+    func recordedNames() {
+        var random = SeededRandom()
+        for _ in 0..<100 {
+            let names = ["a", "b", "cam-1", "x.y"].shuffled(using: &random)
+            let recorded = Array(names.prefix(Int.random(in: 0...4, using: &random)))
+            var program = ChannelConfiguration()
+            program.name = "news"
+            program.sources = (0..<5).map { ChannelConfiguration.Source(name: "\($0)", input: program.input) }
+            program.recording = recording(recorded)
+            #expect(program.recordedNames == ["news"] + recorded.map { "news-\($0)" })
+            #expect(program.recordedVideos == (recorded.isEmpty ? 0 : 5))
+            #expect(program.recording?.takesPackets == !recorded.isEmpty)
+        }
+    }
+
+    @Test("A rendition that is recorded is taken, as one that an output takes is")
+    func takenRenditions() throws {
+        var program = ChannelConfiguration()
+        program.renditions = try ["a", "b", "c"].map { try RenditionSpecification("\($0)#gop=1s") }
+        program.outputs = [try OutputSpecification("rtmp://host/live/key#rendition=c")]
+        #expect(program.untakenRenditions == ["a", "b"])
+        program.recording = recording([], of: "a")
+        #expect(program.untakenRenditions == ["b"])
+    }
+}

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import FanOut
+import Foundation
+import Glibc
+import Status
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Channel
+
+@Suite("The place of a recording that cannot be set up")
+struct RecordingSlotTests {
+    /// Why there is no recording.
+    private struct NoRecording: Error, Equatable, CustomStringConvertible {
+        let description: String
+
+        init(_ description: String) { self.description = description }
+    }
+
+    /// How often a recording was to be set up, and how many were at once.
+    private final class Tries: Sendable {
+        private let state = Mutex((total: 0, now: 0, most: 0))
+        var total: Int { state.withLock { $0.total } }
+        var most: Int { state.withLock { $0.most } }
+
+        /// Fails to set a recording up.
+        func fail(_ reason: String) throws -> Recording {
+            state.withLock { $0 = ($0.total + 1, $0.now + 1, max($0.most, $0.now + 1)) }
+            for _ in 0..<50 { sched_yield() }
+            state.withLock { $0.now -= 1 }
+            throw NoRecording(reason)
+        }
+    }
+
+    /// A start on a thread of its own, which sets its recording up until the test ends it; that fails then.
+    private final class SlowStart: Sendable {
+        private let begun = DispatchSemaphore(value: 0)
+        private let release = DispatchSemaphore(value: 0)
+        private let ended = DispatchSemaphore(value: 0)
+        private let thrown = Mutex("")
+
+        /// Returns when the recording is being set up, or the start was refused.
+        init(in slot: RecordingSlot) {
+            Thread.detachNewThread { [self] in
+                do {
+                    try slot.start {
+                        begun.signal()
+                        release.wait()
+                        throw NoRecording("too slow")
+                    }
+                } catch {
+                    thrown.withLock { $0 = "\(error)" }
+                }
+                begun.signal()
+                ended.signal()
+            }
+            _ = begun.wait(timeout: .now() + 60)
+        }
+
+        /// Lets it fail, and returns with what.
+        func fail() -> String {
+            release.signal()
+            ended.wait()
+            return thrown.withLock { $0 }
+        }
+    }
+
+    /// What a status says while nothing is recorded.
+    private struct Shown: Decodable, Equatable {
+        struct Recorder: Decodable, Equatable {
+            let state: String
+            let lastError: String?
+        }
+
+        let recorder: Recorder?
+
+        /// Why nothing is recorded, as an operator sees it; nil if nothing is said.
+        static func reason(_ slot: RecordingSlot) throws -> String? {
+            let recorder = try JSONDecoder().decode(Shown.self, from: try JSONEncoder().encode(slot.status)).recorder
+            #expect(recorder == nil || recorder?.state == "failed")
+            return recorder?.lastError
+        }
+    }
+
+    private let group = DispatchGroup()
+    private let slot: RecordingSlot
+
+    init() { slot = RecordingSlot(hub: PacketStream(), group: group) }
+
+    @Test("A start that cannot set its recording up throws why, and leaves the place as free as it was")
+    func failedStart() throws {
+        let tries = Tries()
+        for number in 1...3 {
+            #expect(throws: NoRecording("no disk \(number)")) { try slot.start { try tries.fail("no disk \(number)") } }
+            #expect(tries.total == number)
+            #expect(slot.current == nil && !slot.hasRecorded)
+            #expect(try Shown.reason(slot) == nil)
+            #expect(throws: RecordingSlotError.notRecording) { try slot.stop() }
+            #expect(group.wait(timeout: .now()) == .success)
+        }
+    }
+
+    /// What a slot is to do, by the words of its documentation, while nothing can be recorded.
+    private struct Model {
+        var reason: String?
+        var isOver = false
+
+        mutating func start(_ error: String) -> String {
+            if isOver { return "\(RecordingSlotError.over)" }
+            if reason != nil { reason = error }
+            return error
+        }
+
+        mutating func stop() -> String {
+            defer { reason = nil }
+            return reason == nil ? "\(RecordingSlotError.notRecording)" : ""
+        }
+
+        mutating func lack(_ why: String) -> Bool {
+            if !isOver { reason = why }
+            return !isOver
+        }
+
+        mutating func finish() { (reason, isOver) = (nil, true) }
+    }
+
+    /// What `action` throws, in words; empty if it throws nothing.
+    private func thrown(_ action: () throws -> Void) -> String {
+        do {
+            try action()
+            return ""
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    @Test("Whatever is asked in whatever order, a place is free, lacks a recording for the newest reason, or is over")
+    func anyOrder() throws {
+        var random = SeededRandom()
+        for _ in 0..<200 {
+            let (slot, tries) = (RecordingSlot(hub: PacketStream(), group: group), Tries())
+            var model = Model()
+            for step in 0..<Int.random(in: 1...15, using: &random) {
+                let word = "step \(step)"
+                switch Int.random(in: 0..<16, using: &random) {
+                case 0..<5:
+                    let calls = tries.total + (model.isOver ? 0 : 1)
+                    let (said, meant) = (thrown { try slot.start { try tries.fail(word) } }, model.start(word))
+                    #expect(said == meant && tries.total == calls)
+                case 5..<9:
+                    let (said, meant) = (thrown { try slot.stop() }, model.stop())
+                    #expect(said == meant)
+                case 9..<13:
+                    let (isLacking, meant) = (slot.lack(word) { try tries.fail(word) }, model.lack(word))
+                    #expect(isLacking == meant)
+                case 13:
+                    let said = thrown { try slot.replace { try tries.fail("other") } }
+                    #expect(said == "other")
+                case 14: slot.begin()
+                default:
+                    slot.finish()
+                    model.finish()
+                }
+                #expect(try Shown.reason(slot) == model.reason)
+                #expect(slot.current == nil && !slot.hasRecorded)
+            }
+        }
+        #expect(group.wait(timeout: .now()) == .success)
+    }
+
+    @Test("While a recording is being set up, another start, a stop and a lack are refused, and none of them waits")
+    func whileStarting() throws {
+        let (slow, tries) = (SlowStart(in: slot), Tries())
+        #expect(throws: RecordingSlotError.alreadyRecording) { try slot.start { try tries.fail("second") } }
+        #expect(throws: RecordingSlotError.notRecording) { try slot.stop() }
+        let isLacking = slot.lack("lack") { try tries.fail("lack") }
+        #expect(!isLacking)
+        #expect(tries.total == 0 && slot.current == nil)
+        #expect(slow.fail() == "too slow")
+        #expect(throws: NoRecording("third")) { try slot.start { try tries.fail("third") } }
+        #expect(try Shown.reason(slot) == nil)
+    }
+
+    @Test("A program that ends while a recording is being set up is over, and nothing is started after it")
+    func overWhileStarting() throws {
+        let (slow, tries) = (SlowStart(in: slot), Tries())
+        slot.finish()
+        #expect(throws: RecordingSlotError.over) { try slot.start { try tries.fail("second") } }
+        #expect(slow.fail() == "too slow")
+        #expect(throws: RecordingSlotError.over) { try slot.start { try tries.fail("third") } }
+        let isLacking = slot.lack("lack") { try tries.fail("lack") }
+        #expect(!isLacking)
+        #expect(tries.total == 0 && slot.current == nil)
+        #expect(try Shown.reason(slot) == nil)
+        #expect(group.wait(timeout: .now()) == .success)
+    }
+
+    /// How often something happened, on any thread.
+    private final class Counter: Sendable {
+        private let value = Mutex(0)
+        var count: Int { value.withLock { $0 } }
+        func note() { value.withLock { $0 += 1 } }
+    }
+
+    @Test("Many threads never set up two recordings at once, each is told the truth, and the place is free after them")
+    func manyThreads() throws {
+        let (slot, tries, refused, failed) = (slot, Tries(), Counter(), Counter())
+        DispatchQueue.concurrentPerform(iterations: 8) { _ in
+            for _ in 0..<100 {
+                switch thrown({ try slot.start { try tries.fail("no disk") } }) {
+                case "no disk": failed.note()
+                case "\(RecordingSlotError.alreadyRecording)": refused.note()
+                case let other: Issue.record("\(other)")
+                }
+                // There is nothing to stop, whatever the others do.
+                let said = thrown { try slot.stop() }
+                #expect(said == "\(RecordingSlotError.notRecording)")
+            }
+        }
+        #expect(tries.most == 1 && tries.total == failed.count)
+        #expect(failed.count + refused.count == 800)
+        #expect(throws: NoRecording("at last")) { try slot.start { try tries.fail("at last") } }
+        #expect(group.wait(timeout: .now()) == .success)
+    }
+
+    /// An error whose words are asked for once, while something else happens.
+    private final class SlowWords: Error, CustomStringConvertible {
+        private let isSaid = Mutex(false)
+        private let meanwhile: @Sendable () -> Void
+
+        init(_ meanwhile: @escaping @Sendable () -> Void) { self.meanwhile = meanwhile }
+
+        var description: String {
+            let isFirst = isSaid.withLock { said in
+                defer { said = true }
+                return !said
+            }
+            if isFirst { meanwhile() }
+            return "no disk"
+        }
+    }
+
+    /// A slow start that begins later.
+    private final class SecondStart: Sendable {
+        private let slot: RecordingSlot
+        private let start = Mutex<SlowStart?>(nil)
+
+        init(in slot: RecordingSlot) { self.slot = slot }
+
+        func begin() {
+            let begun = SlowStart(in: slot)
+            start.withLock { $0 = begun }
+        }
+
+        /// Lets it fail, and returns with what; nil if it never began.
+        func fail() -> String? { start.withLock { $0 }?.fail() }
+    }
+
+    @Test("A recording that is tried again and again is still tried after two starts that fail at once")
+    func lackBesideStarts() throws {
+        let (tries, second) = (Tries(), SecondStart(in: slot))
+        slot.lack("no mount") { try tries.fail("no mount") }
+        #expect(throws: SlowWords.self) { try slot.start { throw SlowWords { second.begin() } } }
+        #expect(second.fail() != nil)
+        #expect(try Shown.reason(slot) != nil)
+    }
+
+    /// Takes the ten seconds after which a recording is tried again.
+    @Test("What lacks is tried again after its pause, the newest alone: not what was stopped, replaced, or is over")
+    func retry() async throws {
+        let (stopped, replaced, newest, ended) = (Tries(), Tries(), Tries(), Tries())
+        let over = RecordingSlot(hub: PacketStream(), group: group)
+        over.lack("over") { try ended.fail("over") }
+        over.finish()
+        slot.lack("stopped") { try stopped.fail("stopped") }
+        try slot.stop()
+        slot.lack("replaced") { try replaced.fail("replaced") }
+        slot.lack("newest") { try newest.fail("still no disk") }
+        // A start that fails leaves it to what was tried before.
+        #expect(throws: NoRecording("start")) { try slot.start { throw NoRecording("start") } }
+        #expect(try Shown.reason(slot) == "start")
+        try await eventually("the newest is tried again") { newest.total > 0 }
+        try await eventually("its reason is shown") { try Shown.reason(slot) == "still no disk" }
+        #expect(stopped.total == 0 && replaced.total == 0 && ended.total == 0)
+        try slot.stop()
+        #expect(try Shown.reason(slot) == nil)
+        #expect(try Shown.reason(over) == nil)
+    }
+}
