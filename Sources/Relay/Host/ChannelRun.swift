@@ -153,10 +153,8 @@ final class ChannelRun: Sendable {
             }
             let isMisconfigured = result == .failed(.configuration)
             let isOver = isEnding || !isLasting || result == .done || (isMisconfigured && isFirst && failures == 0)
-            control.closed(
-                isOver ? .over : .waiting, by: number,
-                hasFailed: result == .failed(.internalError) && !isEnding)
             if isOver { return result }
+            control.closed(.waiting, by: number, hasFailed: result == .failed(.internalError))
             if resources.clock.now - began > Self.stableTime.inNanoseconds { failures = 0 }
             failures += 1
             let wait = isMisconfigured ? Self.longestWait : min(Self.longestWait, .seconds(1 << min(failures - 1, 5)))
