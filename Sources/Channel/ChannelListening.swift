@@ -76,8 +76,7 @@ package struct ChannelListening: Sendable {
                 return try SourceOpener.open(location, options: options, logger: logger, opening: opening)
             }
             opening.whenCancelled { published.stop() }
-            return try DecodedPacketSource(
-                published, at: location, common: options.commonBuffer, logger: logger, opening: opening)
+            return try LiveSource(published, at: location, options: options, logger: logger, opening: opening)
         } catch {
             throw ChannelFailure(.inputUnreadable, "\(error)")
         }

@@ -60,6 +60,11 @@ struct CompressedQueue {
         }
     }
 
+    /// Gives up the packets with which decoding cannot begin.
+    mutating func dropToKeyframe() {
+        while let first = packets.first, !first.isKeyframe { _ = popFirst() }
+    }
+
     mutating func removeAll() {
         packets.removeAll()
         bytes = 0

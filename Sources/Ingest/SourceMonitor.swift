@@ -24,9 +24,6 @@ final class SourceMonitor: Sendable {
     private let reduction = Atomic(false)
     private let reducible = Atomic(false)
     private let describing = Atomic(false)
-    /// Whether the input may be opened again because a second decoder refuses the video, too: this has not happened
-    /// since the last frame.
-    let mayReopenForVideo = Atomic(true)
     private let state = Mutex(SourceStatus())
     private let srt = Mutex<SRTInput?>(nil)
     private let continuation = Mutex<Continuation?>(nil)

@@ -50,29 +50,29 @@ final class SourceReader {
         rate = format.timeBase
         let subject = input.name
         do throws(AVFailure) {
-            if let wantedVideo, let decoder = input.video {
+            if let wantedVideo, let stream = input.video {
                 video = try VideoTrack(
-                    decoder, target: wantedVideo, sink: sink, monitor: monitor, subject: subject)
-                let base = decoder.stream.timeBase
+                    try input.track(stream), target: wantedVideo, sink: sink, monitor: monitor, subject: subject)
+                let base = stream.timeBase
                 timeline = SourceTimeline(
                     timeBase: base, frameDuration: input.frameRate.timeBase.rescale(1, to: base))
             } else {
                 video = nil
                 timeline = SourceTimeline(timeBase: format.timeBase, frameDuration: 1)
             }
+            let leads = video == nil
+            audio =
+                try wantedAudio == nil
+                ? nil
+                : input.audio.map { (stream) throws(AVFailure) in
+                    AudioTrack(
+                        try input.track(stream), format: format, options: input.options, leads: leads, sink: sink,
+                        monitor: monitor, subject: subject)
+                }
         } catch {
             throw IngestError.cannotBeDecoded(input: input.name, reason: error.message)
         }
         timeline.begin(at: start, rate: format.timeBase)
-        let leads = video == nil
-        audio =
-            wantedAudio == nil
-            ? nil
-            : input.audio.map {
-                AudioTrack(
-                    $0, format: format, options: input.options, leads: leads, sink: sink, monitor: monitor,
-                    subject: subject)
-            }
         input.demuxer.select(Set([video?.decoder.stream.index, audio?.decoder.stream.index].compactMap(\.self)))
         if moment > .zero { try seek(to: moment) }
     }

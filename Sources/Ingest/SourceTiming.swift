@@ -5,6 +5,9 @@ internal import Media
 internal import SourceClock
 internal import Synchronization
 
+/// How a track is stamped: the time base of its stamps, and after how many bits they wrap; nil if they do not.
+typealias TrackStamps = (timeBase: TimeBase, bits: Int?)
+
 /// A live source's clock, shared by the thread that reads, the one that decodes and the program's; for the source's
 /// whole life, however often it is opened again. Tells the source's monitor what happens.
 final class SourceTiming: SourceTimes {
@@ -71,7 +74,7 @@ final class SourceTiming: SourceTimes {
     /// Says how the tracks of an input that was opened again are stamped, and collects its packets from the start. If
     /// it is to be treated otherwise than before, `settings` say how.
     func restart(
-        _ tracks: [TrackKind: (timeBase: TimeBase, bits: Int?)], as settings: SourceClockSettings? = nil
+        _ tracks: [TrackKind: TrackStamps], as settings: SourceClockSettings? = nil
     ) {
         state.withLock { state in
             for track in TrackKind.timed {

@@ -98,7 +98,7 @@ struct DecodedPacketTests {
     }
 
     private func play(_ sender: Sender) throws -> CollectingSink.Taken {
-        let source = try DecodedPacketSource(
+        let source = try LiveSource(
             sender, at: InputLocation("rtmp-listen://127.0.0.1/live/key"), logger: Logger(label: "test"))
         #expect(source.description.video?.frameRate == FrameRate(25) && source.description.isLive)
         let sink = CollectingSink()

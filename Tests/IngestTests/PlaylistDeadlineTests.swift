@@ -43,14 +43,14 @@ struct PlaylistDeadlineTests {
     private final class Player {
         let clock = ManualClock()
         let server: PlaylistServer
-        let source: LibAVSource
+        let source: any MediaSource
         let sink = CollectingSink()
         let log = CollectedLog()
 
         init(_ media: Segments, target: Int) throws {
             server = try PlaylistServer(media.segments, .init(target: target, count: 3))
-            source = try LibAVSource(
-                InputLocation(server.url), options: IngestOptions(), logger: log.logger,
+            source = try SourceOpener.open(
+                InputLocation(server.url), options: IngestOptions(),
                 monitor: SourceMonitor(logger: log.logger, interrupter: Interrupter(clock: clock)))
             source.start(into: sink, video: source.description.video, audio: .program)
             // A demuxer holds back a packet or two of each track, so that the last one is known by none that follows.

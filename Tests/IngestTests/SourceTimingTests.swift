@@ -113,11 +113,11 @@ struct SourceTimingTests {
 
     @Test("A sender that restarted without a decoding time was taken to continue, and came too late by its pause")
     func missingDecodeTime() {
-        #expect(PacketPump.decodeTime(pts: nil, end: nil, in: .mpegTS) == nil)
-        #expect(PacketPump.decodeTime(pts: 97_200, end: 93_600, in: .mpegTS) == 93_600)
-        #expect(PacketPump.decodeTime(pts: nil, end: 93_600, in: .mpegTS) == 93_600)
-        #expect(PacketPump.decodeTime(pts: 126_000, end: nil, in: .mpegTS) == 126_000)
-        #expect(PacketPump.decodeTime(pts: 126_000, end: 1_200_000, in: .mpegTS) == 126_000)
+        #expect(LiveStream.decodeTime(pts: nil, end: nil, in: .mpegTS) == nil)
+        #expect(LiveStream.decodeTime(pts: 97_200, end: 93_600, in: .mpegTS) == 93_600)
+        #expect(LiveStream.decodeTime(pts: nil, end: 93_600, in: .mpegTS) == 93_600)
+        #expect(LiveStream.decodeTime(pts: 126_000, end: nil, in: .mpegTS) == 126_000)
+        #expect(LiveStream.decodeTime(pts: 126_000, end: 1_200_000, in: .mpegTS) == 126_000)
     }
 
     @Test(

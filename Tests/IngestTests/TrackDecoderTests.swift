@@ -126,57 +126,42 @@ struct TrackDecoderTests {
         }
     }
 
-    @Test(
-        "A live decoder that refuses everything is replaced after a second",
-        arguments: [TrackKind.video, .audio])
-    func replaced(kind: TrackKind) throws {
+    @Test("A live decoder that refuses everything has failed after a second", arguments: [TrackKind.video, .audio])
+    func refusesEverything(kind: TrackKind) throws {
         let decoder = ScriptedDecoder()
         decoder.onSend = { () throws(AVFailure) in throw Self.failure }
-        let log = CollectedLog()
-        let track = try track(decoder, packets: 0, kind: kind, monitor: SourceMonitor(logger: log.logger))
-        let other = ScriptedDecoder()
-        track.watch { () throws(AVFailure) in other }
+        let track = try track(decoder, packets: 0, kind: kind)
+        track.watch()
         try queue(50, from: 0, in: track)
-        guard case .needsPacket = track.next(inputEnded: false) else {
-            Issue.record("the track did not take all packets")
+        guard case .failed(Self.failure) = track.next(inputEnded: false) else {
+            Issue.record("the track did not fail")
             return
         }
-        #expect(decoder.sent == 26 && other.sent == 24)
-        #expect(log.lines(containing: "a decoder refused everything and was replaced").count == 1)
+        #expect(decoder.sent == 26)
     }
 
-    @Test(
-        "Video fails if the decoder that took over refuses everything as well; audio is tried again, ever more rarely")
-    func replacedInVain() throws {
-        for kind in [TrackKind.video, .audio] {
+    @Test("A decoder that takes over decodes what waits, from a keyframe on if its coding needs one")
+    func takesOver() throws {
+        for beginsAnywhere in [true, false] {
             let decoder = ScriptedDecoder()
             decoder.onSend = { () throws(AVFailure) in throw Self.failure }
-            var made = 0
-            let track = try track(decoder, packets: 0, kind: kind)
-            track.watch { () throws(AVFailure) in
-                made += 1
-                return decoder
+            let old = try track(decoder, packets: 0)
+            old.watch()
+            try queue(80, from: 0, in: old)
+            _ = old.next(inputEnded: false)
+            let other = ScriptedDecoder()
+            let new = try track(other, packets: 0)
+            new.takeOver(from: old, beginsAnywhere: beginsAnywhere)
+            #expect(new.refusal.replacements == 1 && old.queue.isEmpty)
+            guard case .needsPacket = new.next(inputEnded: false) else {
+                Issue.record("the track did not take what waited")
+                return
             }
-            try queue(25 * 20, from: 0, in: track)
-            let output = track.next(inputEnded: false)
-            if kind == .video {
-                guard case .failed = output else {
-                    Issue.record("video did not fail")
-                    return
-                }
-                #expect(made == 1 && decoder.sent < 80)
-            } else {
-                guard case .needsPacket = output else {
-                    Issue.record("audio failed")
-                    return
-                }
-                // After 1, 1, 2, 4 and 8 seconds.
-                #expect(made == 5)
-            }
+            #expect(other.sent == (beginsAnywhere ? 54 : 30))
         }
     }
 
-    @Test("A track that another owner replaces fails after a second, and that of a file never does so")
+    @Test("The decoder of a file never fails because it refuses everything")
     func unwatched() throws {
         for isWatched in [true, false] {
             let decoder = ScriptedDecoder()

@@ -45,7 +45,7 @@ struct VideoDiscoveryTests {
         // All of it is read, however far was read on.
         var audio = 0
         while let packet = try input.demuxer.readPacket() {
-            if packet.streamIndex == input.audio?.stream.index { audio += 1 }
+            if packet.streamIndex == input.audio?.index { audio += 1 }
         }
         #expect(audio > 400, "\(audio)")
     }
@@ -87,7 +87,7 @@ struct VideoDiscoveryTests {
         isSending.store(false, ordering: .relaxed)
         let input = try #require(opened.withLock { $0 }).input
         #expect(input.description.video?.width == 160 && input.description.video?.height == 90)
-        let video = try #require(input.video?.stream.index)
+        let video = try #require(input.video?.index)
         var packet = try #require(try input.demuxer.readPacket())
         while packet.streamIndex != video { packet = try #require(try input.demuxer.readPacket()) }
         #expect(packet.isKeyframe)

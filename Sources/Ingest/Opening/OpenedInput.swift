@@ -9,11 +9,13 @@ final class OpenedInput {
     /// How errors and logs name the input.
     let name: String
     let demuxer: Demuxer
-    let video: TrackDecoder?
-    let audio: TrackDecoder?
+    let video: StreamInfo?
+    let audio: StreamInfo?
     let isLive: Bool
     /// How the audio is taken.
     let options: TrackOptions
+    private let monitor: SourceMonitor
+    private let makeDecoder: DecoderMaker
     private var discontinuity = DiscontinuityFilter()
 
     /// Makes the decoder of a stream, for an input that errors name so.
@@ -21,57 +23,75 @@ final class OpenedInput {
 
     /// Opens `location`. Blocks; the monitor's interrupter ends it. If it `isReopened` in a program that has a size, a
     /// keyframe is not waited for.
-    init(
+    convenience init(
         _ location: InputLocation, options: IngestOptions, isReopened: Bool = false, monitor: SourceMonitor,
         makeDecoder: @escaping DecoderMaker = { (stream, threading, subject) throws(AVFailure) in
             try Decoder(stream, threading: threading, subject: subject)
         }
     ) throws(IngestError) {
+        try self.init(
+            try location.openDemuxer(options, monitor: monitor), at: location, isReopened: isReopened,
+            monitor: monitor, makeDecoder: makeDecoder)
+    }
+
+    /// The input that `demuxer`, which was opened at `location`, reads.
+    init(
+        _ demuxer: Demuxer, at location: InputLocation, isReopened: Bool, monitor: SourceMonitor,
+        makeDecoder: @escaping DecoderMaker
+    ) throws(IngestError) {
         name = location.description
-        demuxer = try location.openDemuxer(options, monitor: monitor)
+        self.demuxer = demuxer
         isLive = location.isLive(demuxer)
         self.options = location.tracks
+        (self.monitor, self.makeDecoder) = (monitor, makeDecoder)
         let choice = try TrackChoice(location.tracks, from: demuxer, input: location.description)
         monitor.note(uncarried: choice.others, of: name)
-        var frames = choice.video
-        if let stream = frames, !isReopened {
-            frames = try VideoDiscovery(demuxer, of: name, isLive: isLive, monitor: monitor).complete(stream)
+        if let stream = choice.video, !isReopened {
+            video = try VideoDiscovery(demuxer, of: name, isLive: isLive, monitor: monitor).complete(stream)
+        } else {
+            video = choice.video
         }
-        let threading: Decoder.Threading = isLive ? .slices : .frames
-        let (isReplaceable, name) = (isLive, name)
+        audio = choice.audio
+        if video == nil, audio == nil { throw IngestError.noMedia(input: name) }
+        try checkDecoders()
+    }
+
+    /// Throws if no decoder can be made of a stream.
+    private func checkDecoders() throws(IngestError) {
         do throws(AVFailure) {
-            let track = { (stream: StreamInfo?) throws(AVFailure) -> TrackDecoder? in
-                guard let stream else { return nil }
-                let decoder = try makeDecoder(stream, threading, location.description)
-                let track = TrackDecoder(stream, decoder: decoder, monitor: monitor)
-                if isReplaceable { track.watch { () throws(AVFailure) in try makeDecoder(stream, threading, name) } }
-                return track
-            }
-            video = try track(frames)
-            audio = try track(choice.audio)
+            for stream in [video, audio].compactMap(\.self) { _ = try makeDecoder(stream, .slices, name) }
         } catch {
-            throw IngestError.cannotBeDecoded(input: location.description, reason: error.message)
+            throw IngestError.cannotBeDecoded(input: name, reason: error.message)
         }
-        if video == nil, audio == nil { throw IngestError.noMedia(input: location.description) }
+    }
+
+    /// Packets of `stream`, a file's, and their decoder.
+    func track(_ stream: StreamInfo) throws(AVFailure) -> TrackDecoder {
+        TrackDecoder(stream, decoder: try makeDecoder(stream, .frames, name), monitor: monitor)
     }
 
     /// The constant rate that fits the frames best.
     var frameRate: FrameRate {
-        NominalRate.of(average: video?.stream.video?.averageRate, base: video?.stream.video?.baseRate)
+        NominalRate.of(average: video?.video?.averageRate, base: video?.video?.baseRate)
     }
 
     var description: SourceDescription {
         var description = SourceDescription(
-            video: video?.stream.video.map(format), hasAudio: audio != nil, isLive: isLive,
+            video: video?.video.map(format), hasAudio: audio != nil, isLive: isLive,
             duration: isLive ? nil : demuxer.duration)
-        if !isLive, let stream = video?.stream { description.isCutOff = demuxer.isCutOff(stream) }
+        if !isLive, let stream = video { description.isCutOff = demuxer.isCutOff(stream) }
         return description
     }
 
+    /// How stamps and arrivals of the input, which is live, are taken, with the `latency` that its address asks for.
+    func clockSettings(latency: Duration?) -> SourceClockSettings {
+        .of(demuxer, video: video, frameRate: frameRate, latency: latency)
+    }
+
     /// How the tracks are stamped.
-    var stamps: [TrackKind: (timeBase: TimeBase, bits: Int?)] {
+    var stamps: [TrackKind: TrackStamps] {
         [TrackKind.video: video, .audio: audio].compactMapValues { track in
-            track.map { ($0.stream.timeBase, $0.stream.stampBits) }
+            track.map { ($0.timeBase, $0.stampBits) }
         }
     }
 
@@ -85,7 +105,7 @@ final class OpenedInput {
     func smooth(_ packet: PacketBox) {
         guard demuxer.mayJump, let dts = packet.dts ?? packet.pts else { return }
         let tracks = [video, audio].compactMap(\.self)
-        guard let base = tracks.first(where: { $0.stream.index == packet.streamIndex })?.stream.timeBase else { return }
+        guard let base = tracks.first(where: { $0.index == packet.streamIndex })?.timeBase else { return }
         packet.shift(by: discontinuity.shift(dts: dts, stream: packet.streamIndex, base: base))
     }
 
@@ -96,7 +116,7 @@ final class OpenedInput {
     }
 
     /// Whether it is known what the video looks like.
-    var knowsVideo: Bool { video?.stream.video.map { $0.width > 0 && $0.height > 0 } ?? false }
+    var knowsVideo: Bool { video?.video.map { $0.width > 0 && $0.height > 0 } ?? false }
 
     private func format(_ stream: StreamInfo.Video) -> VideoFormat {
         guard knowsVideo else {

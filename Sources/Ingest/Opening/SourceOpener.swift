@@ -18,7 +18,22 @@ package enum SourceOpener {
         _ location: InputLocation, options: IngestOptions, logger: Logger, opening: SourceOpening?
     ) throws(IngestError) -> any MediaSource {
         if location.isTest { return try TestSource(options: options) }
-        return try LibAVSource(location, options: options, logger: logger, monitor: opening?.monitor)
+        let monitor = opening?.monitor ?? SourceMonitor(logger: logger)
+        return try open(location, options: options, monitor: monitor)
+    }
+
+    /// Opens what libav reads. Stopping `monitor`, which is the source's from now on, ends that.
+    static func open(
+        _ location: InputLocation, options: IngestOptions, monitor: SourceMonitor
+    ) throws(IngestError) -> any MediaSource {
+        monitor.stall.withLock { $0.findEnd = location.playlistEnd }
+        let input = try OpenedInput(location, options: options, monitor: monitor)
+        guard input.isLive else { return LibAVSource(input, at: location, options: options, monitor: monitor) }
+        let description = LiveDescription(
+            source: input.description, clock: input.clockSettings(latency: location.latency), stamps: input.stamps)
+        return LiveSource(
+            LiveInput(input, at: location, options: options, monitor: monitor), description, at: location,
+            options: options, monitor: monitor)
     }
 }
 

@@ -57,12 +57,6 @@ final class LiveAudioTrack {
         return .advanced
     }
 
-    /// Ends the track: its decoder is broken.
-    func giveUp() {
-        isFinished = true
-        decoder.flush()
-    }
-
     private func take(_ frame: DecodedFrame) throws(AVFailure) {
         guard frame.sampleRate > 0, let rate = Int32(exactly: frame.sampleRate) else { return }
         let stated = decoder.time(of: frame).map { Timestamp($0, in: decoder.stream.timeBase) }

@@ -41,7 +41,7 @@ final class TrackDecoder {
 
     let stream: StreamInfo
     var queue: CompressedQueue
-    private var decoder: any PacketDecoder
+    private let decoder: any PacketDecoder
     private let monitor: SourceMonitor
     private var isDraining = false
     /// Whether packets were left out, so that decoding continues at the next keyframe.
@@ -52,10 +52,10 @@ final class TrackDecoder {
     private var stuckErrors = 0
     /// Errors since the decoder last gave a frame.
     private var errorsInARow = 0
-    /// Sees whether the decoder of a live track refuses everything; nil for a file's track.
-    private var refusal: DecodingRefusal?
-    /// Makes the decoder that takes over then; nil where the track's owner makes another track.
-    private var renew: (() throws(AVFailure) -> any PacketDecoder)?
+    /// Sees whether the decoder refuses everything.
+    private(set) var refusal = DecodingRefusal()
+    /// Whether a decoder that refuses everything has failed, as that of a live track has.
+    private var failsWhenRefusing = false
     /// Where the last packet of audio ends, in ticks.
     private var audioEnd: Int64?
     /// Audio behind a longer hole has nothing in common with what was before it.
@@ -68,11 +68,18 @@ final class TrackDecoder {
         queue = CompressedQueue(timeBase: stream.timeBase)
     }
 
-    /// Replaces a decoder that refuses everything, see ``DecodingRefusal``, by one that `renew` makes. Without `renew`, and
-    /// if the second decoder of video does no better, the track fails.
-    func watch(renew: (() throws(AVFailure) -> any PacketDecoder)? = nil) {
-        refusal = DecodingRefusal()
-        self.renew = renew
+    /// Lets the track fail when its decoder refuses everything, see ``DecodingRefusal``. Without it packets that are refused
+    /// are counted, however many.
+    func watch() { failsWhenRefusing = true }
+
+    /// Continues for `other`, whose decoder is broken, with what waits there to be decoded: from a keyframe on, unless it
+    /// `beginsAnywhere`.
+    func takeOver(from other: TrackDecoder, beginsAnywhere: Bool) {
+        (queue, other.queue) = (other.queue, queue)
+        if !beginsAnywhere { queue.dropToKeyframe() }
+        refusal = other.refusal
+        refusal.noteReplacement()
+        (errorsInARow, audioEnd) = (other.errorsInARow, other.audioEnd)
     }
 
     /// The next frame. An error is counted and costs the packet that it is about; decoding continues behind it. A
@@ -84,7 +91,7 @@ final class TrackDecoder {
             } catch {
                 count(error)
                 if stuckErrors >= Self.stuckLimit { return isDraining ? .ended : .failed(error) }
-                if refusal?.isOver == true, !isDraining, !replaceDecoder() { return .failed(error) }
+                if failsWhenRefusing, refusal.isOver, !isDraining { return .failed(error) }
             }
         }
     }
@@ -94,8 +101,7 @@ final class TrackDecoder {
         switch try decoder.receive() {
         case .frame(let frame):
             (stuckErrors, errorsInARow) = (0, 0)
-            refusal?.noteFrame()
-            if stream.kind == .video { monitor.mayReopenForVideo.store(true, ordering: .relaxed) }
+            refusal.noteFrame()
             if frame.isDamaged { monitor.update { $0.decodeErrors += 1 } }
             if decoder.repairedSamples > 0 { monitor.noteRepairedSamples(of: decoder.subject) }
             return .frame(frame)
@@ -144,24 +150,8 @@ final class TrackDecoder {
 
     private func note(_ packet: PacketBox) {
         guard let time = packet.dts ?? packet.pts else { return }
-        refusal?.note(
+        refusal.note(
             packetAt: stream.timeBase.duration(time), isKeyframe: stream.kind == .audio || packet.isKeyframe)
-    }
-
-    /// Lets another decoder take over. Returns whether one does.
-    private func replaceDecoder() -> Bool {
-        // Video that is still refused in an input that was opened again must not cost the audio beside it.
-        let mayFail =
-            stream.kind == .video && refusal?.replacements ?? 0 > 0
-            && (renew == nil || monitor.mayReopenForVideo.exchange(false, ordering: .relaxed))
-        guard !mayFail, let renew, let another = try? renew() else { return false }
-        decoder = another
-        refusal?.noteReplacement()
-        stuckErrors = 0
-        monitor.logger.warning(
-            "a decoder refused everything and was replaced",
-            metadata: ["track": "\(stream.kind.rawValue)", "codec": "\(stream.codecName)"])
-        return true
     }
 
     private func isBehindHole(_ packet: PacketBox) -> Bool {
@@ -173,7 +163,7 @@ final class TrackDecoder {
     private func count(_ error: AVFailure) {
         stuckErrors += 1
         errorsInARow += 1
-        refusal?.noteError()
+        refusal.noteError()
         let isReported = errorsInARow % Self.refusedLimit == 0
         monitor.update {
             $0.decodeErrors += 1

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import LibAV
+package import Logging
+package import Media
+internal import SourceClock
+
+/// A live source: what its feed brings is placed by its sender's clock, and decoded when it is due.
+///
+/// While nothing comes, because no client sends or the input is being opened again, the source delivers nothing. What
+/// comes next continues, in whatever size and coding, and with audio or without.
+package final class LiveSource: MediaSource {
+    package let description: SourceDescription
+    private let feed: any LiveFeed
+    private let opened: LiveDescription
+    private let location: InputLocation
+    private let options: IngestOptions
+    private let monitor: SourceMonitor
+    private let queue: DispatchQueue
+    private let startOnce = StartOnce()
+
+    /// The source of what `feed`, which is open at `location`, brings.
+    init(
+        _ feed: any LiveFeed, _ opened: LiveDescription, at location: InputLocation, options: IngestOptions,
+        monitor: SourceMonitor
+    ) {
+        (self.feed, self.opened, self.location, self.options) = (feed, opened, location, options)
+        self.monitor = monitor
+        description = opened.source
+        queue = DispatchQueue(label: "relay.ingest.\(location.description)")
+    }
+
+    /// Opens `source`, which must be live and is what `location` names: blocks until its tracks are known. An `opening` that
+    /// was given says from then on how much of it is decoded.
+    package convenience init(
+        _ source: any PacketSource, at location: InputLocation, options: IngestOptions = IngestOptions(),
+        logger: Logger, opening: SourceOpening? = nil
+    ) throws(IngestError) {
+        let input = try source.open()
+        let video = input.stream.video.flatMap { track in
+            track.frameFormat.map {
+                VideoFormat(nearestTo: $0, frameRate: NominalRate.of(average: track.nominalRate, base: nil))
+            }
+        }
+        var clock = input.clock
+        if let latency = location.latency { clock.latency = latency }
+        let held = input.stream.video.map { $0.reorderDepth } ?? 0
+        clock.decoding = (video?.frameRate ?? FrameRate(25)).timeBase.duration(held)
+        var stamps: [TrackKind: TrackStamps] = [:]
+        for track in input.stream.tracks where track.kind != .data {
+            stamps[track.kind] = (track.timeBase, input.stampBits)
+        }
+        let description = SourceDescription(
+            video: video, hasAudio: input.stream.audio != nil, isLive: true, duration: nil)
+        self.init(
+            PublishedFeed(source, input.stream),
+            LiveDescription(source: description, clock: clock, stamps: stamps, stampBits: input.stampBits),
+            at: location, options: options, monitor: opening?.monitor ?? SourceMonitor(logger: logger))
+        monitor.update { $0.video = video }
+    }
+
+    package func start(into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?) {
+        guard startOnce.begin() else { return }
+        let wanted: Set<TrackKind> = Set([video.map { _ in .video }, audio.map { _ in .audio }].compactMap(\.self))
+        let stamps = opened.stamps.filter { wanted.contains($0.key) }
+        // Audio alone is not held against video of the same input, so its offset is a delay.
+        let delay = options.delay + (video == nil ? max(.zero, location.tracks.audioOffset) : .zero)
+        let timing = SourceTiming(
+            SourceClock(opened.clock, tracks: stamps, common: location.latency == nil ? options.commonBuffer : nil),
+            frameRate: video?.frameRate ?? FrameRate(25), programTime: sink.programTime, delay: delay,
+            name: location.description, monitor: monitor)
+        sink.attach(timing)
+        let inbox = PacketInbox(
+            wanted, known: stamps, stampBits: opened.stampBits, timing: timing, monitor: monitor)
+        feed.start(into: inbox, wanted: wanted)
+        queue.async { [self] in
+            SourceDecoder(
+                inbox, from: feed, into: sink, video: video, audio: audio, options: location.tracks, monitor: monitor,
+                name: location.description
+            ).run()
+            feed.waitUntilOver()
+            sink.end(.video)
+            sink.end(.audio)
+        }
+    }
+
+    package func stop() {
+        monitor.stop()
+        feed.stop()
+    }
+
+    package var status: SourceStatus { feed.status(with: monitor.status) }
+}

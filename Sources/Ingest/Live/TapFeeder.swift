@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import Media
+
+/// Hands the packets of a live source on as they came, besides their decoding, once it is known when they are due. Used by
+/// one thread.
+final class TapFeeder {
+    private let tap: any PacketTap
+    private let options: TrackOptions
+    private let name: String
+    private let timing: SourceTiming
+    private let monitor: SourceMonitor
+    /// Readers of what libav read, by the number of the stream.
+    private var readers: [Int: TrackReader] = [:]
+    /// What came before the source was placed.
+    private var waiting: [EncodedPacket] = []
+    /// When the first keyframe is shown, in ticks: what is shown before it, or came before it, refers to what is missing.
+    private var begin: Int64?
+
+    /// What may wait until a source is placed: more than a second of packets, whatever they are.
+    private static let mostWaiting = 4000
+
+    /// Hands `sink` copies of what comes of the source `name`; nil if the sink wants no packets. Tracks that `options` change
+    /// are not handed on.
+    init?(
+        into sink: any SourceSink, options: TrackOptions, of name: String, timing: SourceTiming, monitor: SourceMonitor
+    ) {
+        guard let tap = sink as? any PacketTap, tap.wantsPackets else { return nil }
+        (self.tap, self.options, self.name, self.timing, self.monitor) = (tap, options, name, timing, monitor)
+    }
+
+    /// The input is open, or another sender is there, with these tracks.
+    func begin(_ tracks: LiveOpening.Tracks) {
+        (waiting, begin, readers) = ([], nil, [:])
+        let refusal: String? =
+            switch tracks {
+            case .streams(let streams): open(streams)
+            case .sent(let stream): refusal(of: stream)
+            case .any: nil
+            }
+        if refusal != nil { readers = [:] }
+        tap.beginPackets(refusal: refusal)
+    }
+
+    /// Makes a reader of each stream. Returns why they cannot be handed on.
+    private func open(_ streams: [LiveStream]) -> String? {
+        var refusal = options.channels == nil ? nil : "channels of its audio are chosen"
+        for stream in streams {
+            if let reader = TrackReader(stream.info, subject: name) {
+                readers[stream.info.index] = reader
+            } else {
+                refusal = refusal ?? "\(stream.info.codecName) is not recorded as it is"
+            }
+        }
+        if !streams.contains(where: { $0.info.kind == .video }) { refusal = refusal ?? "it has no video" }
+        return refusal
+    }
+
+    private func refusal(of stream: StreamDescription) -> String? {
+        guard stream.video != nil else { return "it has no video" }
+        return Carriage.movie.refusal(of: stream).map { String($0.dropLast()) }
+    }
+
+    /// Takes the next packet.
+    func take(_ packet: LivePacket) {
+        switch packet.content {
+        case .read(let box, let stream):
+            guard let reader = readers[stream.info.index] else { return }
+            do throws(AVFailure) {
+                if let packet = try reader.read(box) { hand(on: packet) }
+            } catch {
+                monitor.noteDamage(error)
+            }
+        case .received(let received): hand(on: received.placed(at: packet.time, decoded: packet.decodeTime))
+        }
+    }
+
+    private func hand(on packet: EncodedPacket) {
+        if packet.track == .video {
+            if begin == nil, packet.isKeyframe { begin = packet.pts }
+            guard let begin, packet.pts >= begin else { return }
+        }
+        guard timing.isPlaced else {
+            if waiting.count < Self.mostWaiting { waiting.append(packet) }
+            return
+        }
+        for packet in waiting { tap.deliver(packet: packet) }
+        waiting = []
+        tap.deliver(packet: packet)
+    }
+}
+
+extension EncodedPacket {
+    /// The packet with these times.
+    fileprivate func placed(at time: Timestamp, decoded: Timestamp) -> EncodedPacket {
+        let base = TimeBase.nanoseconds
+        let dts = base.rescale(decoded.nanoseconds, to: timeBase)
+        let delay = base.rescale((time - decoded).inNanoseconds, to: timeBase)
+        return EncodedPacket(
+            of: description, pts: dts + max(0, delay), dts: dts, duration: duration, isKeyframe: isKeyframe,
+            isDisposable: isDisposable, payload: payload)
+    }
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CFFmpeg
+import Media
+import TestSupport
+import Testing
+
+@testable import Ingest
+@testable import LibAV
+@testable import SourceClock
+
+/// Lanes of a source that is placed, with decoders that a script makes.
+@Suite("A lane of a live source")
+struct DecodingLaneTests {
+    private static let failure = AVFailure(operation: "decode", subject: "test", code: relay_averror_invalid_data)
+
+    /// A decoder that gives a frame for each packet, or refuses all of them.
+    private final class ScriptedTrack: LiveTrack {
+        let decoder: TrackDecoder
+        private(set) var isFinished = false
+        private(set) var sent: [Int64?] = []
+
+        init(_ stream: StreamInfo, works: Bool, monitor: SourceMonitor) {
+            let inner = Inner()
+            decoder = TrackDecoder(stream, decoder: inner, monitor: monitor)
+            decoder.watch()
+            inner.onSend = { [unowned self] packet throws(AVFailure) in
+                sent.append(packet.dts)
+                if !works { throw DecodingLaneTests.failure }
+            }
+        }
+
+        func step(inputEnded: Bool) -> TrackDecoder.Progress {
+            let before = sent.count
+            switch decoder.next(inputEnded: inputEnded) {
+            case .failed(let failure): return .failed(failure)
+            case .ended:
+                isFinished = true
+                return .ended
+            case .frame: return .advanced
+            case .needsPacket: return sent.count > before ? .advanced : .needsPacket
+            }
+        }
+    }
+
+    /// What libav is replaced by.
+    private final class Inner: PacketDecoder {
+        var onSend: (PacketBox) throws(AVFailure) -> Void = { _ in }
+        private var isDraining = false
+
+        func send(_ packet: PacketBox?) throws(AVFailure) {
+            guard let packet else {
+                isDraining = true
+                return
+            }
+            try onSend(packet)
+        }
+
+        func receive() throws(AVFailure) -> Decoder.Output { isDraining ? .ended : .needsPacket }
+        func flush() {}
+    }
+
+    private let monitor: SourceMonitor
+    private let timing: SourceTiming
+    private let log = CollectedLog()
+
+    init() {
+        monitor = SourceMonitor(logger: log.logger)
+        timing = SourceTiming(
+            SourceClock(.rtmp, tracks: [.video: (.milliseconds, nil), .audio: (.milliseconds, nil)]),
+            frameRate: FrameRate(25), programTime: ProgramTime(), name: "in", monitor: monitor)
+    }
+
+    private func stream(_ kind: TrackKind) throws -> LiveStream {
+        var source = avcodec_parameters_alloc()
+        defer { avcodec_parameters_free(&source) }
+        return LiveStream(
+            StreamInfo(
+                index: 0, kind: kind, timeBase: .milliseconds, stampBits: 64, codecName: "test", video: nil,
+                sampleRate: 0, parameters: try CodecParameters(copying: try #require(source), subject: "test")))
+    }
+
+    /// Packets of 40 ms of `stream` from `start` on, with a keyframe each second.
+    private func packets(_ count: Int, from start: Int = 0, of stream: LiveStream) throws -> [LivePacket] {
+        try (start..<start + count).map { index in
+            let box = try PacketBox(subject: "test")
+            box.stamp(pts: Int64(index * 40), dts: Int64(index * 40))
+            if index % 25 == 0 { box.packet.pointee.flags |= AV_PKT_FLAG_KEY }
+            let time = Timestamp(nanoseconds: Int64(index) * 40_000_000)
+            return LivePacket(content: .read(box, stream), time: time, decodeTime: time)
+        }
+    }
+
+    /// Places the source, so that all it has is due.
+    private func place() {
+        for index in 0..<200 {
+            for track in TrackKind.timed {
+                _ = timing.note(
+                    .init(track, dts: Int64(index * 40), pts: Int64(index * 40), duration: 40),
+                    arrival: Timestamp(nanoseconds: Int64(index) * 40_000_000))
+            }
+            timing.advance(to: Timestamp(nanoseconds: Int64(index) * 40_000_000))
+        }
+    }
+
+    /// Steps `lane` until it has nothing to do. Returns the failures, and whether each was in vain.
+    private func drain(_ lane: DecodingLane) -> [Bool] {
+        var failures: [Bool] = []
+        for _ in 0..<10_000 {
+            switch lane.step(now: Timestamp(nanoseconds: .max / 2)) {
+            case .idle: return failures
+            case .advanced: break
+            case .failed(_, let isInVain): failures.append(isInVain)
+            }
+        }
+        Issue.record("the lane has no end")
+        return failures
+    }
+
+    @Test("A decoder that refuses everything is replaced after a second, and the new one decodes all that waits")
+    func replaced() throws {
+        place()
+        for kind in [TrackKind.video, .audio] {
+            var made: [ScriptedTrack] = []
+            let lane = DecodingLane(kind, timing: timing, monitor: monitor, name: "in") { (coding) throws(AVFailure) in
+                let track = ScriptedTrack(
+                    try coding.stream(subject: "in"), works: !made.isEmpty, monitor: self.monitor)
+                made.append(track)
+                return track
+            }
+            for packet in try packets(100, of: stream(kind)) { lane.append(packet) }
+            #expect(drain(lane) == [false])
+            #expect(made.map(\.sent.count) == [26, 74])
+            lane.interrupt()
+            #expect(drain(lane) == [] && lane.isEmpty)
+        }
+        #expect(log.lines(containing: "a decoder refused everything and was replaced").count == 2)
+    }
+
+    @Test("A decoder that refuses everything as well has taken over in vain, and each next one has more time")
+    func inVain() throws {
+        place()
+        var made = 0
+        let lane = DecodingLane(.audio, timing: timing, monitor: monitor, name: "in") { (coding) throws(AVFailure) in
+            made += 1
+            return ScriptedTrack(try coding.stream(subject: "in"), works: false, monitor: self.monitor)
+        }
+        for packet in try packets(25 * 20, of: stream(.audio)) { lane.append(packet) }
+        // After 1, 1, 2, 4 and 8 seconds.
+        #expect(drain(lane) == [false, true, true, true, true] && made == 6)
+    }
+
+    @Test("Where no decoder can be made, the lane tries it with each keyframe, and says it once")
+    func none() throws {
+        place()
+        var asked = 0
+        let lane = DecodingLane(.video, timing: timing, monitor: monitor, name: "in") { (_) throws(AVFailure) in
+            asked += 1
+            throw Self.failure
+        }
+        for packet in try packets(100, of: stream(.video)) { lane.append(packet) }
+        #expect(drain(lane) == [true, true, true, true] && asked == 4 && lane.isEmpty)
+        #expect(log.lines(containing: "video of the input cannot be decoded").count == 1)
+        #expect(monitor.status.decodeErrors == 4)
+    }
+
+    @Test("What comes in another coding is decoded when the decoder before has given all it holds")
+    func codings() throws {
+        place()
+        var made: [ScriptedTrack] = []
+        let lane = DecodingLane(.video, timing: timing, monitor: monitor, name: "in") { (coding) throws(AVFailure) in
+            let track = ScriptedTrack(try coding.stream(subject: "in"), works: true, monitor: self.monitor)
+            made.append(track)
+            return track
+        }
+        let all = try packets(30, of: stream(.video)) + packets(20, from: 30, of: stream(.video))
+        for packet in all { lane.append(packet) }
+        #expect(drain(lane) == [])
+        #expect(made.map(\.sent.count) == [30, 20] && made.first?.isFinished == true)
+    }
+
+    @Test("What is behind an opening has nothing to do with what waited before it")
+    func restart() throws {
+        place()
+        var made = 0
+        let lane = DecodingLane(.video, timing: timing, monitor: monitor, name: "in") { (coding) throws(AVFailure) in
+            made += 1
+            return ScriptedTrack(try coding.stream(subject: "in"), works: true, monitor: self.monitor)
+        }
+        let stream = try stream(.video)
+        for packet in try packets(30, of: stream) { lane.append(packet) }
+        lane.restart(timeLimit: .seconds(60))
+        #expect(lane.isEmpty && drain(lane) == [] && made == 0)
+        for packet in try packets(30, from: 60, of: stream) { lane.append(packet) }
+        _ = drain(lane)
+        #expect(made == 1)
+    }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import LibAV
+import Media
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Ingest
+@testable import SourceClock
+
+@Suite("Reading of live inputs", .timeLimit(.minutes(2)))
+struct LiveInputTests {
+    /// A live input that is read, and what takes what is read.
+    private struct Reading {
+        let input: LiveInput
+        let inbox: PacketInbox
+        let monitor: SourceMonitor
+
+        init(
+            _ opened: sending OpenedInput, at location: InputLocation, monitor: SourceMonitor,
+            clock: any MonotonicClock = SystemClock()
+        ) {
+            self.monitor = monitor
+            let (stamps, wanted) = (opened.stamps, Set(opened.stamps.keys))
+            let timing = SourceTiming(
+                SourceClock(.transportStream, tracks: stamps), frameRate: FrameRate(25), programTime: ProgramTime(),
+                name: "in", monitor: monitor)
+            inbox = PacketInbox(wanted, known: stamps, stampBits: 33, timing: timing, monitor: monitor)
+            input = LiveInput(opened, at: location, options: IngestOptions(), monitor: monitor, clock: clock)
+            input.start(into: inbox, wanted: wanted)
+        }
+
+        /// Takes what was read until reading was interrupted.
+        func takeUntilInterrupted() throws -> [PacketInbox.Item] {
+            var items: [PacketInbox.Item] = []
+            try eventually("reading ends") {
+                items += inbox.takeAll()
+                return items.contains { if case .interruption = $0 { true } else { false } }
+            }
+            return items
+        }
+
+        func end() {
+            input.stop()
+            input.waitUntilOver()
+        }
+    }
+
+    @Test("A read for which nothing comes ends when the input is to be opened again, before its deadline")
+    func opensAgain() throws {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc2=s=160x90:r=25:d=12", "-c:v", "libx264", "-preset", "ultrafast", "-g", "25",
+            "-pix_fmt", "yuv420p", suffix: ".ts")
+        let port = try LoopbackSocket.freePort()
+        // On this clock no deadline ever passes.
+        let monitor = SourceMonitor(interrupter: Interrupter(clock: ManualClock()))
+        let isSending = Atomic(true)
+        DispatchQueue(label: "send").async { [path = clip.path] in
+            while isSending.load(ordering: .relaxed) {
+                try? Clip.run(
+                    "ffmpeg",
+                    [
+                        "-v", "error", "-nostdin", "-readrate", "8", "-i", path, "-c", "copy", "-f", "mpegts",
+                        "udp://127.0.0.1:\(port)?pkt_size=1316",
+                    ])
+            }
+        }
+        let location = InputLocation("udp://127.0.0.1:\(port)")
+        let opened = try OpenedInput(location, options: IngestOptions(), monitor: monitor)
+        isSending.store(false, ordering: .relaxed)
+        let reading = Reading(opened, at: location, monitor: monitor)
+        try eventually("something was read") { monitor.status.packetsRead > 0 }
+        let failure = IngestError.cannotBeDecoded(input: "in", reason: "it is refused")
+        try eventually("reading ends") {
+            _ = reading.input.openAgain(after: failure)
+            return reading.inbox.takeAll().contains { if case .interruption = $0 { true } else { false } }
+        }
+        #expect(!monitor.isStopped)
+        reading.inbox.markDelivered()
+        try eventually("the input waits to be opened again") { monitor.status.lastError == failure.description }
+        reading.end()
+        #expect(monitor.status.state == .ended)
+    }
+
+    @Test("An input is opened again after what was read of it was decoded, and not before")
+    func waits() throws {
+        let location = InputLocation("udp://127.0.0.1:9")
+        let monitor = SourceMonitor()
+        let reading = Reading(try open(stream(pid: 256), at: location, monitor), at: location, monitor: monitor)
+        let items = try reading.takeUntilInterrupted()
+        let packets = items.filter { if case .packet = $0 { true } else { false } }
+        #expect(packets.count > 250)
+        #expect(monitor.status.state == .running)
+        reading.inbox.markDelivered()
+        try eventually("the input waits to be opened again") { monitor.status.state == .waiting }
+        reading.end()
+    }
+
+    /// Shows a tenth of a second more each time.
+    private final class SteppingClock: MonotonicClock {
+        private let shown = Atomic<Int64>(0)
+        var now: Int64 { shown.add(100_000_000, ordering: .relaxed).newValue }
+        func sleep(until deadline: Int64) {}
+    }
+
+    /// Bytes that come once.
+    private final class Bytes: ByteStream {
+        private let rest: Mutex<ArraySlice<UInt8>>
+
+        init(_ bytes: [UInt8]) { rest = Mutex(bytes[...]) }
+
+        func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+            rest.withLock { rest in
+                let next = rest.prefix(buffer.count)
+                buffer.copyBytes(from: next)
+                rest = rest.dropFirst(next.count)
+                return next.isEmpty ? nil : next.count
+            }
+        }
+    }
+
+    /// Four seconds of a transport stream whose PIDs begin with `pid`.
+    private func stream(pid: Int) throws -> [UInt8] {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc=s=160x90:r=25:d=4", "-f", "lavfi", "-i", "sine=d=4:r=48000", "-c:v",
+            "libx264", "-preset", "ultrafast", "-g", "25", "-pix_fmt", "yuv420p", "-c:a", "aac", "-mpegts_start_pid",
+            "\(pid)", suffix: ".ts")
+        return [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
+    }
+
+    /// An input of which `bytes` come, as if they came from `location`.
+    private func open(_ bytes: [UInt8], at location: InputLocation, _ monitor: SourceMonitor) throws -> OpenedInput {
+        let demuxer = try Demuxer(
+            reading: Bytes(bytes), options: .init(format: "mpegts", values: ["probesize": "60000"]),
+            interrupter: monitor.interrupter, subject: "in")
+        try #require(demuxer.streams.map(\.kind) == [.video, .audio])
+        return try OpenedInput(
+            demuxer, at: location, isReopened: true, monitor: monitor,
+            makeDecoder: { (stream, threading, subject) throws(AVFailure) in
+                try Decoder(stream, threading: threading, subject: subject)
+            })
+    }
+
+    @Test("Nothing was read from a transport stream that continued under other PIDs: reading ends")
+    func moved() throws {
+        let location = InputLocation("udp://127.0.0.1:9")
+        let monitor = SourceMonitor()
+        let bytes = try stream(pid: 256) + stream(pid: 512)
+        let reading = Reading(
+            try open(bytes, at: location, monitor), at: location, monitor: monitor, clock: SteppingClock())
+        _ = try reading.takeUntilInterrupted()
+        reading.inbox.markDelivered()
+        try eventually("the input waits to be opened again") {
+            monitor.status.lastError?.contains("comes in a stream that was not there") == true
+        }
+        reading.end()
+    }
+
+    @Test("Streams that were announced after the input was opened are told from those that were there")
+    func lateStreams() throws {
+        let demuxer = try Demuxer(
+            reading: Bytes(try stream(pid: 256) + stream(pid: 512)),
+            options: .init(format: "mpegts", values: ["probesize": "60000"]), interrupter: Interrupter(), subject: "in")
+        while try demuxer.readPacket() != nil {}
+        let kinds = (1...4).map { demuxer.kindOfLateStream($0, beside: [0, 1]) }
+        #expect(kinds == [nil, .video, .audio, nil])
+    }
+
+    /// Four seconds of a multiplex of two programs with video.
+    private func multiplex() throws -> [UInt8] {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc=s=160x90:r=25:d=4", "-map", "0:v", "-map", "0:v", "-program",
+            "program_num=1:st=0", "-program", "program_num=2:st=1", "-c:v", "libx264", "-preset", "ultrafast",
+            "-pix_fmt", "yuv420p", suffix: ".ts")
+        return [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
+    }
+
+    /// The same, whose second program has audio, too.
+    private func multiplexWithAudio() throws -> [UInt8] {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc=s=160x90:r=25:d=4", "-f", "lavfi", "-i", "sine=d=4:r=48000", "-map", "0:v",
+            "-map", "0:v", "-map", "1:a", "-program", "program_num=1:st=0", "-program", "program_num=2:st=1:st=2",
+            "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-c:a", "aac", suffix: ".ts")
+        return [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
+    }
+
+    @Test("Audio that another program of the multiplex got was taken for that of the one that is read, which has none")
+    func neighbour() throws {
+        let demuxer = try Demuxer(
+            reading: Bytes(try multiplex() + multiplexWithAudio()),
+            options: .init(format: "mpegts", values: ["probesize": "60000"]), interrupter: Interrupter(), subject: "in")
+        try #require(demuxer.streams.map(\.kind) == [.video, .video] && demuxer.programs.map(\.number) == [1, 2])
+        while try demuxer.readPacket() != nil {}
+        #expect(demuxer.kindOfLateStream(2, beside: [0]) == nil)
+        #expect(demuxer.kindOfLateStream(2, beside: [1]) == .audio)
+    }
+}
