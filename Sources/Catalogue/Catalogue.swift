@@ -252,7 +252,8 @@ extension Catalogue {
         try store.setUploads(known)
         guard UploadMark.isSet(for: channel, in: directory.path) else { return }
         if !hold.isLoaded, try uploads(in: store, besides: []).backlog.files > 0 {
-            logger.warning("nobody knows which recordings were uploaded: all of them wait for it, and none is deleted")
+            logger.warning(
+                "it is not known which recordings were uploaded: all wait to be uploaded, and none is deleted")
         }
         let names = Set(try store.segments().map(\.name))
         // No row can be made of what a transport stream says, nor of a file that cannot be read. Without a row nothing

@@ -271,6 +271,6 @@ extension Channel {
 
     private func warn(of output: OutputSpecification, name: String) {
         guard output.address.isUnverified || output.backup?.isUnverified == true else { return }
-        logger.warning("\(name): tls=insecure: nobody knows who receives this stream")
+        logger.warning("\(name): tls=insecure: the receiver of this stream is not verified")
     }
 }

@@ -157,7 +157,7 @@ final class SourceReader {
         audio.giveUp()
         monitor.update { $0.lastError = failure.description }
         monitor.logger.warning(
-            "the audio decoder is broken; the input goes on without audio", metadata: ["reason": "\(failure)"])
+            "the audio decoder is broken; the input continues without audio", metadata: ["reason": "\(failure)"])
     }
 
     /// Whether audio can be placed and is wanted. At the end of a round it need not be wanted: what is missing is

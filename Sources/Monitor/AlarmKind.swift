@@ -11,7 +11,7 @@ enum AlarmKind {
         switch self {
         case .silence: ("the program's audio is silent", "the program's audio is not silent any more")
         case .black: ("the program's video is black", "the program's video is not black any more")
-        case .frozen: ("the program's video stands still", "the program's video moves again")
+        case .frozen: ("the program's video is frozen", "the program's video moves again")
         }
     }
 

@@ -181,7 +181,7 @@ extension RecorderEngine {
     func probe(_ failure: FileFailure) {
         do {
             try configuration.directory.probe(bytes: Self.probeBytes)
-            logger.notice("recording is possible again; it goes on at the next keyframe")
+            logger.notice("recording is possible again; it continues at the next keyframe")
             mode = .active
             environment.closer.retry()
             environment.keyframes.requestKeyframe(at: nil)

@@ -216,7 +216,7 @@ extension RecorderEngine {
     /// Records again, from the next keyframe on.
     func resume() {
         guard case .suspended = mode else { return }
-        logger.notice("recording resumed; it goes on at the next keyframe")
+        logger.notice("recording resumed; it continues at the next keyframe")
         mode = .active
         environment.closer.retry()
         environment.keyframes.requestKeyframe(at: nil)

@@ -90,6 +90,6 @@ struct ClipTimeline {
     }
 
     private static func overlap(_ before: ClipSource, _ after: ClipSource) -> ClipFailure {
-        ClipFailure("\(after.name) repeats a part of \(before.name): nobody can say which of the two is meant.")
+        ClipFailure("\(after.name) repeats a part of \(before.name), and it is not clear which of the two is meant.")
     }
 }

@@ -19,7 +19,7 @@ struct CommandDelivery: SegmentDelivery {
     /// The command at `path`, which must be there. It may take `limit` for each file.
     init(_ path: String, limit: Duration = .seconds(600)) throws(UploadRefusal) {
         guard ChildCommand.canRun(path) else {
-            throw UploadRefusal("--on-segment takes the path of a program, and \(path) is none that can be run.")
+            throw UploadRefusal("--on-segment takes the path of a program, and \(path) cannot be run.")
         }
         program = AbsolutePath.of(path)
         self.limit = limit

@@ -83,7 +83,7 @@ extension SerialShows {
             for (text, key, expected) in [
                 ("audio is silent", "since_s", 3.0), ("audio is not silent any more", "lasted_s", 5.0),
                 ("video is black", "since_s", 2), ("video is not black any more", "lasted_s", 5),
-                ("video stands still", "since_s", 10), ("video moves again", "lasted_s", 6),
+                ("video is frozen", "since_s", 10), ("video moves again", "lasted_s", 6),
             ] {
                 let line = try #require(told.first { $0.contains(text) }, "\(log)")
                 let value = try #require(line.firstRange(of: "\(key)=").map { line[$0.upperBound...] })

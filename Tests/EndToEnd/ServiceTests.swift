@@ -93,14 +93,14 @@ extension SerialShows {
             try await manager.isTold("READY=1", within: .seconds(10))
             try await manager.isTold("WATCHDOG=1", times: 2, within: .seconds(10))
             let thread = try await StoppedThread("relay.one", of: relay.process)
-            try await relay.says("a media thread stands still", within: .seconds(10))
+            try await relay.says("a media thread makes no progress", within: .seconds(10))
             let fed = manager.count("WATCHDOG=1")
             // The service manager waits no longer than this: it would end the process now.
             try await Task.sleep(for: .seconds(4))
             #expect(manager.count("WATCHDOG=1") == fed)
             try await thread.goOn()
             try await manager.isTold("WATCHDOG=1", times: fed + 2, within: .seconds(10))
-            #expect(relay.process.errors.contains("every media thread goes on"))
+            #expect(relay.process.errors.contains("every media thread makes progress again"))
             let result = try await relay.end(by: SIGINT, within: .seconds(10))
             #expect(result.ending == .exited(0), "\(result.log)")
         }
@@ -126,7 +126,7 @@ extension SerialShows {
             try await relay.says("the channel is opened again", within: .seconds(10))
             let fed = manager.count("WATCHDOG=1")
             try await manager.isTold("WATCHDOG=1", times: fed + 6, within: .seconds(10))
-            #expect(!relay.process.errors.contains("stands still"))
+            #expect(!relay.process.errors.contains("makes no progress"))
             let result = try await relay.end(by: SIGTERM, within: .seconds(10))
             #expect(manager.count("STOPPING=1") == 1, "\(result.log)")
         }

@@ -48,7 +48,7 @@ struct BrokenDecoderTests {
         #expect(sink.taken.audio.isEmpty)
         #expect(sink.taken.ended == [.video, .audio])
         #expect(log.lines.count == 1)
-        #expect(log.lines.first?.contains("goes on without audio") == true)
+        #expect(log.lines.first?.contains("continues without audio") == true)
         #expect(monitor.status.lastError == BrokenDecoder.failure.description)
     }
 

@@ -114,7 +114,7 @@ struct MonitoredSinkTests {
                 "warning the program's audio is silent since_s=2.0", "warning the program's video is black since_s=1.9",
                 "notice the program's audio is not silent any more lasted_s=5.0",
                 "notice the program's video is not black any more lasted_s=5.0",
-                "warning the program's video stands still since_s=7.0",
+                "warning the program's video is frozen since_s=7.0",
                 "notice the program's video moves again lasted_s=4.8",
             ])
         #expect(encoder.taken.withLock { $0.frames.count } == 15 * 25)

@@ -192,9 +192,9 @@ struct HostConfigurationTests {
             ("channels: []", "There is no channel"),
             ("channels: {name: a}", "relay.yaml:1:11: channels: It is a list"),
             ("[1, 2]", "The file is a mapping"),
-            ("channels:\n  - name: a\n    name: b", "name: A key stands here twice."),
+            ("channels:\n  - name: a\n    name: b", "name: A key is here twice."),
             ("channels:\n  - outputs: [{address: \"srt://h:1\", secretrest}]", "[0]: There is no such key."),
-            ("channels:\n  - {secret1: 1, secret1: 2}", "A key stands here twice."),
+            ("channels:\n  - {secret1: 1, secret1: 2}", "A key is here twice."),
             ("channels: [\"secret", "This is no YAML"),
             ("channels:\n  - name: a", "relay.yaml:2:5: channels[0]: There is nothing to do"),
             (

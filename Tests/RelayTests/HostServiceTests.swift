@@ -142,7 +142,8 @@ struct HostServiceTests {
         }
         #expect(words().isEmpty && !directory.files.contains("heartbeat"))
         #expect(
-            log.lines == ["a media thread stands still: the watchdog is not fed any more channel=one thread=program"])
+            log.lines
+                == ["a media thread makes no progress: the watchdog is not fed any more channel=one thread=program"])
         heartbeat.rest()
         service.look()
         #expect(words() == ["WATCHDOG=1"] && log.lines.count == 2)

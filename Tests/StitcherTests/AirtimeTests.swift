@@ -63,7 +63,7 @@ import Testing
         let sources = [SampleInput.source(), SampleInput.source("b.mp4")]
         let failure = ClipFailure(
             "More than 12 hours lie between a.mp4 and b.mp4: export them separately, or with relay recordings export --join, "
-                + "which leaves out what lies between.")
+                + "which leaves out everything between.")
         #expect(throws: failure) {
             try plan([clip("a.mp4", at: .zero), clip("b.mp4", at: .seconds(13 * 3600))], sources)
         }

@@ -148,7 +148,7 @@ enum SampleInput {
         #expect(
             notes == [
                 "its first frame lacks those before it and is left out",
-                "1s966ms into it there is no frame for 4s33ms: the one before stands still",
+                "1s966ms into it there is no frame for 4s33ms: the last frame before it is held",
             ])
         #expect(try plan([source], [StitchClip(path: "a.mp4", from: .seconds(6))]).clips[0].notes.isEmpty)
     }

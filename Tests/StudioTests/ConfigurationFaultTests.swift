@@ -73,7 +73,7 @@ struct ConfigurationFaultTests {
             if isFlow { writer.put(" }]") }
             let name = words.contains(twice) ? "\(twice): " : ""
             named += name.isEmpty ? 0 : 1
-            let wanted = [first, second].map { "show.yaml:\(places[$0]): \(name)A key stands here twice." }
+            let wanted = [first, second].map { "show.yaml:\(places[$0]): \(name)A key is here twice." }
             let lines = failure(writer.text, words: words)?.lines ?? []
             #expect(lines.count == 1 && wanted.contains(lines.first ?? ""), "\(lines) of \(writer.text)")
         }

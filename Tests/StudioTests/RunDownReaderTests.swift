@@ -210,7 +210,7 @@ struct RunDownReaderTests {
             ("segments:\n  - scene: {layout: pip, sources: [cam1, cam9]}\n", "There is no source cam9."),
             ("segments: []\n", "show.yaml:1:11: segments: It is a list"),
             ("loop: yes\nsegments:\n  - source: cam1\n", "show.yaml:1:7: loop: It is true or false."),
-            ("segments:\n  - source: cam1\n    source: cam2\n", "source: A key stands here twice."),
+            ("segments:\n  - source: cam1\n    source: cam2\n", "source: A key is here twice."),
             ("segments:\n  - source: [cam1\n", "This is no YAML"), ("", "The file is empty."), ("5", "It is a mapping"),
         ])
     func wrong(text: String, expected: String) {

@@ -30,7 +30,7 @@ extension RecordDirectory {
             // A template without the channel makes one channel's files look like another's.
             throw FileFailure("delete", path, text: "it is a recording of the channel \"\(owner)\"")
         case .empty, .unnamed, .foreign:
-            throw FileFailure("delete", path, text: "it has the name of a recording, but is none of this program")
+            throw FileFailure("delete", path, text: "it has the name of a recording, but this program did not make it")
         }
         // Takes the lock before it looks for the mark: a process that holds a recording sets the mark and then waits
         // for the lock.

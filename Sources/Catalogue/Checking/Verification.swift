@@ -84,7 +84,7 @@ struct Verification {
             } else if name.hasSuffix(SegmentSalvage.repairedSuffix) {
                 report.note(name, "a copy of a file that is whole; not counted")
             } else {
-                report.note(name, "damaged; \(SegmentSalvage.repairedName(name)) stands for it")
+                report.note(name, "damaged; \(SegmentSalvage.repairedName(name)) replaces it")
             }
         }
         archive.report("reading", Int64(recordings.count), Int64(recordings.count))
@@ -101,7 +101,7 @@ struct Verification {
             if SegmentName(fileName: fileName) == nil {
                 report.note(name, "not a recording of relay (\(reason)); left alone")
             } else {
-                report.problem(name, "it has the name of a recording and is none: \(reason)")
+                report.problem(name, "it has the name of a recording, but is not one: \(reason)")
             }
         } catch {
             problem(name, "\(error)")
@@ -140,7 +140,7 @@ struct Verification {
                 report.problem(
                     nil,
                     "\(ledger.damagedRows) rows of the catalogue are not what they should be; the next start of the "
-                        + "recorder, or relay recordings rebuild, makes them anew from the files")
+                        + "recorder, or relay recordings rebuild, makes them again from the files")
             }
         } catch {
             return report.problem(nil, "the catalogue cannot be read: \(error)")

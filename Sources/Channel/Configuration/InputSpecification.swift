@@ -69,7 +69,7 @@ package struct InputSpecification {
         }
         if let fault = location.fault { throw InputSpecificationError(fault) }
         if whenOff != nil, !location.isFile {
-            throw InputSpecificationError("when-off= is for files: \(location) is none.")
+            throw InputSpecificationError("when-off= is for files, and \(location) is not a file.")
         }
         if standby != nil, location.isFile {
             throw InputSpecificationError("standby= is for live inputs: what \(location) does off air is when-off=.")

@@ -55,7 +55,7 @@ package struct SecretReferences: Sendable {
         guard isName, let first = reference.first, !first.isNumber else {
             // Not repeated: it may be a piece of a key.
             throw SecretReferenceError(
-                "Between ${ and } stands the name of a variable, or file: and a path; the characters ${ themselves are "
+                "Between ${ and } write the name of a variable, or file: and a path; the characters ${ themselves are "
                     + "written $${.")
         }
         guard let value = variable(String(reference)), !value.isEmpty else {

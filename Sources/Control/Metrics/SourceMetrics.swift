@@ -112,7 +112,7 @@ enum SourceMetrics {
     private static let clocks: [MetricFamily] = [
         one(
             "relay_source_audio_offset_seconds", .gauge,
-            "How far audio lies from where its stamps put it against video; positive if early."
+            "How far audio is from where its timestamps put it against video; positive if early."
         ) { $0.audioOffsetSeconds },
         one("relay_source_drift_ppm", .gauge, "By how much the sender's clock is faster than this machine's.") {
             $0.clock?.ratePPM

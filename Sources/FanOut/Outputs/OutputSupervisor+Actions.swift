@@ -187,10 +187,10 @@ extension OutputSupervisor {
             return target
         }
         guard let target else {
-            logger.warning("the server asks to publish anew at an address that is no use; it is ignored")
+            logger.warning("the server redirects to an address that cannot be used; this is ignored")
             return
         }
-        logger.notice("the server asks to publish anew at \(target.displayAddress)")
+        logger.notice("the server redirects to \(target.displayAddress)")
         post(.reconnectRequested(attempt: number, at: clock.now))
     }
 }

@@ -165,7 +165,8 @@ extension RTMPServerSource: RTMPStreamReceiver {
         }
         if isStopped { return }
         logger.warning(
-            "the publisher is gone; whoever publishes next goes on", metadata: ["input": "\(url)", "reason": "\(end)"])
+            "the publisher is gone; the next publisher continues the stream",
+            metadata: ["input": "\(url)", "reason": "\(end)"])
     }
 }
 

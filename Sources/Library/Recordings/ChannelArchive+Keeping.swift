@@ -143,7 +143,7 @@ extension ChannelArchive {
             for file in files where try directory.delete(recording: file.name, of: channel) {
                 deleted.append(file.name)
                 logger.notice(
-                    "a file that was recorded for clips is discarded: no clip lies in it",
+                    "a file that was recorded for clips is discarded: no clip needs it",
                     metadata: ["segment": "\(file.name)"])
             }
             try ledger(directory).noteDeletions(of: deleted)
@@ -170,7 +170,7 @@ extension ChannelArchive {
             if HoldMark.isSet(of: name, in: directory) { return "It is held." }
             if !clips.mayDelete(name) {
                 return clips.problem == nil
-                    ? "A clip lies in it that was not exported yet."
+                    ? "It holds a clip that was not exported yet."
                     : "A clip may lie in it that a damaged catalogue lost."
             }
             return catalogue.mayDelete(name) ? nil : "It is not uploaded yet."

@@ -179,7 +179,7 @@ extension HTTPClient {
         case let failure as OutputFailure: failure
         case is CancellationError: OutputFailure(.unreachable, step: "answer", reason: "it was ended")
         case ChannelError.connectTimeout:
-            OutputFailure(.unreachable, step: "connect", reason: "nobody answers")
+            OutputFailure(.unreachable, step: "connect", reason: "no answer")
         case let error as IOError:
             OutputFailure(.unreachable, step: "connect", reason: TCPSocket.message(error.errnoCode))
         case is HTTPParserError: failure("it is no HTTP")

@@ -107,7 +107,7 @@ function outputProblems(report, since) {
 }
 
 function monitorProblems(report) {
-    const words = { silence: "Audio is silent", black: "Video is black", frozen: "Video stands still" };
+    const words = { silence: "Audio is silent", black: "Video is black", frozen: "Video is frozen" };
     return Object.entries(words).filter(([kind]) => report.monitor?.[kind]?.isActive)
         .map(([kind, strong]) => ({ key: kind, strong, after: ` for ${duration(report.monitor[kind].seconds)}` }));
 }

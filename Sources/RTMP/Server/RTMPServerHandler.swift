@@ -217,7 +217,7 @@ extension RTMPServerHandler {
         }
         deadline?.cancel()
         deadline = schedule(after: listener.limits.authorizationTime) { handler in
-            handler.refuse(.failed, "nobody decided in time")
+            handler.refuse(.failed, "the decision did not come in time")
         }
         let bound = NIOLoopBound(self, eventLoop: loop)
         listener.decide { loop.execute { bound.value.ask(authorization, request, endpoint) } }

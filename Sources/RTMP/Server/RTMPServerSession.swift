@@ -191,7 +191,7 @@ extension RTMPServerSession {
     private mutating func command(_ body: ArraySlice<UInt8>, stream: UInt32) throws(Failure) -> Event? {
         guard body.count <= Self.amfBytes else { throw Failure(description: "it sent a command of more than 64 KiB") }
         let values = AMF0Reader.values(body)
-        guard let name = values.first?.text else { throw Failure(description: "it sent a command that is none") }
+        guard let name = values.first?.text else { throw Failure(description: "it sent a command without a name") }
         let transaction = values.count > 1 ? values[1].number ?? 0 : 0
         guard phase != .connecting || name == "connect" else {
             answers.error(

@@ -80,7 +80,8 @@ struct ChannelCheck: Sendable {
         if let address = location.rtmpListenAddress { return listener(address, location, subject) }
         if location.isFile, let kind = FileStatus(location.description)?.kind, kind != .regular {
             return row(
-                subject, .warning, "\(location) is no plain file: it is not opened, as whoever reads it would miss that"
+                subject, .warning,
+                "\(location) is not a plain file: it is not opened, because its reader would miss what this check reads"
             )
         }
         let opening = SourceOpening(logger: logger)

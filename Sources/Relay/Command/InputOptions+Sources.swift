@@ -42,7 +42,7 @@ extension InputOptions {
         for (index, text) in inputs.enumerated() {
             let source = try Self.specification(text, number: index + 1)
             if source.standby != nil, source.location.isTest, source.backups.isEmpty {
-                throw ValidationError("standby= is for live inputs: test: is none. Leave it out.")
+                throw ValidationError("standby= is for live inputs, and test: is not one. Leave it out.")
             }
             var selection = source.selection
             if !source.location.isTest { selection.unseen = source.standby ?? .hot }
@@ -67,7 +67,7 @@ extension InputOptions {
         }
         let scenes = configuration.scenes.map(\.name)
         if scenes.contains(SceneLayout.Kind.slate.rawValue) {
-            throw ValidationError("--scene: slate is there already, and shows what is shown when there is nothing.")
+            throw ValidationError("--scene: slate exists already: it shows the slate.")
         }
         if let twice = scenes.first(where: { name in scenes.count { $0 == name } > 1 || names.contains(name) }) {
             throw ValidationError("--scene: there is a scene or a source with the name \(twice) already.")

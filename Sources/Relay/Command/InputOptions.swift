@@ -54,8 +54,8 @@ struct InputOptions: ParsableArguments {
         name: .customLong("audio-from"),
         help: ArgumentHelp(
             "Whose audio a program of several inputs has: follow, mix, or an input's name.",
-            discussion: "follow is that of whoever is seen, or of the main one of several; mix is all together. With "
-                + "--audio-input, which is named audio, it is that unless something else is said.",
+            discussion: "follow is the audio of the source that is seen, or of the main one of several; mix is all of "
+                + "them together. With --audio-input, which is named audio, it is that unless something else is said.",
             valueName: "source"))
     var audioFrom: String?
 
@@ -184,7 +184,7 @@ struct InputOptions: ParsableArguments {
         }
         let flag = configuration.backups.isEmpty ? "--slate" : "backup="
         if configuration.input.isLiveByNature == false {
-            throw ValidationError("\(flag) is for live inputs: \(configuration.input) is none. Leave it out.")
+            throw ValidationError("\(flag) is for live inputs, and \(configuration.input) is not one. Leave it out.")
         }
         if unpaced { throw ValidationError("--unpaced is for files, and \(flag) for live inputs. Leave one out.") }
         if let copyFlag, !copy {

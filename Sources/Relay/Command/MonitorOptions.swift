@@ -38,13 +38,13 @@ struct MonitorOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Warn of video that stands still for so long; off for never. (default: 30s)", valueName: "time"),
+            "Warn of video that is frozen for so long; off for never. (default: 30s)", valueName: "time"),
         transform: ArgumentParsing.alarm)
     var frozenAlarm: Duration?
 
     @Option(
         help: ArgumentHelp(
-            "Video stands still while no more of its pixels change than this. (default: 0.05)", valueName: "percent"))
+            "Video is frozen while no more of its pixels change than this. (default: 0.05)", valueName: "percent"))
     var frozenLevel: Double?
 
     func validate() throws {

@@ -39,7 +39,7 @@ struct OutputOptions: ParsableArguments {
                 + "endlist=program, always or never (which ends close the playlist). "
                 + "A comma in a value is written %2C. "
                 + "In addresses and values, ${NAME} is a variable of the environment and ${file:/path} a file of mode 600, "
-                + "which keep secrets out of the command line; $${ stands for ${ itself.",
+                + "which keep secrets out of the command line; write $${ for ${ itself.",
             valueName: "address"))
     var output: [String] = []
 

@@ -65,7 +65,7 @@ struct RunCommand: BlockingCommand {
         // Until there is something that it can be told to read again.
         signal(SIGHUP, SIG_IGN)
         if let flag = Self.flagBesidesFile(in: CommandLine.arguments) {
-            throw ValidationError("With --config, what \(flag) says stands in the file. Leave it out.")
+            throw ValidationError("With --config, the file says what \(flag) says. Leave it out.")
         }
         let file = try HostConfiguration.forCommand(at: path)
         try run(file)

@@ -77,7 +77,8 @@ extension ChannelControl {
             switch channel.recordings.current?.format {
             case nil:
                 throw Refusal(
-                    .conflict, "A clip is a part of a recording, and there is none: start it, or give --replay.")
+                    .conflict,
+                    "A clip is a part of a recording, and nothing is recorded: start the recording, or give --replay.")
             case .ts: throw Refusal(.conflict, "Clips are made of MP4 recordings, and this one is MPEG-TS.")
             case .hybrid, .fragmented: throw ClipStore.nothingRecorded
             }

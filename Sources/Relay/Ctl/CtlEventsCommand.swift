@@ -11,7 +11,7 @@ struct CtlEventsCommand: CtlSubcommand {
 
     @OptionGroup var options: CtlOptions
 
-    @Flag(help: "Go on until Ctrl-C, also when relay starts anew.")
+    @Flag(help: "Continue until Ctrl-C, also when relay is restarted.")
     var follow = false
 
     func perform(_ api: ControlAPI) async throws {

@@ -273,7 +273,7 @@ extension ChannelRun {
                 logger.notice("nothing but clips is recorded by the configuration file")
             } else if let recording = next.configuration.recording {
                 if try channel.replaceRecording(recording) {
-                    logger.notice("the recording begins anew by the configuration file")
+                    logger.notice("the recording starts again, as the configuration file says")
                 }
             } else {
                 try endRecording(of: channel)
@@ -284,7 +284,7 @@ extension ChannelRun {
             state.withLock { $0.recording = next.recording }
         } catch {
             fail(
-                "the recording of the configuration file cannot be started, and what was recorded before goes on: \(error)"
+                "the recording of the configuration file cannot be started, and the recording before it continues: \(error)"
             )
         }
     }

@@ -175,7 +175,8 @@ extension Host {
         // One that is over stays over, unless the file says something else of it now.
         if run.isAsAsked(channel) { return false }
         if run.result == nil, run.change(to: channel) { return true }
-        logger.notice("the channel begins anew by the configuration file", metadata: ["channel": "\(channel.name)"])
+        logger.notice(
+            "the channel starts again, as the configuration file says", metadata: ["channel": "\(channel.name)"])
         stop(run)
         start(channel, control: run.control(for: channel))
         return true

@@ -152,9 +152,9 @@ final class HostService: Sendable {
         if let silent = answer.silent {
             var metadata: Logger.Metadata = ["thread": "\(silent.thread)"]
             if let channel = silent.channel { metadata["channel"] = "\(channel)" }
-            logger.error("a media thread stands still: the watchdog is not fed any more", metadata: metadata)
+            logger.error("a media thread makes no progress: the watchdog is not fed any more", metadata: metadata)
         }
-        if answer.isOver { logger.notice("every media thread goes on: the watchdog is fed again") }
+        if answer.isOver { logger.notice("every media thread makes progress again: the watchdog is fed") }
         guard answer.feeds else { return }
         for probe in probes { probe.ask() }
         if notifier?.watchdog != nil { notifier?.send(.watchdog) }

@@ -148,7 +148,7 @@ struct RecordingsRepairCommand: BlockingCommand {
 /// `relay recordings rebuild`.
 struct RecordingsRebuildCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "rebuild", abstract: "Makes the catalogue anew from the files.",
+        commandName: "rebuild", abstract: "Makes the catalogue again from the files.",
         discussion: "A damaged catalogue is kept as .relay.sqlite.broken-N.")
 
     @OptionGroup var options: RecordingsOptions

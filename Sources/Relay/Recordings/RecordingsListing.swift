@@ -87,7 +87,7 @@ struct RecordingsListing: Encodable {
     private static func line(_ gap: CatalogueGap) -> String {
         let end = gap.to.map { " to \(UTCTime(milliseconds: gap.start + ($0 - gap.from) / 1_000_000).extended)" } ?? ""
         let amount = gap.frames.map { RecordingGap.amount(frames: $0, length: gap.to.map { $0 - gap.from }) }
-        let frames = amount ?? "nobody knows how many frames"
+        let frames = amount ?? "an unknown number of frames"
         return "\(UTCTime(milliseconds: gap.start).extended)  gap\(end): \(frames); \(gap.cause)"
     }
 

@@ -20,7 +20,7 @@ enum RenderOutput {
         }
         // Not which: the path may have what a reference refers to.
         if ExportOutput.original(of: output, in: [show] + configuration.ownFiles) != nil {
-            throw ChannelFailure(.cannotRecord, "\(output) is a file of which the show is made; name another file.")
+            throw ChannelFailure(.cannotRecord, "\(output) is one of the show's own files; name another file.")
         }
         let recordings = ExportOutput.recordings(around: output)
         if let objection = ExportOutput.objection(to: output, recordings: recordings, replaces: replaces) {

@@ -141,7 +141,7 @@ struct StitchCommand: BlockingCommand {
         let status: ExitStatus
         switch error {
         case let failure as ClipFailure where failure == .stitchCancelled:
-            Terminal.put(resume ? "It was cancelled; the same with --resume goes on with it.\n" : "\(failure)\n")
+            Terminal.put(resume ? "It was cancelled; the same command with --resume continues it.\n" : "\(failure)\n")
             return ExitCode(128 + (signals.first ?? SIGINT))
         case is ClipFailure, is AVFailure: status = .inputUnreadable
         case is EncoderError: status = .internalError

@@ -130,7 +130,7 @@ package struct StitchPlan: Sendable {
             throw ClipFailure(
                 "More than \(Self.longestHold.components.seconds / 3600) hours lie between \(sources[last.source].name) and "
                     + "\(sources[next.source].name): export them separately, or with relay recordings export --join, "
-                    + "which leaves out what lies between.")
+                    + "which leaves out everything between.")
         }
         self.clips[self.clips.count - 1].held = held
         self.clips[self.clips.count - 1].count += held
@@ -168,7 +168,7 @@ package struct StitchPlan: Sendable {
             let (time, length) = (track.times[longest] - track.times[0], track.step(longest))
             notes.append(
                 "\(DurationText(track.timeBase.duration(time))) into it there is no frame for "
-                    + "\(DurationText(track.timeBase.duration(length))): the one before stands still")
+                    + "\(DurationText(track.timeBase.duration(length))): the last frame before it is held")
         }
         return notes
     }

@@ -81,7 +81,7 @@ extension Director {
     func play(_ source: Source, _ request: SourceRequest) throws(Refusal) {
         guard request.seek != nil || request.restart == true else { return }
         guard let file = source.file else {
-            throw Refusal(.unusable, "seek and restart are for files: \(source.name) is none.")
+            throw Refusal(.unusable, "seek and restart are for files, and \(source.name) is not a file.")
         }
         let seconds = request.seek ?? 0
         guard seconds.isFinite, (0...Self.farthestSeek).contains(seconds) else {

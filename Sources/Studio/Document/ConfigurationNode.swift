@@ -132,7 +132,7 @@ package struct ConfigurationNode {
             content = .mapping(entries)
         case .alias:
             // The library puts in what an alias stands for.
-            throw Refusal(mark: mark, text: "The alias stands for nothing.")
+            throw Refusal(mark: mark, text: "The alias refers to nothing.")
         }
     }
 
@@ -152,7 +152,7 @@ package struct ConfigurationNode {
             .init(
                 mark: Self.mark(context.mark),
                 key: keys.first.flatMap { words.contains($0) ? $0 : nil } ?? "",
-                text: "A key stands here twice.")
+                text: "A key is here twice.")
         case .reader(let problem, _, _, _):
             .init(mark: nil, key: "", text: "This is no text in UTF-8: \(problem).")
         default: .init(mark: nil, key: "", text: "This is no YAML.")

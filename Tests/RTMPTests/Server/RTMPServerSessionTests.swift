@@ -282,8 +282,8 @@ struct RTMPServerSessionTests {
                 ClientBytes.connect() + ClientBytes.command("publish", 5, [.null, .string("a")], stream: 1)
                     + ClientBytes.command("publish", 6, [.null, .string("b")], stream: 2)
             ),
-            ("it sent a command that is none", ClientBytes.message(20, [0x03, 0, 1])),
-            ("it sent a chunk size that is none", ClientBytes.chunkSize(0)),
+            ("it sent a command without a name", ClientBytes.message(20, [0x03, 0, 1])),
+            ("it sent an impossible chunk size", ClientBytes.chunkSize(0)),
             (
                 "it sent a message of 65537 bytes, where 65536 are the most",
                 ClientBytes.message(9, [UInt8](repeating: 1, count: 65_537))
