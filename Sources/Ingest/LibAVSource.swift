@@ -35,45 +35,28 @@ final class LibAVSource: MediaSource {
     func stop() { monitor.stop() }
 
     private func deliver(into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?) {
-        let clock = SystemClock()
-        var schedule = ReopenSchedule()
-        var openedAt: Int64? = clock.now
         var loopEnd: Int64?
-        let play = { (open: () throws(IngestError) -> OpenedInput) in
-            self.play(open, into: sink, video: video, audio: audio, loopEnd: &loopEnd)
-        }
-        var failure = play(takeOpened)
-        while failure != nil, loopEnd != nil, failure?.isPermanent != true, !monitor.isStopped {
-            let time = Duration.nanoseconds(openedAt.map { clock.now - $0 } ?? 0)
-            let delay = schedule.fail(after: time)
-            monitor.noteInterruption(location.description, failure, schedule, delay)
-            // A program that waits for its source continues meanwhile.
+        let loop = ReopenLoop(location.description, monitor: monitor)
+        // A program that waits for its source continues while a loop is opened again.
+        let markStarved = {
             sink.markStarved(.video)
             sink.markStarved(.audio)
-            monitor.pause(delay)
-            if monitor.isStopped { break }
-            monitor.update { $0.state = .opening }
-            openedAt = nil
-            failure = play { () throws(IngestError) in
-                let input = try OpenedInput(location, options: options, isReopened: true, monitor: monitor)
-                monitor.noteOpenAgain(location.description, isWorthLogging: schedule.isWorthLogging)
-                openedAt = clock.now
-                return input
-            }
         }
-        monitor.noteEnd(failure)
+        loop.run(lasts: { $0 != nil && loopEnd != nil }, pausing: markStarved) {
+            play(in: loop, into: sink, video: video, audio: audio, loopEnd: &loopEnd)
+        }
         sink.end(.video)
         sink.end(.audio)
     }
 
-    /// Plays what `open` yields, and closes it. `loopEnd` is where what a loop delivered so far ends, in samples; nil if the
+    /// Opens the input, plays it, and closes it. `loopEnd` is where what a loop delivered so far ends, in samples; nil if the
     /// input does not loop, or delivered nothing.
     private func play(
-        _ open: () throws(IngestError) -> OpenedInput, into sink: any SourceSink, video: VideoFormat?,
-        audio: AudioFormat?, loopEnd: inout Int64?
+        in loop: ReopenLoop, into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?,
+        loopEnd: inout Int64?
     ) -> IngestError? {
         do throws(IngestError) {
-            let input = try open()
+            let input = try loop.isFirst ? takeOpened() : reopen(in: loop)
             let found = input.description.video
             monitor.update { ($0.state, $0.video) = (.running, found) }
             let reader = try SourceReader(
@@ -89,6 +72,13 @@ final class LibAVSource: MediaSource {
         } catch {
             return error
         }
+    }
+
+    private func reopen(in loop: ReopenLoop) throws(IngestError) -> OpenedInput {
+        try loop.reopen(
+            { () throws(IngestError) in
+                try OpenedInput(location, options: options, isReopened: true, monitor: monitor)
+            }, streams: { [$0.video, $0.audio].compactMap(\.self) })
     }
 
     /// The input that was opened when the source was made.

@@ -116,7 +116,7 @@ struct RenderTests {
         }
         for replaces in [false, true] {
             for name in own + ["show.yaml", "link.mp4"] {
-                #expect(objection(name, replaces).contains("of which the show is made"), "\(name)")
+                #expect(objection(name, replaces).contains("one of the show's own files"), "\(name)")
             }
             #expect(objection("rec", replaces).contains("is a directory"))
             for name in ["rec/show.mp4", "rec/2026/show.mp4"] {

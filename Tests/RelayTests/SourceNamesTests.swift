@@ -34,7 +34,7 @@ struct SourceNamesTests {
     @Test("A scene has no source's name, and is no slate")
     func scenes() {
         #expect(fault(ofScene: "two=pip:one,two").contains("a source with the name two already"))
-        #expect(fault(ofScene: "slate=single:one").contains("slate is there already"))
+        #expect(fault(ofScene: "slate=single:one").contains("slate exists already"))
         #expect(fault(ofScene: "duo=split-horizontal:one,two#corner=top-left").contains("An inset is for pip"))
         #expect(fault(ofScene: "duo=grid:one,two#fit=contain").contains("fit is for a split"))
         #expect(fault(ofScene: "duo=pip:one,two").isEmpty)

@@ -149,7 +149,7 @@ private final class RoomSpy: RecordingObserver {
         retention.segmentRecovered(fileName: "")
         retention.check()
         #expect(Set(temporary.files) == Set(others + [foreign, link]))
-        #expect(log.lines(containing: "none of this program").count == 1, "\(log.lines)")
+        #expect(log.lines(containing: "this program did not make it").count == 1, "\(log.lines)")
     }
 
     @Test func `A recording of another channel stays, whatever its name says`() throws {
@@ -285,7 +285,7 @@ private final class RoomSpy: RecordingObserver {
         retention.check()
         #expect(files == [all[0]] + all[2...])
         #expect(retention.status.heldFiles == 0 && retention.balance.reclaimableBytes < 300 << 20)
-        #expect(log.lines(containing: "none of this program").count == 1, "\(log.lines)")
+        #expect(log.lines(containing: "this program did not make it").count == 1, "\(log.lines)")
     }
 
     @Test func `A directory that is not the one any more is not looked into`() throws {

@@ -46,27 +46,8 @@ final class LiveInput: LiveFeed {
     func status(with own: SourceStatus) -> SourceStatus { own }
 
     private func run(_ inbox: PacketInbox, _ wanted: Set<TrackKind>) {
-        var schedule = ReopenSchedule()
-        var openedAt: Int64? = clock.now
-        var failure = play(takeOpened, into: inbox, wanted, isFirst: true)
-        while failure?.isPermanent != true, !monitor.isStopped {
-            if !monitor.isAtChange {
-                let time = Duration.nanoseconds(openedAt.map { clock.now - $0 } ?? 0)
-                let delay = monitor.pauseToReopen(schedule.fail(after: time))
-                monitor.noteInterruption(location.description, failure, schedule, delay)
-                monitor.pause(delay)
-                if monitor.isStopped { break }
-                monitor.update { $0.state = .opening }
-            }
-            openedAt = nil
-            let reopened = { () throws(IngestError) in
-                let input = try self.reopen(isWorthLogging: schedule.isWorthLogging)
-                openedAt = self.clock.now
-                return input
-            }
-            failure = play(reopened, into: inbox, wanted, isFirst: false)
-        }
-        monitor.noteEnd(failure)
+        let loop = ReopenLoop(location.description, monitor: monitor, clock: clock)
+        loop.run(lasts: { _ in true }) { play(in: loop, into: inbox, wanted) }
         inbox.end(failure: nil)
     }
 
@@ -80,32 +61,25 @@ final class LiveInput: LiveFeed {
         return input
     }
 
-    private func reopen(isWorthLogging: Bool) throws(IngestError) -> OpenedInput {
-        try monitor.checkPlaylistAdvances(location.description)
-        let isAtChange = monitor.isAtChange
-        let input = try OpenedInput(location, options: options, isReopened: true, monitor: monitor)
-        if isAtChange {
-            monitor.noteChange(location.description, [input.video, input.audio].compactMap(\.self))
-        } else {
-            monitor.noteOpenAgain(location.description, isWorthLogging: isWorthLogging)
-        }
-        return input
+    private func reopen(in loop: ReopenLoop) throws(IngestError) -> OpenedInput {
+        try loop.reopen(
+            { () throws(IngestError) in
+                try OpenedInput(location, options: options, isReopened: true, monitor: monitor)
+            }, streams: { [$0.video, $0.audio].compactMap(\.self) })
     }
 
-    /// Reads what `open` yields to its end, waits until all of it was decoded, and closes it: an address must be free before
+    /// Opens the input, reads it to its end, waits until all of it was decoded, and closes it: an address must be free before
     /// it can be opened again.
-    private func play(
-        _ open: () throws(IngestError) -> OpenedInput, into inbox: PacketInbox, _ wanted: Set<TrackKind>, isFirst: Bool
-    ) -> IngestError? {
+    private func play(in loop: ReopenLoop, into inbox: PacketInbox, _ wanted: Set<TrackKind>) -> IngestError? {
         do throws(IngestError) {
-            let input = try open()
+            let input = try loop.isFirst ? takeOpened() : reopen(in: loop)
             let found = input.description.video
             monitor.update { status in
                 status.state = .running
                 // The one from before stays until the next keyframe of an input that was opened again.
                 if input.knowsVideo || status.video == nil { status.video = found }
             }
-            if !isFirst {
+            if !loop.isFirst {
                 inbox.timing.restart(
                     input.stamps.filter { wanted.contains($0.key) }, as: input.clockSettings(latency: location.latency))
             }

@@ -46,53 +46,36 @@ package final class LibAVPacketSource: PacketSource {
     package func stop() { monitor.stop() }
 
     private func deliver(into sink: any PacketSourceSink) {
-        let clock = SystemClock()
-        var schedule = ReopenSchedule()
-        var openedAt: Int64? = clock.now
-        var input = opened.withLock { input in
+        var next = opened.withLock { input in
             defer { input = nil }
             return input
         }
-        let isLive = input?.isLive ?? false
-        while !monitor.isStopped {
-            var failure: IngestError?
+        let isLive = next?.isLive ?? false
+        let loop = ReopenLoop(location.description, monitor: monitor)
+        let failure = loop.run(lasts: { _ in isLive }) {
+            // An address must be free before it can be opened again, so the input is closed here.
+            var input = next
+            next = nil
             do throws(IngestError) {
                 if input == nil {
-                    input = try reopen(isWorthLogging: schedule.isWorthLogging)
-                    openedAt = clock.now
+                    input = try reopen(in: loop)
                     sink.restart()
                 }
                 monitor.update { $0.state = .running }
                 try input?.read(into: sink, loops: loops && !isLive)
+                input?.keepConnection()
+                return nil
             } catch {
-                failure = error
+                return error
             }
-            if failure == nil { input?.keepConnection() }
-            // An address must be free before it can be opened again.
-            input = nil
-            if monitor.isAtChange { continue }
-            guard isLive, failure?.isPermanent != true else { return finish(failure, sink) }
-            let delay = monitor.pauseToReopen(schedule.fail(after: .nanoseconds(openedAt.map { clock.now - $0 } ?? 0)))
-            openedAt = nil
-            monitor.noteInterruption(location.description, failure, schedule, delay)
-            monitor.pause(delay)
         }
-        finish(nil, sink)
+        sink.end(failure: failure?.description)
     }
 
-    private func reopen(isWorthLogging: Bool) throws(IngestError) -> PacketInput {
-        try monitor.checkPlaylistAdvances(location.description)
-        let isAtChange = monitor.isAtChange
-        let input = try PacketInput(location, isReopened: true, monitor: monitor)
-        if isAtChange {
-            monitor.noteChange(location.description, input.streams)
-        } else {
-            monitor.noteOpenAgain(location.description, isWorthLogging: isWorthLogging)
-        }
-        return input
-    }
-
-    private func finish(_ failure: IngestError?, _ sink: any PacketSourceSink) {
-        sink.end(failure: monitor.noteEnd(failure)?.description)
+    private func reopen(in loop: ReopenLoop) throws(IngestError) -> PacketInput {
+        try loop.reopen(
+            { () throws(IngestError) in
+                try PacketInput(location, isReopened: true, monitor: monitor)
+            }, streams: { $0.streams })
     }
 }

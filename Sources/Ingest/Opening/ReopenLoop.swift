@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import Media
+
+/// Plays an input, and opens it again when it ends or fails, until it is stopped or opening it again cannot help: at once
+/// where a stream is only coded in another way, else after 1 to 5 s. Used by one thread.
+final class ReopenLoop {
+    private let name: String
+    private let monitor: SourceMonitor
+    private let clock: any MonotonicClock
+    private var schedule = ReopenSchedule()
+    /// When the input that is played was opened; nil while it is not.
+    private var openedAt: Int64?
+    /// Whether the input is the one that was opened when its source was made.
+    private(set) var isFirst = true
+
+    /// A loop for the input that logs call `name`.
+    init(_ name: String, monitor: SourceMonitor, clock: any MonotonicClock = SystemClock()) {
+        (self.name, self.monitor, self.clock) = (name, monitor, clock)
+    }
+
+    /// Calls `play`, which opens the input unless it is the first, plays it and returns why that failed, as long as it `lasts`
+    /// after such an end. `pausing` is called before each pause. Returns the last failure, which is in the status, too.
+    @discardableResult
+    func run(
+        lasts: (IngestError?) -> Bool, pausing: () -> Void = {}, _ play: () -> IngestError?
+    ) -> IngestError? {
+        openedAt = clock.now
+        var failure = play()
+        while lasts(failure), failure?.isPermanent != true, !monitor.isStopped {
+            if !monitor.isAtChange { pause(after: failure, pausing) }
+            if monitor.isStopped { break }
+            (isFirst, openedAt) = (false, nil)
+            failure = play()
+        }
+        return monitor.noteEnd(failure)
+    }
+
+    private func pause(after failure: IngestError?, _ pausing: () -> Void) {
+        let played = Duration.nanoseconds(openedAt.map { clock.now - $0 } ?? 0)
+        let delay = monitor.pauseToReopen(schedule.fail(after: played))
+        monitor.noteInterruption(name, failure, schedule, delay)
+        pausing()
+        monitor.pause(delay)
+        if !monitor.isStopped { monitor.update { $0.state = .opening } }
+    }
+
+    /// Opens the input again with `open`, unless its playlist does not advance, and tells it. `streams` are those that are
+    /// played of it.
+    func reopen<Input>(
+        _ open: () throws(IngestError) -> Input, streams: (Input) -> [StreamInfo]
+    ) throws(IngestError) -> Input {
+        try monitor.checkPlaylistAdvances(name)
+        let isAtChange = monitor.isAtChange
+        let input = try open()
+        if isAtChange {
+            monitor.noteChange(name, streams(input))
+        } else {
+            monitor.noteOpenAgain(name, isWorthLogging: schedule.isWorthLogging)
+        }
+        openedAt = clock.now
+        return input
+    }
+}
