@@ -151,7 +151,7 @@ extension SerialShows {
             let path = try files.show("segments: [{source: white, frames: 9}]")
             let input = directory.file("white.mp4")
             let (before, size) = (try names(), fileSize(input))
-            for (output, reason) in [(input, "of which the show is made"), (directory.path, "is a directory")] {
+            for (output, reason) in [(input, "one of the show's own files"), (directory.path, "is a directory")] {
                 let result = try await RelayProcess.run(["render", path, "-o", output, "--force"] + sources)
                 #expect(result.ending == .exited(73) && result.log.contains(reason), "\(result)")
             }
