@@ -143,10 +143,14 @@ struct UploaderTests {
         try record("a.mp4", "b.mp4")
         // 1000 failures, 5 min apart at last, are three days and a half.
         let delivery = ScriptedDelivery(failures: ["a.mp4": Array(repeating: "no", count: 1000)])
-        let uploader = uploader(delivery) { _ in await Task.yield() }
+        let isSeen = Mutex(false)
+        let uploader = uploader(delivery) { _ in
+            while delivery.names.count > 900, !isSeen.withLock({ $0 }) { await Task.yield() }
+        }
         uploader.start()
         try await eventually { delivery.names.count > 900 }
         #expect(try states()["a.mp4"] == .waiting && !uploader.mayDelete("a.mp4"))
+        isSeen.withLock { $0 = true }
         try await eventually { uploader.status.doneFiles == 2 }
         #expect(clock.now > Duration.seconds(3 * 86_400).inNanoseconds)
         #expect(uploader.status.failingFiles == 0 && uploader.status.givenUpFiles == 0)
@@ -174,7 +178,9 @@ struct UploaderTests {
         try record("a.mp4", "b.mp4")
         let delivery = ScriptedDelivery(
             failures: ["a.mp4": Array(repeating: "the tape is busy", count: 1000)], isLater: true)
-        let uploader = uploader(delivery)
+        let uploader = uploader(delivery) { _ in
+            while delivery.names.count > 50, !Task.isCancelled { await Task.yield() }
+        }
         uploader.start()
         try await eventually { delivery.names.count > 50 }
         let status = uploader.status
