@@ -75,7 +75,7 @@ struct SenderTimeline: Sendable {
     var longestGap: Int64
     private var tracks = PerTrack<Track>()
     private var pending: Pending?
-    /// Where the timeline continues after ``restart()``: its last moment, and the arrival of that moment.
+    /// Where the timeline continues after ``restart(resumes:)``: its last moment, and the arrival of that moment.
     private var resume: (time: Int64, arrival: Int64)?
 
     /// A timeline for a source that may be silent for up to `longestGap` nanoseconds.

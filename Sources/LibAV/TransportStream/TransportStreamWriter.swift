@@ -179,7 +179,7 @@ extension TransportStreamWriter {
         return parts + [part + unit[position...]]
     }
 
-    /// Replaces libavformat's tables at the front of `packets` by ours. The clock is not long after `said`.
+    /// Replaces libavformat's tables in `packets` by ours, after its other packets. The clock is not long after `said`.
     private func head(_ packets: ArraySlice<UInt8>, behind said: Int64?) -> [UInt8] {
         let packets = Array(packets)
         var (rest, hasTables): ([UInt8], Bool) = ([], false)
