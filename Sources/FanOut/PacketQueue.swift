@@ -218,8 +218,8 @@ extension PacketQueue.State {
         policy.flushed(keyframeRemains: false)
     }
 
-    /// Removes the packets before the newest keyframe. Removes everything if that keyframe is the first packet, if
-    /// there is no keyframe, or if the incoming packet is one.
+    /// Removes the packets before the newest keyframe; all packets if there is no keyframe. To make room for an
+    /// incoming packet, it also removes all packets if that keyframe is the first one, or if the incoming packet is one.
     fileprivate mutating func flush(incoming: EncodedPacket?, cause: DropCause) {
         let isIncomingKeyframe = incoming.map(policy.canBegin) ?? false
         // When the connection is lost, a keyframe whose following frames were refused is useless: a stale frame, then a

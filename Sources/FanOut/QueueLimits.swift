@@ -38,7 +38,7 @@ package struct QueueLimits: Sendable, Equatable {
         return limits
     }
 
-    /// The same limits for an input that may come in bursts. The defaults are raised to make room for a segment of 10 s
+    /// The same limits for an input that may come in bursts. The default byte limit is raised to make room for a segment of 10 s
     /// at 25 Mbit/s.
     package var forBursts: QueueLimits {
         var limits = self

@@ -74,7 +74,7 @@ struct FailureRecord: Sendable {
         refusedUntil[same] = failure.kind == .refused ? again : nil
         let isLast = policy.attemptLimit.map { total > $0 } ?? false
         guard endpoint == .backup || usesBackup else { return Verdict(endpoint: same, due: again, isLast: isLast) }
-        // The other address did not fail now, so it is tried soon, unless neither address answers.
+        // The other address did not fail now, so the first wait is enough, unless the failed peer did not answer.
         let short =
             failure.kind == .unreachable
             ? wait : policy.backoff.delay(afterFailure: 1, kind: .unreachable, jitter: jitter)

@@ -39,8 +39,8 @@ package struct FragmentedFileReader {
     private static let movieLimit: Int64 = 1 << 20
     private static let fragmentLimit: Int64 = 16 << 20
     private static let searchBlock = 1 << 20
-    /// Seconds. A fragment that begins a day or more after the previous one is damaged: after a restart of the program
-    /// the recorder begins another file.
+    /// Seconds. A fragment that begins a day or more after the previous one is damaged: the recorder
+    /// ends a file when the program stops.
     private static let longestJump: Int64 = 86_400
 
     /// Creates a reader. After damage it searches at most `searchLimit` bytes for the next fragment: about a minute of
