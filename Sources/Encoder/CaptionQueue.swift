@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Closed captions on their way into coded frames: messages of user data as ATSC A/53 (part 4, 6.2.3) has them.
+/// Queues closed captions for coded frames, as user data messages of ATSC A/53 (part 4, 6.2.3).
 ///
-/// A message holds up to 31 runs of 3 bytes. If there are more, because frames were left out, the rest goes with the
+/// A message has up to 31 runs of 3 bytes. If there are more, because frames were skipped, the rest goes with the
 /// following frames.
 struct CaptionQueue {
     /// `user_data_registered_itu_t_t35` (ITU-T H.264, table in D.1).
     static let payloadType: Int32 = 4
     private static let longestMessage = 31 * 3
-    /// Captions of some seconds at 60 frames; older ones are of no use any more.
+    /// Some seconds of captions at 60 frames per second; older ones are dropped.
     private static let limit = 100 * longestMessage
 
     private var waiting: [UInt8] = []
 
-    /// The message for the next frame, whose own captions `data` are added to the queue; nil if the queue is empty.
+    /// The message for the next frame, whose own captions `data` are queued first; nil if the queue is empty.
     mutating func message(adding data: [UInt8]) -> [UInt8]? {
         waiting += data
         if waiting.count > Self.limit { waiting.removeFirst(waiting.count - Self.limit) }
         let now = waiting.prefix(Self.longestMessage)
         guard !now.isEmpty else { return nil }
         defer { waiting.removeFirst(now.count) }
-        // The United States, ATSC, "GA94", `cc_data`, whose captions are to be processed.
+        // United States, ATSC, "GA94", `cc_data`, with the flag to process the captions.
         let head: [UInt8] = [0xB5, 0x00, 0x31, 0x47, 0x41, 0x39, 0x34, 0x03, 0x40 | UInt8(now.count / 3), 0xFF]
         return head + now + [0xFF]
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The encoder could not do what was asked.
+/// A failed encoder operation.
 package struct EncoderError: Error, Sendable, CustomStringConvertible {
     /// What was attempted.
     package let operation: String
-    /// What the library said.
+    /// The library's message.
     package let reason: String
 
     package var description: String { "\(operation): \(reason)" }

@@ -6,11 +6,18 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// An encoder session: x264 for the video, AAC-LC for the audio. A channel has one, and one more for each rendition.
+/// Encodes the program: x264 for video, AAC-LC for audio. A channel has one session, plus one for each rendition.
 ///
-/// One thread, such as the program's, feeds it, and its packets go straight to the sink. Keyframes may be requested and the status
-/// be read on any thread, without waiting for the encoder. A frame that an encoder refuses is lost and counted; the first
-/// one of each track is logged.
+/// One thread, such as the program's, feeds it, and its packets go directly to the sink. Any thread may request
+/// keyframes and read the status without waiting for the encoder. A frame that an encoder refuses is lost and counted;
+/// the first one of each track is logged.
+///
+/// ```swift
+/// let session = try EncoderSession(settings: EncoderSettings(), video: .usual, audio: .program, sink: stream)
+/// try session.encode(frame, at: 0)
+/// try session.encode(audio)
+/// try session.finish()
+/// ```
 package final class EncoderSession: ProgramSink, KeyframeRequester {
     private struct Codecs {
         let video: RestartingEncoder
@@ -20,16 +27,16 @@ package final class EncoderSession: ProgramSink, KeyframeRequester {
     private let codecs: Mutex<Codecs>
     private let schedule: Mutex<KeyframeSchedule>
     private let counters = Mutex(EncoderStatus())
-    /// Frames of each track that are counted as refused.
+    /// Number of refused frames counted so far, by track.
     private let refused = Mutex<[TrackKind: Int64]>([:])
     private let threads: Mutex<EncoderThreads>
     private let sink: any PacketSink
     private let logger: Logger
 
-    /// Describes the packets, for the outputs that carry them.
+    /// Describes the packets, for outputs.
     package let description: StreamDescription
-    /// How many frames the encoder holds before the first comes out. A source that can be read ahead is read that
-    /// much ahead, so that the encoder's delay costs a viewer nothing.
+    /// Number of frames that the encoder holds before its first output. A source that can be read ahead is read ahead
+    /// by as many frames, so that the encoder adds no delay for viewers.
     package let delayInFrames: Int
 
     /// Opens both encoders; throws ``EncoderError`` or ``AVFailure``.
@@ -57,7 +64,7 @@ package final class EncoderSession: ProgramSink, KeyframeRequester {
         schedule.withLock { $0.request(at: programTime.map(Timestamp.init(nanoseconds:))) }
     }
 
-    /// Says at which sample of the program the audio begins: at 0 otherwise. Before any of it.
+    /// Sets the program sample at which the audio begins; by default 0. Call it before the first audio.
     package func beginAudio(at sample: SampleIndex) { codecs.withLock { $0.audio.begin(at: sample.number) } }
 
     package func encode(_ frame: VideoFrame, at index: Int64) throws {
@@ -91,7 +98,7 @@ package final class EncoderSession: ProgramSink, KeyframeRequester {
         for packet in packets { emit(packet) }
     }
 
-    /// Counts the `frames` of a track that its encoder has refused so far, and logs the first.
+    /// Counts the total number of refused `frames` of a track, and logs the first.
     private func count(_ frames: Int64, _ track: TrackKind, _ reason: any Error) {
         let before = refused.withLock { refused in
             defer { refused[track] = frames }

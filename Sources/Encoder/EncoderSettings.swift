@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How an encoder session codes the program.
+/// Settings of an encoder session.
 package struct EncoderSettings: Sendable, Equatable {
     /// x264's presets, fastest first.
     package enum Preset: String, Sendable, CaseIterable {
         case ultrafast, superfast, veryfast, faster, fast, medium, slow, slower, veryslow
     }
 
-    /// x264's tunings that make sense for a program.
+    /// x264's tunings that are useful for a program.
     package enum Tune: String, Sendable, CaseIterable {
         case film, animation, grain, stillimage, fastdecode, zerolatency
     }
@@ -17,32 +17,32 @@ package struct EncoderSettings: Sendable, Equatable {
         case baseline, main, high
     }
 
-    /// What the rate control aims for.
+    /// The target of the rate control.
     package enum RateControl: Sendable, Equatable {
-        /// This many bits a second on average, and over no second more than that (VBV of 1 s).
+        /// This many bits per second on average, and at most as many in any second (VBV of 1 s).
         case bitrate(Int)
         /// A constant rate factor, 0 to 51; smaller is better.
         case quality(Double)
     }
 
-    /// Speed against efficiency.
+    /// The trade-off of speed and efficiency.
     package var preset: Preset = .veryfast
-    /// What the video is like, or what matters.
+    /// The kind of video, or the property to favor.
     package var tune: Tune?
     /// What a decoder must support.
     package var profile: Profile = .high
-    /// Size of the stream.
+    /// The target of the rate control.
     package var rateControl: RateControl = .bitrate(4_000_000)
-    /// Longest distance between two IDR frames.
+    /// Maximum interval between two IDR frames.
     package var gop: Duration = .seconds(2)
-    /// Consecutive B-frames; nil leaves it to the tuning, which is 2 but for `zerolatency`.
+    /// Number of consecutive B-frames; nil for the tuning's default, which is 2, or 0 for `zerolatency`.
     package var bFrames: Int?
-    /// Whether a clock paces the program, and not the encoder.
+    /// Whether a clock sets the program's pace, and not the encoder.
     package var isLive = true
-    /// AAC bits a second.
+    /// AAC bits per second.
     package var audioBitrate = 160_000
 
-    /// The defaults of a live stream.
+    /// The defaults for a live stream.
     package init() {}
 
     var effectiveBFrames: Int {

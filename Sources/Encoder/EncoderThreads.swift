@@ -3,11 +3,11 @@
 internal import CX264
 internal import Glibc
 
-/// The threads that x264 made for one session. They live as long as the session.
+/// The threads that x264 created for one session. They live as long as the session.
 struct EncoderThreads: Sendable {
     private let clocks: [clockid_t]
 
-    /// Runs `open`, and knows the threads that x264 made meanwhile by the name that the shim gives them.
+    /// Runs `open`, and identifies the threads that x264 created meanwhile by the name that the shim gives them.
     static func made<R>(by open: () -> R) -> (R, EncoderThreads) {
         let before = Set(named())
         let result = open()
@@ -15,18 +15,18 @@ struct EncoderThreads: Sendable {
         return (result, EncoderThreads(clocks: made.map(clock)))
     }
 
-    /// CPU time that they spent so far, in seconds. Any thread may ask.
+    /// CPU time of the threads so far, in seconds. Any thread may ask.
     var seconds: Double { clocks.reduce(0) { $0 + ThreadTime.read($1) } }
 
-    /// How many there are.
+    /// Number of threads.
     var count: Int { clocks.count }
 
-    /// The clock of a thread's CPU time as Linux numbers it: the inverted id above CPUCLOCK_PERTHREAD_MASK (4) and
-    /// CPUCLOCK_SCHED (2) (linux/posix-timers.h). It is what `pthread_getcpuclockid` gives, but x264 keeps its
-    /// `pthread_t` to itself.
+    /// The clock of a thread's CPU time in Linux's numbering: the inverted ID above CPUCLOCK_PERTHREAD_MASK (4) and
+    /// CPUCLOCK_SCHED (2) (linux/posix-timers.h). `pthread_getcpuclockid` returns the same, but x264 does not expose
+    /// its `pthread_t`.
     private static func clock(of thread: pid_t) -> clockid_t { ~thread << 3 | 4 | 2 }
 
-    /// The ids of this process's threads with the name that the shim gives.
+    /// The IDs of this process's threads with the name that the shim gives.
     private static func named() -> [pid_t] {
         guard let directory = opendir("/proc/self/task") else { return [] }
         defer { closedir(directory) }

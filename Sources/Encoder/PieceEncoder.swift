@@ -3,14 +3,14 @@
 internal import CX264
 package import Media
 
-/// Encodes a few frames again so that they fit between those of a recording: with the same parameter sets, which a
-/// player reads once for all (`stitchable`; ITU-T H.264, 7.4.1.2.1). Used by one thread at a time.
+/// Encodes a few frames again to fit between those of a recording: with the same parameter sets, which a player reads
+/// only once (`stitchable`; ITU-T H.264, 7.4.1.2.1). One thread at a time.
 package final class PieceEncoder {
     private let encoder: X264Encoder
     private var next: Int64 = 0
 
-    /// An encoder for pieces of a recording of `format` whose x264 says that it ran with `settings` and whose
-    /// `AVCDecoderConfigurationRecord` is `configuration`. Throws if the parameter sets cannot be made the same.
+    /// An encoder for pieces of a recording of `format` whose x264 text is `settings` and whose
+    /// `AVCDecoderConfigurationRecord` is `configuration`. Throws if it cannot produce the same parameter sets.
     package init(like settings: String, configuration: [UInt8], format: VideoFormat) throws(EncoderError) {
         let operation = "encoding a piece that fits the recording"
         guard let recorded = X264SettingsText(settings), configuration.count > 3 else {
@@ -26,7 +26,7 @@ package final class PieceEncoder {
         }
     }
 
-    /// The quality is better than that of copied frames: a piece is a copy of a copy.
+    /// The quality is higher than that of copied frames, because a piece is a second-generation copy.
     private static var quality: EncoderSettings {
         var settings = EncoderSettings()
         settings.rateControl = .quality(17)
@@ -34,12 +34,12 @@ package final class PieceEncoder {
         return settings
     }
 
-    /// Encodes the next frame; the first becomes an IDR frame. Packets count frames, from 0 on.
+    /// Encodes the next frame; the first becomes an IDR frame. Packet times are frame numbers from 0.
     package func encode(_ frame: VideoFrame) throws(EncoderError) -> EncodedPacket? {
         defer { next += 1 }
         return try encoder.encode(frame, at: next, forceKeyframe: next == 0)
     }
 
-    /// Returns a frame that is still inside, or nil when none is left.
+    /// Returns a remaining frame, or nil if there is no more.
     package func flush() throws(EncoderError) -> EncodedPacket? { try encoder.flush() }
 }

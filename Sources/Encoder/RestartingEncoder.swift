@@ -2,15 +2,15 @@
 
 internal import Media
 
-/// What codes the frames of one session: ``X264Encoder``, or one that a test made.
+/// The encoder of one session: ``X264Encoder``, or a test's own.
 protocol VideoCoding: AnyObject {
-    /// What the packets refer to.
+    /// The description to which the packets refer.
     var description: TrackDescription { get }
-    /// Frames that the session holds before the first comes out.
+    /// Number of frames that the session holds before its first output.
     var delay: Int { get }
-    /// The threads that it works with, besides the caller's.
+    /// Its threads, without the caller's.
     var threads: EncoderThreads { get }
-    /// How many frames, or parts of one, are coded at the same time.
+    /// Number of frames, or slices of one, that are encoded in parallel.
     var parallelism: Int { get }
     /// Whether a call failed inside the session, which must not be used any more.
     var isBroken: Bool { get }
@@ -18,38 +18,38 @@ protocol VideoCoding: AnyObject {
     func flush() throws(EncoderError) -> EncodedPacket?
 }
 
-/// Codes frames and survives those that are refused: such a frame is left out and counted. Where the session itself is
-/// broken, another one with the same parameter sets continues with a keyframe, and the frames that the session held are
-/// lost, too. The encoder fails after ``mostRefusals`` in a row. Used by one thread at a time.
+/// Encodes frames and survives refusals: a refused frame is left out and counted. If the session itself is broken,
+/// another one with the same parameter sets continues with a keyframe, and the frames that the session held are lost,
+/// too. The encoder fails after ``mostRefusals`` refusals in a row. One thread at a time.
 final class RestartingEncoder {
-    /// Refused frames in a row after which the encoder fails: 3 s at 25 fps.
+    /// Number of refused frames in a row after which the encoder fails: 3 s at 25 fps.
     static let mostRefusals = 75
 
-    /// Opens a session whose packets refer to this description, if it is given and fits.
+    /// Opens a session. Its packets refer to the given description if it fits.
     typealias Maker = (TrackDescription?) throws(EncoderError) -> any VideoCoding
 
     private let make: Maker
     private(set) var session: any VideoCoding
-    /// Whether a refused frame was to be a keyframe; the next one is instead.
+    /// Whether a refused frame should have been a keyframe; the next one will be.
     private var owesKeyframe = false
     private var refusedInARow = 0
-    /// Frames that were refused so far, and why the last one was.
+    /// The number of refused frames, and the reason for the last refusal.
     private(set) var refused: (frames: Int64, reason: EncoderError?) = (0, nil)
 
-    /// Opens a session, or says why it cannot be opened.
+    /// Opens a session; throws if that fails.
     init(_ make: @escaping Maker) throws(EncoderError) {
         self.make = make
         session = try make(nil)
     }
 
-    /// Opens an x264 session, or says why x264 would not.
+    /// Opens an x264 session; throws if x264 refuses.
     convenience init(settings: EncoderSettings, format: VideoFormat) throws(EncoderError) {
         try self.init { (before) throws(EncoderError) in
             try X264Encoder(settings: settings, format: format, like: before)
         }
     }
 
-    /// Encodes one frame, and returns the packet that came out, if any did.
+    /// Encodes one frame, and returns a packet if one is ready.
     func encode(_ frame: VideoFrame, at index: Int64, forceKeyframe: Bool) throws(EncoderError) -> EncodedPacket? {
         let isForced = forceKeyframe || owesKeyframe
         do throws(EncoderError) {
@@ -65,6 +65,6 @@ final class RestartingEncoder {
         }
     }
 
-    /// Returns one of the frames still inside, or nil when none is left.
+    /// Returns a remaining frame, or nil if there is no more.
     func flush() throws(EncoderError) -> EncodedPacket? { try session.flush() }
 }

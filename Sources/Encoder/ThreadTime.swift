@@ -9,7 +9,7 @@ enum ThreadTime {
     /// The CPU time of the whole process.
     static var process: Double { read(CLOCK_PROCESS_CPUTIME_ID) }
 
-    /// Returns the time of `clock`; 0 if the clock is gone, because its thread ended.
+    /// Reads `clock`; 0 if the clock no longer exists because its thread ended.
     static func read(_ clock: clockid_t) -> Double {
         var time = timespec()
         guard clock_gettime(clock, &time) == 0 else { return 0 }

@@ -3,7 +3,7 @@
 package import Media
 
 extension VideoFormat {
-    /// The format in which frames are encoded that are to be like those of `track`; where nothing is known 1280x720 at 25.
+    /// The format to encode frames like those of `track`; the default is 1280x720 at 25.
     package init(codedLike track: TrackDescription?) {
         let frames = track?.frameFormat ?? FrameFormat(width: 1280, height: 720)
         self.init(nearestTo: frames, frameRate: track?.nominalRate ?? FrameRate(25))

@@ -5,9 +5,9 @@ internal import Glibc
 internal import Media
 
 extension X264Encoder {
-    /// x264's parameters for `settings`: what streaming services ask for (closed GOPs of a fixed length, no keyframes at
-    /// scene cuts, VBV of one second) and what makes recordings easy to cut (`stitchable` parameter sets, so that a
-    /// piece encoded later has the same SPS and PPS).
+    /// x264's parameters for `settings`: as streaming services require (closed GOPs of a fixed length, no keyframes at
+    /// scene cuts, VBV of one second), and so that recordings are easy to cut (`stitchable` parameter sets: a piece
+    /// encoded later has the same SPS and PPS).
     static func parameters(_ settings: EncoderSettings, format: VideoFormat) throws(EncoderError) -> x264_param_t {
         var param = x264_param_t()
         guard x264_param_default_preset(&param, settings.preset.rawValue, settings.tune?.rawValue) == 0 else {
@@ -37,8 +37,9 @@ extension X264Encoder {
         return param
     }
 
-    /// x264's own choice, one and a half threads for each core and a look-ahead thread with frames of its own, is made for
-    /// throughput. Paced by a clock, one thread a core is as good, and it saves at 720p 20 MB and four frames of delay.
+    /// x264's default, one and a half threads per core and a look-ahead thread with its own frames, aims for
+    /// throughput. With a clock-paced program one thread per core is as good, and at 720p it saves 20 MB and four
+    /// frames of delay.
     private static func setLiveThreads(_ param: inout x264_param_t) {
         if param.b_sliced_threads == 0 {
             param.i_threads = Int32(clamping: min(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1), 16))
@@ -68,7 +69,7 @@ extension X264Encoder {
         }
     }
 
-    /// Video usability information (ITU-T H.264, Annex E): pixel aspect and color as the source has them.
+    /// Video usability information (ITU-T H.264, Annex E): the source's pixel aspect ratio and color.
     private static func setUsability(_ param: inout x264_param_t, format: VideoFormat) {
         param.vui.i_sar_width = format.sampleAspectRatio.horizontal
         param.vui.i_sar_height = format.sampleAspectRatio.vertical

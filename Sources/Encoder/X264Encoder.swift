@@ -5,28 +5,28 @@ internal import Dispatch
 internal import Glibc
 internal import Media
 
-/// Owner of one x264 session. Used by one thread at a time; frees the session in `deinit`.
+/// Owns one x264 session. One thread at a time; frees the session in `deinit`.
 ///
-/// Frames go in by frame number, so x264's ticks are frames, and its decoding times are exact.
+/// Input times are frame numbers, so x264's ticks are frames, and its decoding times are exact.
 final class X264Encoder: VideoCoding {
     private let handle: OpaquePointer
-    // x264 keeps the address for the life of the session; allocated before it is opened, freed after it is closed.
+    // x264 keeps the address for the life of the session: allocated before opening, freed after closing.
     private let log: UnsafeMutablePointer<relay_x264_log>
 
     private var captions = CaptionQueue()
 
-    /// What the packets refer to: their size, color, rate and parameter sets.
+    /// The description to which the packets refer: size, color, rate and parameter sets.
     let description: TrackDescription
-    /// Frames that the session holds before the first comes out.
+    /// Number of frames that the session holds before its first output.
     let delay: Int
-    /// The threads that x264 works with, besides the caller's.
+    /// x264's threads, without the caller's.
     let threads: EncoderThreads
-    /// How many frames, or parts of one, x264 codes at the same time.
+    /// Number of frames, or slices of one, that x264 encodes in parallel.
     let parallelism: Int
     private let width: Int
     private(set) var isBroken = false
 
-    /// Opens a session, or says why x264 would not. Its packets refer to the description `before` if their parameter sets
+    /// Opens a session; throws if x264 refuses. Its packets refer to the description `before` if their parameter sets
     /// are the same.
     convenience init(
         settings: EncoderSettings, format: VideoFormat, like before: TrackDescription? = nil
@@ -37,7 +37,7 @@ final class X264Encoder: VideoCoding {
             like: before)
     }
 
-    /// Opens a session of these parameters, or says why x264 would not. `bitrate` is what the description says.
+    /// Opens a session with these parameters; throws if x264 refuses. `bitrate` is the one in the description.
     init(
         parameters: x264_param_t, format: VideoFormat, bitrate: Int = 0, like before: TrackDescription? = nil
     ) throws(EncoderError) {
@@ -81,7 +81,7 @@ final class X264Encoder: VideoCoding {
             x264_encoder_close(handle)
             return log.deallocate()
         }
-        // After an error x264 may wait for ever for a thread that it gave nothing to do: a queue of its own does.
+        // After an error, closing may wait forever for a thread that x264 gave no work, so a separate queue does it.
         let session = (handle: UInt(bitPattern: handle), log: UInt(bitPattern: log))
         DispatchQueue(label: "relay.x264.close").async {
             guard let handle = OpaquePointer(bitPattern: session.handle) else { return }
@@ -90,8 +90,8 @@ final class X264Encoder: VideoCoding {
         }
     }
 
-    /// Encodes one frame, and returns the packet that came out, if any did. A frame whose rows are too short is refused
-    /// before x264 sees it, which would be broken by it.
+    /// Encodes one frame, and returns a packet if one is ready. A frame whose rows are too short is refused first,
+    /// because it would break x264.
     func encode(_ frame: VideoFrame, at index: Int64, forceKeyframe: Bool) throws(EncoderError) -> EncodedPacket? {
         try check(frame)
         var input = x264_picture_t()
@@ -122,7 +122,7 @@ final class X264Encoder: VideoCoding {
         throw EncoderError(operation: "encoding a frame", reason: "its rows are shorter than \(width) pixels")
     }
 
-    /// Returns one of the frames still inside, or nil when none is left.
+    /// Returns a remaining frame, or nil if there is no more.
     func flush() throws(EncoderError) -> EncodedPacket? {
         if isBroken { return nil }
         while x264_encoder_delayed_frames(handle) > 0 {
@@ -142,7 +142,7 @@ final class X264Encoder: VideoCoding {
         }
         guard size > 0, let nals, let bytes = nals[0].p_payload else { return nil }
         let isDisposable = (0..<Int(count)).allSatisfy { !nals[$0].isSlice || nals[$0].i_ref_idc == 0 }
-        // The NAL units of one call lie one behind the other (x264.h, "x264_encoder_encode").
+        // The NAL units of one call are contiguous (x264.h, "x264_encoder_encode").
         let payload = SharedBytes(UnsafeBufferPointer(start: bytes, count: Int(size)))
         return EncodedPacket(
             of: description, pts: output.i_pts, dts: output.i_dts, duration: 1, isKeyframe: output.b_keyframe != 0,
@@ -155,7 +155,7 @@ final class X264Encoder: VideoCoding {
         }
     }
 
-    /// The parameter sets as `AVCDecoderConfigurationRecord`, and x264's own account of its settings.
+    /// The parameter sets as `AVCDecoderConfigurationRecord`, and x264's own text about its settings.
     private static func headers(
         _ handle: OpaquePointer, _ log: UnsafeMutablePointer<relay_x264_log>
     ) throws(EncoderError) -> (configuration: SharedBytes, settings: String) {
@@ -168,7 +168,7 @@ final class X264Encoder: VideoCoding {
         var pps: [UInt8] = []
         var settings = ""
         for index in 0..<Int(count) {
-            // Each unit has a 4-byte length in front, because Annex B is off.
+            // A 4-byte length precedes each unit, because Annex B is off.
             let unit = [UInt8](
                 UnsafeBufferPointer(start: nals[index].p_payload, count: Int(nals[index].i_payload)).dropFirst(4))
             switch UInt32(nals[index].i_type) {
@@ -186,7 +186,7 @@ final class X264Encoder: VideoCoding {
 }
 
 extension x264_sei_t {
-    /// One message of user data, which x264 frees.
+    /// One user data message, which x264 frees.
     fileprivate static func captions(_ message: [UInt8]) -> x264_sei_t {
         var sei = x264_sei_t()
         guard let bytes = malloc(message.count), let list = malloc(MemoryLayout<x264_sei_payload_t>.size) else {

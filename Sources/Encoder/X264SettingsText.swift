@@ -2,11 +2,11 @@
 
 internal import CX264
 
-/// What x264 says of its own settings (`x264_param2string`), as far as the parameter sets depend on them.
+/// The settings in x264's own text (`x264_param2string`) that affect the parameter sets.
 struct X264SettingsText {
     private var values: [Substring: Int32] = [:]
 
-    /// Reads `text`; nil if it is not x264's.
+    /// Parses `text`; nil if x264 did not write it.
     init?(_ text: String) {
         for word in text.split(separator: " ") {
             let pair = word.split(separator: "=", maxSplits: 1)
@@ -28,7 +28,7 @@ struct X264SettingsText {
         set("cabac") { param.b_cabac = $0 }
         set("keyint") { param.i_keyint_max = max($0, 1) }
         set("keyint_min") { param.i_keyint_min = $0 }
-        // x264 moves the offset by what its psychovisual choices want; what it says is the sum.
+        // x264 adds its psychovisual adjustment to the offset; the text has the sum.
         param.analyse.b_psy = 0
         set("chroma_qp_offset") { param.analyse.i_chroma_qp_offset = $0 }
     }

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The slowest pace at which packets came of late. What comes before it is ahead, not queued: a playlist brings a segment
-/// at once, and an input that is opened what it held until its tracks were known, and the output has the whole time up to
-/// the next one to send it.
+/// Tracks the slowest recent pace of packet arrivals. Packets that arrive before that pace are ahead of time and do not
+/// count as queued: a playlist delivers a whole segment at once, and an opened input delivers what it held until its
+/// tracks were known. The output has until the next burst to send them.
 ///
-/// A pace is how late packets are, arrival less media time; the slowest one is that of the first packet of each burst.
+/// A pace is the lateness of packets, arrival minus media time; the slowest pace is that of the first packet of each
+/// burst.
 struct ArrivalPace {
-    /// How long the slowest pace counts at least, and at most twice that. Longer than segments are.
+    /// How long the slowest pace is kept at least; at most twice that. Longer than segments.
     private static let window: Int64 = 30_000_000_000
-    /// No burst is longer: a sender that was silent for longer brought nothing ahead afterwards.
+    /// No burst is longer: after a longer silence a sender has delivered nothing ahead of time.
     private static let longest: Int64 = 20_000_000_000
 
     private var (slowest, before): (Int64?, Int64?)
     private var began: Int64 = 0
 
-    /// Takes in a packet of media time `time` that comes at `now`, both in nanoseconds, and returns how far it is ahead.
+    /// Records a packet of media time `time` that arrives at `now`, both in nanoseconds, and returns how far it is
+    /// ahead of time.
     mutating func note(_ time: Int64, at now: Int64) -> Int64 {
         let delay = now &- time
         if slowest == nil || now &- began > Self.window { (before, slowest, began) = (slowest, delay, now) }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Packets that did not reach an output or one of its receivers.
+/// Counts of packets that did not reach an output or one of its receivers.
 package struct DropCounts: Sendable, Equatable {
-    /// Packets of both tracks, by cause.
+    /// Dropped packets of both tracks, by cause.
     package var causes: [DropCause: Int] = [:]
-    /// Frames among them.
+    /// Number of video frames among the dropped packets.
     package var frames = 0
 
-    /// Nothing was dropped.
+    /// Starts with zeros.
     package init() {}
 
-    /// Packets of both tracks, whatever the cause.
+    /// Dropped packets of both tracks, for all causes.
     package var packets: Int { causes.values.reduce(0, +) }
 
-    /// Adds what was dropped elsewhere.
+    /// Adds the counts of `other`.
     package mutating func add(_ other: DropCounts) {
         causes.merge(other.causes, uniquingKeysWith: +)
         frames += other.frames
@@ -25,7 +25,7 @@ package struct DropCounts: Sendable, Equatable {
         if isFrame { frames += 1 }
     }
 
-    /// Counts the packets of so many frames.
+    /// Counts the packets of `count` frames.
     package mutating func add(_ cause: DropCause, frames count: Int) {
         guard count > 0 else { return }
         causes[cause, default: 0] += count

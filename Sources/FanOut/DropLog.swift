@@ -2,47 +2,47 @@
 
 internal import Media
 
-/// Decides what the log says of the packets that an output, or one of its receivers, does not get: what it missed off
-/// air, when its queue on air begins to drop, and when that is over, each once. A target that is too slow for long drops
-/// and recovers every few seconds, which is one episode: it is over when nothing was dropped for 10 s.
+/// Decides what the log says about packets that an output, or one of its receivers, does not get: the packets missed
+/// off air, the start of drops on air, and their end, each once. A target that is too slow for long drops and recovers
+/// every few seconds. That counts as one episode, which ends after 10 s without a drop.
 ///
 /// All counts are totals. Times are monotonic nanoseconds. One thread at a time.
 package struct DropLog: Sendable {
-    /// What is worth telling of drops on air.
+    /// An event to log about drops on air.
     package enum Event: Sendable, Equatable {
         /// An episode began with these drops.
         case began(DropCounts)
-        /// It is over; these are all of its drops.
+        /// The episode ended; these are all of its drops.
         case over(DropCounts)
-        /// The queue went off air while it dropped, or dropped since it was looked at last; these are all of the drops.
+        /// The queue went off air during the episode, or with drops not logged yet; these are all of its drops.
         case cut(DropCounts)
     }
 
     private enum State {
-        /// What is dropped is missed: since this was counted, or nothing if it was not on air before.
+        /// Dropped packets count as missed: since these counts, or not at all if the output was never on air.
         case offAir(since: DropCounts?)
-        /// Nothing is dropped; what was counted so far.
+        /// No drops; the counts so far.
         case quiet(DropCounts)
-        /// From `before` on packets are dropped: `last` was counted when it was looked at last, the newest drop is not
-        /// older than `time`.
+        /// An episode of drops: `before` has the counts at its start, `last` those of the last check; the newest drop
+        /// is not older than `time`.
         case dropping(before: DropCounts, last: DropCounts, time: Int64)
     }
 
     private static let recovery = Duration.seconds(10)
     private var state = State.offAir(since: nil)
 
-    /// Off air, and not on air before.
+    /// Starts off air, never having been on air.
     package init() {}
 
-    /// The queue has a keyframe to begin with, and so is on air from now on. Returns what was missed since it went off
-    /// air; nil if it was on air already, or not on air before.
+    /// The queue has a keyframe to begin with, so it is on air from now on. Returns the packets missed since it went
+    /// off air; nil if it was already on air, or never before.
     package mutating func join(_ counts: DropCounts) -> DropCounts? {
         guard case .offAir(let before) = state else { return nil }
         state = .quiet(counts)
         return before.map { counts.since($0) }
     }
 
-    /// Looks at what was counted up to `now`, after a drop and from time to time.
+    /// Checks the counts at `now`; call it after a drop and periodically.
     package mutating func note(_ counts: DropCounts, at now: Int64) -> Event? {
         switch state {
         case .offAir: return nil
@@ -61,8 +61,8 @@ package struct DropLog: Sendable {
         }
     }
 
-    /// The queue is off air, for a while or for good, and so an episode under way is cut short. What is dropped from now on
-    /// is missed.
+    /// The queue goes off air, temporarily or for good, which ends an episode early. Packets dropped from now on count
+    /// as missed.
     package mutating func leave(_ counts: DropCounts) -> Event? {
         let event: Event?
         switch state {
@@ -79,7 +79,7 @@ extension DropCounts {
     /// Packets that were dropped although the output was connected.
     fileprivate var onAir: Int { packets - causes[.notConnected, default: 0] }
 
-    /// What was dropped since `before` was counted.
+    /// The drops since the counts `before`.
     package func since(_ before: DropCounts) -> DropCounts {
         var difference = DropCounts()
         difference.causes = causes.merging(before.causes) { $0 - $1 }.filter { $0.value > 0 }

@@ -4,21 +4,21 @@ package import Media
 
 /// Why a packet did not reach an output.
 package enum DropCause: String, Sendable, Codable, CodingKeyRepresentable, CaseIterable {
-    /// The output was not connected, and what it held became too old.
+    /// The output was not connected, and the queued packet became too old.
     case notConnected = "not_connected"
-    /// The queue passed the first threshold; no other frame refers to this one.
+    /// The queue exceeded the first threshold; no other frame refers to this one.
     case disposable
-    /// The queue passed the second threshold; video waits for the next keyframe.
+    /// The queue exceeded the second threshold; video waits for the next keyframe.
     case congestion
-    /// The queue reached its bound and was emptied to its newest keyframe.
+    /// The queue reached its limit and was emptied to its newest keyframe.
     case overflow
     /// The frame may refer to one that was dropped before.
     case awaitingKeyframe = "awaiting_keyframe"
 }
 
-/// Decides what a live output's queue takes. Pure: it sees each packet and how full the queue is, and answers.
+/// Decides which packets a live output's queue accepts. Pure: the inputs are each packet and the queue's fill level.
 ///
-/// After a refusal nothing passes that could refer to the refused frame, until the next keyframe.
+/// After a frame was refused, no frame that may refer to it passes until the next keyframe.
 package struct DropPolicy: Sendable {
     /// What to do with a packet.
     package enum Decision: Sendable, Equatable {
@@ -30,14 +30,14 @@ package struct DropPolicy: Sendable {
         case flush
     }
 
-    /// What the output is doing.
+    /// The output's connection state.
     package enum Mode: Sendable, Equatable {
-        /// Not connected yet, never was: everything is kept up to the bound, so that the output can begin with the
-        /// program's first frame.
+        /// Never connected yet: everything is kept up to the limit, so that the output can begin with the program's
+        /// first frame.
         case holdingStart
-        /// Not connected any more: only what follows the newest keyframe is kept.
+        /// Disconnected: only packets from the newest keyframe on are kept.
         case holding
-        /// Just connected: the backlog is on its way out and does not count as congestion.
+        /// Just connected: the backlog is being sent and does not count as congestion.
         case catchingUp
         /// On air.
         case live
@@ -47,18 +47,18 @@ package struct DropPolicy: Sendable {
     private let disposableDepth: Int64
     private let videoDepth: Int64
     private let maximumDepth: Int64
-    /// The track at whose keyframes a decoder can begin.
+    /// The track whose keyframes are the points where a decoder can start.
     let leading: TrackKind
-    /// What the output is doing.
+    /// The output's connection state.
     package private(set) var mode: Mode
     /// Whether video is refused until the next keyframe.
     package private(set) var awaitsKeyframe = true
-    /// Whether audio is refused until then, too: a stream that joins the program begins with a frame.
+    /// Whether audio is refused until then, too: an output that joins a running program begins with a frame.
     private var beginsAtKeyframe = false
-    /// What the bounds are wider by until the output has caught up: the GOP that it joined with, in nanoseconds and bytes.
+    /// Extension of the limits until the output has caught up: the GOP with which it joined, in nanoseconds and bytes.
     private var head: (depth: Int64, bytes: Int) = (0, 0)
 
-    /// A policy for an output that is not connected yet, and whose program can be joined at keyframes of `leading`.
+    /// A policy for an output that is not connected yet. The program can be joined at keyframes of `leading`.
     package init(limits: QueueLimits, mode: Mode = .holdingStart, leading: TrackKind = .video) {
         maximumBytes = limits.maximumBytes
         disposableDepth = limits.disposableThreshold.inNanoseconds
@@ -68,17 +68,17 @@ package struct DropPolicy: Sendable {
         self.leading = leading
     }
 
-    /// Whether a decoder can begin with `packet`.
+    /// Whether a decoder can start at `packet`.
     func canBegin(_ packet: EncodedPacket) -> Bool { packet.track == leading && packet.isKeyframe }
 
-    /// The output came on air with what is queued.
+    /// The output came on air with the queued packets.
     package mutating func connected() {
         beginsAtKeyframe = mode == .holding && awaitsKeyframe
         mode = .catchingUp
     }
 
-    /// The output joins on air with the GOP under way, of so many nanoseconds and bytes, which is queued from its keyframe
-    /// on whatever its length.
+    /// The output joins on air with the current GOP, of this duration in nanoseconds and this size, which is queued
+    /// from its keyframe on whatever its length.
     mutating func joined(depth: Int64, bytes: Int) {
         (awaitsKeyframe, beginsAtKeyframe) = (false, false)
         head = (depth, bytes)
@@ -95,12 +95,13 @@ package struct DropPolicy: Sendable {
         if mode == .holdingStart { mode = .holding }
     }
 
-    /// Whether an output on air must wait for a keyframe although a queue of `depth` (nanoseconds) has room.
+    /// Whether an output on air waits for a keyframe although a queue with `depth` nanoseconds has room.
     package func needsKeyframe(depth: Int64) -> Bool {
         !mode.isHolding && awaitsKeyframe && depth < disposableDepth
     }
 
-    /// Decides on `packet` while the queue holds `depth` of media time (nanoseconds, the packet included) and `bytes`.
+    /// Decides about `packet` while the queue contains `depth` of media time (nanoseconds, the packet included) and
+    /// `bytes`.
     package mutating func decide(_ packet: EncodedPacket, depth: Int64, bytes: Int) -> Decision {
         if mode == .catchingUp, depth < disposableDepth {
             mode = .live

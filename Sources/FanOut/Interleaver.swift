@@ -3,22 +3,23 @@
 internal import DequeModule
 package import Media
 
-/// Puts the packets of several tracks into one order by decoding time, so that every output can rely on it.
+/// Interleaves the packets of several tracks by decoding time, so that outputs can rely on the order.
 ///
-/// A packet is released when each awaited track has come as far, or has ended. A track that has stopped is waited for
-/// up to a bound in media time, and then not at all until it comes again, with packets no further apart than that: the
-/// other track is neither delayed nor kept in memory for it. What it brings later is released at once, behind what was
-/// not held for it. If a frame and an audio packet have the same time, the frame goes first. Timed data is not awaited.
+/// A packet is released when every awaited track has reached its time or has ended. A track that stopped is awaited for
+/// a limited media time, then no more until its packets come again at intervals within that limit: meanwhile the other
+/// track is neither delayed nor buffered for it. Its late packets are released at once, after packets of the other
+/// track that did not wait. If a frame and an audio packet have the same time, the frame goes first. Timed data is not
+/// awaited.
 package struct Interleaver {
     private struct Track {
         var packets = Deque<EncodedPacket>()
         var isAwaited = false
-        /// Whether the track has stopped, as far as that is known.
+        /// Whether the track seems to have stopped.
         var hasStopped = false
-        /// The decoding time of its newest packet, in nanoseconds.
+        /// Decoding time of its newest packet, in nanoseconds.
         var newest: Int64?
 
-        /// Whether nothing can go out before the track's next packet.
+        /// Whether no packet can be released before the track's next one.
         var isMissing: Bool { isAwaited && !hasStopped && packets.isEmpty }
 
         mutating func append(_ packet: EncodedPacket, bound: Int64) {
@@ -35,22 +36,22 @@ package struct Interleaver {
         }
     }
 
-    /// The tracks, in the order in which packets of the same time go out.
+    /// The tracks, in the release order of packets with the same time.
     private var (video, audio, data) = (Track(), Track(), Track())
-    /// The latest decoding time that went out, in nanoseconds.
+    /// Latest released decoding time, in nanoseconds.
     private var latest = Int64.min
-    /// The most media time that one track may hold while another is awaited, in nanoseconds.
+    /// Maximum media time that one track may hold while another is awaited, in nanoseconds.
     var bound: Int64
 
-    /// An interleaver that waits for `tracks`, while no other track holds more than `bound`. The bound must be longer than
-    /// one track is behind the other in ordinary operation.
+    /// Waits for `tracks`, as long as no other track holds more than `bound`, which must exceed the normal distance
+    /// between the tracks.
     package init(waitingFor tracks: Set<TrackKind> = [.video, .audio], bound: Duration = .seconds(10)) {
         self.bound = bound.inNanoseconds
         video.isAwaited = tracks.contains(.video)
         audio.isAwaited = tracks.contains(.audio)
     }
 
-    /// Takes one packet in and returns what can go out, in order.
+    /// Adds one packet and returns the packets to release, in order.
     package mutating func push(_ packet: EncodedPacket) -> [EncodedPacket] {
         switch packet.track {
         case .video: video.append(packet, bound: bound)
@@ -60,7 +61,7 @@ package struct Interleaver {
         return release()
     }
 
-    /// Says that `track` is over and returns what can go out because of it.
+    /// Ends `track` and returns the packets that can now be released.
     package mutating func end(_ track: TrackKind) -> [EncodedPacket] {
         switch track {
         case .video: video.isAwaited = false

@@ -3,16 +3,17 @@
 package import Media
 internal import Synchronization
 
-/// Puts what encoders make, each track at its own time, into one order by decoding time, and passes it on.
+/// Interleaves encoded packets, whose tracks arrive independently, by decoding time, and forwards them.
 ///
-/// It is placed between an encoder session and its ``PacketStream``. Tracks that are passed through do not come here:
-/// they keep their sender's order. Any thread may publish; packets of one track come from one thread.
+/// It is placed between an encoder session and its ``PacketStream``. Tracks that are passed through do not use it: they
+/// keep their sender's order. Any thread may publish; packets of one track must come from one thread.
 package final class InterleavingSink: PacketSink {
     private let next: any PacketSink
-    // Held while packets are passed on, which neither blocks nor calls back, so that two threads cannot change their order.
+    // Held while packets are forwarded, which neither blocks nor calls back, so that two threads cannot change their
+    // order.
     private let interleaver: Mutex<Interleaver>
 
-    /// A sink in front of `next` that waits for `tracks`; see ``Interleaver`` for the bound.
+    /// A sink before `next` that waits for `tracks`; see ``Interleaver`` for `bound`.
     package init(
         _ next: any PacketSink, waitingFor tracks: Set<TrackKind> = [.video, .audio], bound: Duration = .seconds(10)
     ) {
@@ -20,7 +21,7 @@ package final class InterleavingSink: PacketSink {
         interleaver = Mutex(Interleaver(waitingFor: tracks, bound: bound))
     }
 
-    /// How far one track may be ahead of the other before it no longer waits: more than the encoder's delay.
+    /// Sets how far one track may be ahead of the other before it stops waiting: more than the encoder's delay.
     package func wait(upTo bound: Duration) { interleaver.withLock { $0.bound = bound.inNanoseconds } }
 
     package func publish(_ packet: EncodedPacket) {

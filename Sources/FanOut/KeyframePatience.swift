@@ -2,12 +2,12 @@
 
 internal import Media
 
-/// Decides when an output asks for a keyframe that it, or one of its receivers, waits for.
+/// Decides when an output requests a keyframe that it, or one of its receivers, needs.
 ///
-/// An IDR frame that is asked for costs all other outputs quality. So a receiver that waits gets the keyframe that
-/// comes anyway, up to a patience of 2.5 s, which is more than the usual GOP. Each request doubles the patience, up to
-/// 40 s, and each minute without one halves it: an output that flaps asks about once a minute, whatever the GOP. A
-/// receiver that shows nothing before the keyframe has the first one at once.
+/// A requested IDR frame costs all other outputs quality. So a receiver first waits for the next regular keyframe, for
+/// up to 2.5 s, which is longer than the usual GOP. Each request doubles this patience, up to 40 s, and each minute
+/// without one halves it: a flapping output requests about one keyframe per minute, whatever the GOP. For a receiver
+/// that shows no video before the keyframe, the first request is immediate.
 ///
 /// Times are monotonic nanoseconds. One thread at a time.
 struct KeyframePatience: Sendable {
@@ -16,26 +16,26 @@ struct KeyframePatience: Sendable {
     private static let memory = Duration.seconds(60)
 
     private var waitingSince: Int64?
-    /// How often the patience was doubled, at `lastRequest`.
+    /// The number of doublings at `lastRequest`.
     private var level = 0
     private var lastRequest: Int64 = 0
-    /// Requests so far.
+    /// Number of requests so far.
     private(set) var requests = 0
 
-    /// Whether a keyframe is waited for.
+    /// Whether a receiver waits for a keyframe.
     var isWaiting: Bool { waitingSince != nil }
 
-    /// A keyframe is waited for from `now` on, or was already. `isUrgent` says that a receiver shows nothing until then: the
-    /// wait is 2.5 s shorter, and ends at once unless a keyframe was asked for lately.
+    /// Starts to wait for a keyframe at `now`, unless it waits already. `isUrgent` means that a receiver shows no video
+    /// until then: the wait is 2.5 s shorter, so it ends at once unless there was a recent request.
     mutating func wait(from now: Int64, isUrgent: Bool = false) {
         let start = isUrgent ? now - Self.first.inNanoseconds : now
         waitingSince = min(waitingSince ?? start, start)
     }
 
-    /// A keyframe came, or no receiver waits for one any more.
+    /// Stops waiting: a keyframe came, or no receiver needs one any more.
     mutating func stopWaiting() { waitingSince = nil }
 
-    /// Whether a keyframe is to be asked for now. If so, counts the request and starts the wait again.
+    /// Whether to request a keyframe now. If so, counts the request and restarts the wait.
     mutating func isRequestDue(at now: Int64) -> Bool {
         guard let since = waitingSince else { return false }
         let remembered = max(0, level - Int((now - lastRequest) / Self.memory.inNanoseconds))

@@ -3,48 +3,48 @@
 internal import DequeModule
 package import Media
 
-/// The newest packets of a stream, from a keyframe on, for consumers that join it late: a player, a preview, a replay.
+/// The newest packets of a stream, from a keyframe on, for consumers that join late: a player, a preview, a replay.
 ///
-/// It always begins with a keyframe, and holds at least the GOP under way as long as that is within the bounds. Packets are
-/// shared, so what they cost is what no queue holds any more: at 6 Mbit/s and a GOP of 2 s at most 1.5 MB.
+/// It always begins with a keyframe, and contains at least the current GOP if that is within the limits. Packets are
+/// shared, so the cost is only that of packets in no queue any more: at 6 Mbit/s and a GOP of 2 s at most 1.5 MB.
 package struct PacketHistory: Sendable {
     /// How much is kept.
     package struct Limits: Sendable, Equatable {
-        /// Media time that is kept beyond the GOP under way; zero keeps that GOP only.
+        /// Media time to keep before the current GOP; zero keeps only that GOP.
         package var duration: Duration
-        /// The longest GOP that is kept.
+        /// Maximum duration of a GOP that is kept.
         package var longestGOP: Duration
-        /// Bytes of payload that are never exceeded.
+        /// Maximum payload bytes.
         package var maximumBytes: Int
 
-        /// Limits of these values.
+        /// Creates limits.
         package init(
             duration: Duration = .zero, longestGOP: Duration = .seconds(20), maximumBytes: Int = 32 << 20
         ) {
             (self.duration, self.longestGOP, self.maximumBytes) = (duration, longestGOP, maximumBytes)
         }
 
-        /// The GOP under way, up to 20 s and 32 MiB.
+        /// The current GOP, up to 20 s and 32 MiB.
         package static let currentGOP = Limits()
     }
 
-    /// How much is kept. What is more than that goes when the next packet comes.
+    /// The limits. Excess packets are removed when the next packet comes.
     package var limits: Limits
     private var kept = Deque<EncodedPacket>()
-    /// Where in `kept` the GOPs begin.
+    /// Positions in `kept` where GOPs begin.
     private var keyframes = Deque<Int>()
-    /// How many packets were removed so far: `keyframes` counts from the first ever kept.
+    /// Number of packets removed so far: `keyframes` counts from the first packet ever kept.
     private var removed = 0
-    /// Bytes of payload that are held.
+    /// Payload bytes of all packets.
     package private(set) var bytes = 0
 
     /// An empty history.
     package init(limits: Limits = .currentGOP) { self.limits = limits }
 
-    /// What is held, in the order in which it was published; empty, or from a keyframe on.
+    /// The packets in the order of publishing; empty, or beginning with a keyframe.
     package var packets: [EncodedPacket] { Array(kept) }
 
-    /// The GOP under way, from its keyframe on; empty if it is not held.
+    /// The current GOP, from its keyframe on; empty if it is not kept.
     package var currentGOP: [EncodedPacket] {
         guard let last = keyframes.last else { return [] }
         return Array(kept[(last - removed)...])
@@ -56,7 +56,7 @@ package struct PacketHistory: Sendable {
         return max(0, last.dtsNanoseconds - kept[start - removed].dtsNanoseconds)
     }
 
-    /// Takes the next packet of the stream; `isKeyframe` says that a decoder of the whole stream can begin with it.
+    /// Adds the next packet of the stream; `isKeyframe` means that a decoder of the whole stream can start there.
     package mutating func append(_ packet: EncodedPacket, isKeyframe: Bool) {
         guard isKeyframe || !keyframes.isEmpty else { return }
         if isKeyframe { keyframes.append(removed + kept.count) }
@@ -65,7 +65,7 @@ package struct PacketHistory: Sendable {
         trim(to: packet.dtsNanoseconds)
     }
 
-    /// Forgets everything: the next packet does not continue what is kept.
+    /// Removes everything: the next packet does not continue the kept ones.
     package mutating func removeAll() { self = PacketHistory(limits: limits) }
 
     private mutating func trim(to now: Int64) {

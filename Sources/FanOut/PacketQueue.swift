@@ -4,19 +4,19 @@ internal import DequeModule
 package import Media
 internal import Synchronization
 
-/// How full a queue is and what it refused, at one moment.
+/// A queue's fill level and drops at one moment.
 package struct QueueStatus: Sendable, Codable, Equatable {
-    /// Packets waiting.
+    /// Number of queued packets.
     package var packets = 0
-    /// Payload bytes waiting.
+    /// Queued payload bytes.
     package var bytes = 0
-    /// Media time waiting, in milliseconds.
+    /// Queued media time, in milliseconds.
     package var milliseconds: Int64 = 0
-    /// The media time at which the queue is emptied; 0 where it is not known.
+    /// The media time at which the queue is emptied; 0 if unknown.
     package var boundMilliseconds: Int64 = 0
     /// Packets that did not reach the output, by cause.
     package var drops: [DropCause: Int] = [:]
-    /// Frames among them.
+    /// Number of frames among the dropped packets.
     package var droppedFrames = 0
 
     /// ``drops`` and ``droppedFrames`` as one value.
@@ -32,8 +32,14 @@ package struct QueueStatus: Sendable, Codable, Equatable {
 
 /// The bounded queue between the fan-out and one live output.
 ///
-/// `push` is called by the publishing thread and never blocks; the output's own thread pops. What is refused is
-/// counted by cause. Packets are shared, never copied.
+/// The publishing thread calls `push`, which never blocks; the output's own thread pops. Refused packets are counted by
+/// cause. Packets are shared, never copied.
+///
+/// ```swift
+/// let queue = PacketQueue(limits: .live)
+/// queue.push(packet)
+/// while let next = queue.pop() { send(next.payload) }
+/// ```
 package final class PacketQueue: Sendable {
     fileprivate struct State {
         var packets = Deque<EncodedPacket>()
@@ -43,7 +49,7 @@ package final class PacketQueue: Sendable {
         /// Whether the output has not joined the program yet, and so misses nothing.
         var isJoining: Bool
         var pace = ArrivalPace()
-        /// How far the newest packet is ahead of that pace, in nanoseconds.
+        /// How far the newest packet is ahead of the slowest pace, in nanoseconds.
         var ahead: Int64 = 0
     }
 
@@ -55,15 +61,15 @@ package final class PacketQueue: Sendable {
         case dropped(DropCause)
     }
 
-    /// The bounds.
+    /// The limits.
     package let limits: QueueLimits
-    /// Tells when packets come that may come in bursts.
+    /// Times the arrival of packets that may come in bursts.
     private let clock: any MonotonicClock
     private let state: Mutex<State>
 
-    /// An empty queue with these bounds. `isFromStart` says that what comes first is the program's first frame, which
-    /// is worth keeping for a target that is not connected yet. `awaitsCallers` says that packets do not count as
-    /// missed until a receiver calls. The program can be joined at keyframes of `leading`.
+    /// An empty queue with these limits. `isFromStart` means that the first packets are the program's first, which are
+    /// worth keeping for a target that is not connected yet. `awaitsCallers` means that packets do not count as missed
+    /// until a receiver calls. The program can be joined at keyframes of `leading`.
     package init(
         limits: QueueLimits, isFromStart: Bool = true, awaitsCallers: Bool = false, leading: TrackKind = .video,
         clock: any MonotonicClock = SystemClock()
@@ -73,7 +79,7 @@ package final class PacketQueue: Sendable {
         state = Mutex(State(policy: policy, isJoining: !isFromStart || awaitsCallers))
     }
 
-    /// Appends `packet` if the policy takes it.
+    /// Appends `packet` if the policy accepts it.
     @discardableResult
     package func push(_ packet: EncodedPacket) -> Outcome {
         let now = limits.takesBursts ? clock.now : nil
@@ -83,8 +89,8 @@ package final class PacketQueue: Sendable {
         }
     }
 
-    /// Takes the first packets of an output that joins on air, see ``PacketStream/join(_:)``. The GOP under way is queued
-    /// whatever its length: the bounds are wider by it until the output has caught up. The queue must be empty.
+    /// Queues the first packets of an output that joins on air, see ``PacketStream/join(_:)``. They are the current
+    /// GOP, whatever its length: it extends the limits until the output has caught up. The queue must be empty.
     package func join(with packets: [EncodedPacket]) {
         state.withLock { state in
             guard let first = packets.first, state.policy.canBegin(first) else {
@@ -100,13 +106,13 @@ package final class PacketQueue: Sendable {
         }
     }
 
-    /// Takes the oldest packet.
+    /// Removes and returns the oldest packet.
     package func pop() -> EncodedPacket? {
         state.withLock { state in state.pop() }
     }
 
-    /// Takes the oldest packets into `batch` until they hold `bytes` of payload, the last one included. Returns whether
-    /// that was all that waited.
+    /// Moves the oldest packets into `batch` until these have `bytes` of payload, the last packet included. Returns
+    /// whether the queue is empty now.
     package func pop(upTo bytes: Int, into batch: inout [EncodedPacket]) -> Bool {
         state.withLock { state in
             var taken = 0
@@ -118,11 +124,11 @@ package final class PacketQueue: Sendable {
         }
     }
 
-    /// Whether anything waits.
+    /// Whether the queue is empty.
     package var isEmpty: Bool { state.withLock { $0.packets.isEmpty } }
 
-    /// The output came on air: from now on the live thresholds hold, once the backlog has gone out.
-    /// Returns whether what is queued, or comes next, is something a decoder can start from.
+    /// The output came on air: from now on the live thresholds apply, once the backlog was sent. Returns whether a
+    /// decoder can start with the queued packets, or with the next one.
     package func connected() -> Bool {
         state.withLock { state in
             let isFromStart = state.policy.mode == .holdingStart
@@ -133,7 +139,7 @@ package final class PacketQueue: Sendable {
         }
     }
 
-    /// The output lost its connection: what is queued is cut to its newest keyframe.
+    /// The output lost its connection: the queue is cut to its newest keyframe.
     package func disconnected() {
         state.withLock { state in
             state.policy.disconnected()
@@ -141,8 +147,8 @@ package final class PacketQueue: Sendable {
         }
     }
 
-    /// The target takes nothing, or lost what it had got, and can continue at a keyframe only: what is queued is cut to its
-    /// newest keyframe, and until ``connected()`` only what follows the newest one is kept.
+    /// The target accepts nothing, or lost its data, and can only continue at a keyframe: the queue is cut to its
+    /// newest keyframe, and until ``connected()`` only packets from the newest keyframe on are kept.
     package func hold() {
         state.withLock { state in
             state.policy.disconnected()
@@ -150,18 +156,18 @@ package final class PacketQueue: Sendable {
         }
     }
 
-    /// The output has joined the program: what it does not get from now on is missing.
+    /// The output has joined the program: from now on, packets that it does not get count as missed.
     func joined() { state.withLock { $0.isJoining = false } }
 
-    /// Forgets what is queued, and counts it as dropped, because it will not be sent.
+    /// Removes all queued packets, and counts them as dropped, because they will not be sent.
     package func discard() { state.withLock { $0.discard() } }
 
-    /// Whether the output has room again but must wait for a keyframe: the moment to ask for one.
+    /// Whether the queue has room again but waits for a keyframe: the moment to request one.
     package var needsKeyframe: Bool {
         state.withLock { state in state.policy.needsKeyframe(depth: state.depth(with: nil)) }
     }
 
-    /// What was refused or removed so far.
+    /// The refused and removed packets so far.
     package var drops: DropCounts { state.withLock { $0.drops } }
 
     /// A snapshot for status and metrics.
@@ -181,7 +187,7 @@ extension PacketQueue.State {
         return max(0, last.dtsNanoseconds - first.dtsNanoseconds)
     }
 
-    /// What of that the output is behind, in nanoseconds: the newest packet may have come ahead of its time.
+    /// The output's delay, in nanoseconds: that duration without the time by which the newest packet came early.
     fileprivate func depth(with packet: EncodedPacket?) -> Int64 { max(0, duration(with: packet) - ahead) }
 
     fileprivate mutating func push(_ packet: EncodedPacket) -> PacketQueue.Outcome {
@@ -212,11 +218,12 @@ extension PacketQueue.State {
         policy.flushed(keyframeRemains: false)
     }
 
-    /// Removes what precedes the newest keyframe; everything, if that keyframe is at the head already, if there is
-    /// none, or if the packet about to be queued is itself one.
+    /// Removes the packets before the newest keyframe; all packets if there is no keyframe. To make room for an
+    /// incoming packet, it also removes all packets if that keyframe is the first one, or if the incoming packet is one.
     fileprivate mutating func flush(incoming: EncodedPacket?, cause: DropCause) {
         let isIncomingKeyframe = incoming.map(policy.canBegin) ?? false
-        // At a loss of connection a keyframe whose followers were refused is worth nothing: a stale frame, then a hole.
+        // When the connection is lost, a keyframe whose following frames were refused is useless: a stale frame, then a
+        // gap.
         let isUseless = incoming == nil && policy.awaitsKeyframe
         let newest = isUseless ? nil : packets.lastIndex(where: policy.canBegin)
         let keepsFrom: Int

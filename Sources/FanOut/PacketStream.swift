@@ -3,19 +3,27 @@
 package import Media
 internal import Synchronization
 
-/// A program as packets: the hub that hands each packet to every consumer, without copying it and without ever waiting;
-/// how its tracks are coded now; the newest GOP for who joins late; and the way to ask for a keyframe.
+/// A program as packets. It passes each packet to every consumer, without copying or waiting; knows the current coding
+/// of the tracks; keeps the newest GOP for consumers that join late; and forwards keyframe requests.
 ///
-/// What is published keeps its order, which must be that of decoding times, see ``InterleavingSink``; one thread at a
-/// time publishes. Consumers may be added and removed at any time on any thread; a change takes effect between two
-/// packets and is not felt by the other consumers.
+/// It keeps the order of publishing, which must be that of decoding times, see ``InterleavingSink``; one thread at a
+/// time publishes. Any thread may add and remove consumers at any time; a change takes effect between two packets and
+/// does not affect other consumers.
+///
+/// ```swift
+/// let stream = PacketStream(delivery: .immediate)
+/// stream.begin(description, keyframes: encoder)
+/// stream.join(output)
+/// stream.publish(packet)
+/// stream.finish()
+/// ```
 package final class PacketStream: PacketSink, KeyframeRequester {
-    /// When packets are handed on.
+    /// When packets are delivered.
     package enum Delivery: Sendable {
-        /// Packets go out with the next frame: audio waits for the frame behind it, at most a frame, so that both are
-        /// queued, and leave, together. This is for tracks that are encoded here.
+        /// With the next frame: audio waits for the frame after it, at most one frame, so that both are queued and sent
+        /// together. For tracks that are encoded here.
         case withFrames
-        /// Packets go out at once. This is for tracks that are passed through, where latency is all that matters.
+        /// At once. For tracks that are passed through, where only latency matters.
         case immediate
     }
 
@@ -24,15 +32,16 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         var streams = StreamDescription()
         var history: PacketHistory
         var keyframes: (any KeyframeRequester)?
-        /// What goes out with the next frame.
+        /// Packets that wait for the next frame.
         var waiting: [EncodedPacket] = []
-        /// Moments that the program has not come to, or that nothing was published behind yet, in their order.
+        /// Marks for moments that the program has not reached, or after which nothing was published yet, sorted by
+        /// time.
         var marks: [(time: Int64, text: String)] = []
         /// The latest decoding time so far, in nanoseconds.
         var newest = Int64.min
     }
 
-    /// Marks that wait at most: more than an encoder's delay holds of those that an operator may set.
+    /// Maximum number of waiting marks: more than an operator can set within an encoder's delay.
     private static let mostMarks = 64
 
     private let delivery: Delivery
@@ -44,7 +53,7 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         state = Mutex(State(history: PacketHistory(limits: history)))
     }
 
-    /// Says what the tracks are before the first packet, and who makes keyframes. Any thread.
+    /// Sets the tracks before the first packet, and the receiver of keyframe requests. Any thread.
     package func begin(_ description: StreamDescription, keyframes: any KeyframeRequester) {
         state.withLock { state in
             state.streams = description
@@ -52,36 +61,36 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         }
     }
 
-    /// The tracks as they are coded now. Any thread.
+    /// The current coding of the tracks. Any thread.
     package var description: StreamDescription { state.withLock { $0.streams } }
 
-    /// Passes the request on to the maker of keyframes; without one, the next keyframe comes when it comes.
+    /// Forwards the request to the encoder; without one, the next keyframe comes at its regular time.
     package func requestKeyframe(at programTime: Int64?) {
         state.withLock { $0.keyframes }?.requestKeyframe(at: programTime)
     }
 
-    /// Adds a consumer; it gets the packets from the next one on.
+    /// Adds a consumer; it gets packets from the next one on.
     package func add(_ consumer: any PacketConsumer) {
         state.withLock { $0.consumers.append(consumer) }
     }
 
-    /// Adds a consumer that gets the GOP under way at once and then the packets that follow, each once.
+    /// Adds a consumer that gets the current GOP at once and then the following packets, each once.
     package func join(_ consumer: any PacketConsumer) {
         let server = state.withLock { state in
             state.consumers.append(consumer)
-            // Under the lock, so that nothing newer reaches the consumer first; it only queues.
+            // Under the lock, so that no newer packet reaches the consumer first; the consumer only queues.
             let packets = state.history.currentGOP
             return packets.isEmpty ? nil : consumer.accept(packets)
         }
         server?.wake()
     }
 
-    /// Adds a consumer that gets at once all that is kept, from a keyframe on, and then the packets that follow, each once.
-    /// Returns when its first packet is shown; nil if nothing is kept.
+    /// Adds a consumer that gets at once all packets that are kept, from a keyframe on, and then the following packets,
+    /// each once. Returns the presentation time of its first packet; nil if no packets are kept.
     package func joinReplay(_ consumer: any PacketConsumer) -> Int64? {
         let (server, first) = state.withLock { state in
             state.consumers.append(consumer)
-            // As above.
+            // Under the lock, as in ``join(_:)``.
             let packets = state.history.packets
             return (packets.isEmpty ? nil : consumer.accept(packets), packets.first?.ptsNanoseconds)
         }
@@ -89,7 +98,7 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         return first
     }
 
-    /// Keeps as much as `limits` say from now on, for who joins late. Any thread.
+    /// Sets how many packets are kept for consumers that join late. Any thread.
     package func keep(_ limits: PacketHistory.Limits) { state.withLock { $0.history.limits = limits } }
 
     /// The latest decoding time so far, in nanoseconds; nil before the first packet. Any thread.
@@ -98,20 +107,20 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         return newest == .min ? nil : newest
     }
 
-    /// The GOP under way, and how old its keyframe is, in nanoseconds of media time. Any thread.
+    /// The current GOP, and the age of its keyframe, in nanoseconds of media time. Any thread.
     package var currentGOP: (packets: [EncodedPacket], age: Int64) {
         state.withLock { ($0.history.currentGOP, $0.history.age) }
     }
 
-    /// Removes a consumer. It gets no packet that is published from now on; a call of ``publish(_:)`` that is under way on
-    /// another thread may still hand it that frame.
+    /// Removes a consumer. It gets no packet that is published later; a call of ``publish(_:)`` on another thread may
+    /// still be delivering its frame.
     package func remove(_ consumer: any PacketConsumer) {
         state.withLock { state in state.consumers.removeAll { $0 === consumer } }
     }
 
-    /// Puts `text` on the moment `time` of the program, in nanoseconds, for outputs that can carry it. They get it in front
-    /// of the first packet that is not decoded before, or as the last at the end. When too many wait for that, because
-    /// nothing is published, the oldest are forgotten. Any thread; returns at once.
+    /// Adds a text at the moment `time` of the program, in nanoseconds, for outputs that can carry it. They get it
+    /// before the first packet that is not decoded earlier, or as the last one at the end. If too many texts wait
+    /// because nothing is published, the oldest are dropped. Any thread; returns at once.
     package func mark(_ text: String, at time: Int64) {
         state.withLock { state in
             if state.marks.count == Self.mostMarks { state.marks.removeFirst() }
@@ -135,15 +144,15 @@ package final class PacketStream: PacketSink, KeyframeRequester {
     package func finish() {
         let (packets, consumers) = state.withLock { state in
             state.placeMarks(upTo: .max)
-            // The maker of keyframes holds the stream, so the stream lets go of it here.
+            // The encoder retains the stream, so the stream releases the encoder here.
             state.keyframes = nil
             return state.takeWaiting()
         }
         deliver(packets, to: consumers)
     }
 
-    /// One walk over the consumers, with all packets: each has memory of its own to be fetched. A server that is woken
-    /// before the last of them has its packets would look at all of its outputs twice.
+    /// Visits each consumer once with all packets, because each consumer is a cache miss. Servers are woken last: a
+    /// server that is woken before its last consumer has its packets would check all of its outputs twice.
     private func deliver(_ packets: [EncodedPacket], to consumers: [any PacketConsumer]) {
         var servers: [any PacketServer] = []
         for consumer in consumers {
@@ -154,8 +163,8 @@ package final class PacketStream: PacketSink, KeyframeRequester {
 }
 
 extension PacketStream.State {
-    /// The marks of up to `time` go out behind what was published so far, and are no older than that. Their coding is
-    /// not part of the stream's description: no consumer has to prepare for it.
+    /// Sends the marks up to `time`, after the packets published so far, with times that are not earlier than theirs.
+    /// The marks' coding is not part of the stream's description: no consumer has to prepare for it.
     fileprivate mutating func placeMarks(upTo time: Int64) {
         let due = marks.prefix { $0.time <= time }
         for mark in due {

@@ -3,35 +3,35 @@
 package import Media
 internal import Synchronization
 
-/// Passes on what somebody else encoded, in the sender's order and with the sender's bytes, to a ``PacketStream`` that
-/// delivers at once.
+/// Forwards a stream that was encoded elsewhere, in the sender's order and with the sender's bytes, to a
+/// ``PacketStream`` with immediate delivery.
 ///
-/// Decoding times are made to increase within each track, because muxers and servers refuse others: a packet that is not
-/// later than the one before is moved to the next tick, and is shown no earlier than it is decoded. A packet without a
-/// duration lasts as long as the shortest of the last three took. Nothing is held, so nothing waits for a track that stopped.
+/// Decoding times are made to increase within each track, because muxers and servers require it: a packet that is not
+/// later than the previous one is moved to the next tick, and is not shown before it is decoded. A packet without a
+/// duration gets the shortest of the last three intervals. No packet is held, so none waits for a track that stopped.
 ///
 /// One thread at a time publishes.
 package final class PassthroughSink: PacketSink {
     private struct Track {
         var description: TrackDescription
         var dts: Int64
-        /// The ticks from one packet to the next.
+        /// The intervals between packets, in ticks.
         var steps: RecentSteps
     }
 
-    /// What was changed so far.
+    /// Counts of changes so far.
     package struct Counts: Sendable, Codable, Equatable {
-        /// Packets that were moved to a later decoding time.
+        /// Number of packets moved to a later decoding time.
         package var moved = 0
     }
 
     private let next: any PacketSink
     private let state = Mutex<(tracks: [TrackKind: Track], counts: Counts)>(([:], Counts()))
 
-    /// A sink in front of `next`.
+    /// A sink before `next`.
     package init(_ next: any PacketSink) { self.next = next }
 
-    /// What was changed so far. Any thread.
+    /// Counts of changes so far. Any thread.
     package var counts: Counts { state.withLock { $0.counts } }
 
     package func publish(_ packet: EncodedPacket) {
@@ -43,7 +43,7 @@ package final class PassthroughSink: PacketSink {
     private static func order(
         _ packet: EncodedPacket, _ track: inout Track?, _ counts: inout Counts
     ) -> EncodedPacket {
-        // Ticks of another clock say nothing of this one's, but the order of times stays.
+        // Intervals in ticks of another clock are meaningless, but the order of times is kept.
         let before = track.map { $0.description.timeBase.rescale($0.dts, to: packet.timeBase, rounding: .down) }
         let dts = max(packet.dts, before.map { $0 + 1 } ?? packet.dts)
         let isSameClock = track?.description.timeBase == packet.timeBase

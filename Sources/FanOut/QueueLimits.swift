@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The bounds of one output's queue, and where a live output begins to drop.
+/// The limits of one output's queue, and the thresholds at which a live output begins to drop.
 package struct QueueLimits: Sendable, Equatable {
-    /// Media time in the queue from which frames that no other frame refers to are refused.
+    /// Queued media time above which frames without references from other frames are refused.
     package var disposableThreshold: Duration
-    /// Media time in the queue from which video is refused up to the next keyframe.
+    /// Queued media time above which video is refused until the next keyframe.
     package var videoThreshold: Duration
-    /// Media time at which the queue is emptied to its newest keyframe.
+    /// Queued media time at which the queue is emptied to its newest keyframe.
     package var maximumDuration: Duration
-    /// Payload bytes at which the queue is emptied to its newest keyframe.
+    /// Queued payload bytes at which the queue is emptied to its newest keyframe.
     package var maximumBytes: Int
-    /// Whether packets come in bursts, as a playlist's segments do: media time counts as queued only as far as it came at
-    /// the pace of the bursts or before.
+    /// Whether packets come in bursts, like a playlist's segments: media time counts as queued only if it did not come
+    /// ahead of the bursts' pace.
     package var takesBursts = false
 
-    /// Limits of these values.
+    /// Creates limits.
     package init(
         disposableThreshold: Duration, videoThreshold: Duration, maximumDuration: Duration, maximumBytes: Int
     ) {
@@ -24,12 +24,12 @@ package struct QueueLimits: Sendable, Equatable {
         self.maximumBytes = maximumBytes
     }
 
-    /// A live output's limits: 700 ms, 900 ms, 3 s, 8 MiB. The first two are those of OBS, which its users know.
+    /// A live output's limits: 700 ms, 900 ms, 3 s, 8 MiB. The first two are OBS's, which its users know.
     package static let live = QueueLimits(
         disposableThreshold: .milliseconds(700), videoThreshold: .milliseconds(900), maximumDuration: .seconds(3),
         maximumBytes: 8 << 20)
 
-    /// The same limits for a queue of at most `duration`: the thresholds are not above 70 % and 90 % of it.
+    /// The same limits for a queue of at most `duration`: the thresholds are at most 70 % and 90 % of it.
     package func scaled(to duration: Duration) -> QueueLimits {
         var limits = self
         limits.maximumDuration = duration
@@ -38,8 +38,8 @@ package struct QueueLimits: Sendable, Equatable {
         return limits
     }
 
-    /// The same limits for an input that may come in bursts. Unless other bounds were asked for a segment of 10 s and
-    /// 25 Mbit/s finds room.
+    /// The same limits for an input that may come in bursts. The default byte limit is raised to make room for a segment of 10 s
+    /// at 25 Mbit/s.
     package var forBursts: QueueLimits {
         var limits = self
         limits.takesBursts = true

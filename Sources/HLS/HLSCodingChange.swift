@@ -2,27 +2,28 @@
 
 internal import Media
 
-/// Holds what follows a keyframe that is coded in another way, until it is known how the audio beside it is coded: a header
-/// says it of both at once, and mostly another sender's audio is another, too.
+/// Holds packets after a keyframe with a new coding until the coding of the audio is known too: one header describes
+/// both tracks, and a new sender usually has other audio as well.
 ///
 /// A value without I/O.
 struct HLSCodingChange {
-    /// What becomes of a packet.
+    /// What to do with a packet.
     enum Verdict {
-        /// It is held.
+        /// It is held back.
         case held
-        /// It is to be written to what is open.
+        /// Write it to the present run.
         case passed
-        /// These are to be written, in order, once the next run has audio like `audio`; like before for nil.
+        /// Write these in order, after starting the next run with audio like `audio`; nil means that the audio is
+        /// unchanged.
         case decided([EncodedPacket], audio: TrackDescription?)
     }
 
-    /// Audio that is this late, in nanoseconds of media, is not waited for.
+    /// Maximum wait for audio, in nanoseconds of media.
     private static let longest: Int64 = 3_000_000_000
 
     private var held: [EncodedPacket] = []
 
-    /// Takes the next packet behind a run of the tracks of `streams`.
+    /// Decides about the next packet, which follows a run with the tracks of `streams`.
     mutating func take(_ packet: EncodedPacket, behind streams: StreamDescription) -> Verdict {
         guard let keyframe = held.first else {
             let begins =
@@ -45,7 +46,7 @@ struct HLSCodingChange {
         }
     }
 
-    /// What is held. Nothing is afterwards.
+    /// Returns the held packets and forgets them.
     mutating func takeAll() -> [EncodedPacket] {
         defer { held = [] }
         return held

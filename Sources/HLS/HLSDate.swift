@@ -2,7 +2,7 @@
 
 internal import Glibc
 
-/// Dates as a playlist has them: `2026-11-21T11:12:16.345Z` (ISO 8601, as RFC 8216, 4.3.2.6, asks for).
+/// Dates in a playlist: `2026-11-21T11:12:16.345Z` (ISO 8601, as RFC 8216, 4.3.2.6, requires).
 enum HLSDate {
     /// Now, in microseconds since 1970.
     static var nowMicroseconds: Int64 {
@@ -11,7 +11,7 @@ enum HLSDate {
         return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
     }
 
-    /// The date at `milliseconds` since 1970.
+    /// The date `milliseconds` after 1970 as text.
     static func text(milliseconds: Int64) -> String {
         var seconds = time_t(milliseconds / 1000)
         var parts = tm()
@@ -22,7 +22,7 @@ enum HLSDate {
         return "\(date.joined(separator: "-"))T\(time.joined(separator: ":")).\(fraction)Z"
     }
 
-    /// What ``text(milliseconds:)`` made, read back.
+    /// Parses a text of ``text(milliseconds:)``.
     static func milliseconds(_ text: String) -> Int64? {
         let numbers = text.split(whereSeparator: { "-T:.Z".contains($0) }).map { Int32($0) ?? -1 }
         guard text.utf8.count == 24, numbers.count == 7, numbers.allSatisfy({ $0 >= 0 }) else { return nil }

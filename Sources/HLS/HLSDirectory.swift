@@ -4,16 +4,16 @@ internal import Glibc
 internal import Media
 internal import Networking
 
-/// The directory of one HLS output, locked against a second. Closed with the last reference. Every call may block for as
+/// The directory of one HLS output, locked against a second output. Closed in `deinit`. Every call may block for as
 /// long as the file system does.
 final class HLSDirectory {
-    /// The longest playlists are below it.
+    /// Limit for the size of a playlist that is read.
     private static let maximumPlaylistBytes = 1 << 20
 
     let path: String
     private let descriptor: CInt
 
-    /// Opens `path`, which is created if its parent exists, and takes the lock.
+    /// Opens `path`, and creates it if its parent exists; locks it.
     init(_ path: String) throws(OutputFailure) {
         self.path = path
         if mkdir(path, 0o755) != 0, errno != EEXIST { throw Self.failure("open", "create", path, errno) }
@@ -29,7 +29,7 @@ final class HLSDirectory {
 
     private func full(_ name: String) -> String { "\(path)/\(name)" }
 
-    /// Free bytes that an ordinary user may take.
+    /// Free bytes for an ordinary user.
     func freeBytes() throws(OutputFailure) -> Int64 {
         var info = statvfs()
         guard fstatvfs(descriptor, &info) == 0 else { throw Self.failure("open", "measure", path, errno) }
@@ -37,13 +37,13 @@ final class HLSDirectory {
         return overflow ? .max : Int64(clamping: bytes)
     }
 
-    /// Bytes in the file; 0 if the file does not exist.
+    /// Size of the file in bytes; 0 if it does not exist.
     func size(_ name: String) -> Int64 {
         var info = stat()
         return fstatat(descriptor, name, &info, AT_SYMLINK_NOFOLLOW) == 0 ? Int64(info.st_size) : 0
     }
 
-    /// When the file was written, in seconds since 1970; 0 if the file does not exist.
+    /// When the file was last written, in seconds since 1970; 0 if it does not exist.
     func modified(_ name: String) -> Int64 {
         var info = stat()
         return fstatat(descriptor, name, &info, AT_SYMLINK_NOFOLLOW) == 0 ? Int64(info.st_mtim.tv_sec) : 0
@@ -63,8 +63,8 @@ final class HLSDirectory {
         return names
     }
 
-    /// The playlist, if there is one. One that is not ours is an error: it must not be overwritten. An empty file is what a
-    /// power cut leaves.
+    /// The playlist, or nil. Throws if it is not ours, because it must not be overwritten. An empty file counts as
+    /// missing, because a power cut leaves one.
     func playlist() throws(OutputFailure) -> HLSPlaylist? {
         let name = full(HLSName.playlist)
         let file = Glibc.open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
@@ -90,22 +90,23 @@ final class HLSDirectory {
         return playlist
     }
 
-    /// A new file beside the one called `name`, which it becomes when it is complete.
+    /// Creates a temporary file that replaces the file `name` when it is complete.
     func create(_ name: String) throws(OutputFailure) -> HLSFile { try HLSFile(full(name)) }
 
-    /// Writes a small file as a whole.
+    /// Writes a complete small file.
     func write(_ bytes: [UInt8], as name: String) throws(OutputFailure) {
         let file = try create(name)
         try file.write(bytes)
         try file.publish()
     }
 
-    /// Removes the file, if it is one of ours.
+    /// Removes the file if its name is one of ours.
     func remove(_ name: String) {
         if HLSName.isOurs(name) { unlink(full(name)) }
     }
 
-    /// `errno` as a failure: what an operator must set right is asked for ever more rarely, the rest each second.
+    /// Converts `errno` to a failure. Errors that an operator must fix are retried ever more rarely, the others each
+    /// second.
     static func failure(_ step: String, _ operation: String, _ path: String, _ code: CInt) -> OutputFailure {
         let isForOperator = [EACCES, EPERM, EROFS, ENOTDIR, ELOOP, ENAMETOOLONG].contains(code)
         return OutputFailure(

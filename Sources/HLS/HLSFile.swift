@@ -4,13 +4,13 @@ internal import Glibc
 internal import Media
 internal import Networking
 
-/// A file that is being written under a temporary name. Removed again if it is not published.
+/// A file that is being written under a temporary name. It is removed unless it is published.
 final class HLSFile {
     private let path: String
     private let temporary: String
     private var descriptor: CInt
 
-    /// Begins a file that is to be `path`.
+    /// Starts to write a file that will be `path`.
     init(_ path: String) throws(OutputFailure) {
         self.path = path
         temporary = path + HLSName.temporarySuffix
@@ -30,13 +30,14 @@ final class HLSFile {
         while offset < bytes.count {
             let count = bytes[offset...].withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0 && errno == EINTR { continue }
-            // No progress and no error: without a bound it would spin.
+            // No progress and no error: without this check the loop would never end.
             guard count > 0 else { throw HLSDirectory.failure("write", "write", temporary, count < 0 ? errno : EIO) }
             offset += count
         }
     }
 
-    /// Gives the file its name. Errors that a network file system kept until the close are errors of the file.
+    /// Renames the file to its final name. An error that a network file system reports only at the close is an error of
+    /// the file.
     func publish() throws(OutputFailure) {
         let status = close(descriptor)
         let code = errno

@@ -20,8 +20,8 @@ struct HLSLeftovers {
         names = try directory.names().filter(HLSName.isOurs)
     }
 
-    /// Removes what is not in `named` and was written longer than `lifetime` seconds ago, and returns the rest. So runs that
-    /// end early again and again do not fill the disk.
+    /// Removes files that are not in `named` and were written longer than `lifetime` seconds ago, and returns the
+    /// others. So runs that repeatedly end early do not fill the disk.
     func clear(except named: Set<String>, lifetime: Int64) -> [Kept] {
         let now = HLSDate.nowMicroseconds / 1_000_000
         let others = Set(names).subtracting(named)
@@ -30,7 +30,7 @@ struct HLSLeftovers {
             if let run = HLSName.run(of: name) { headers[run] = name }
         }
         let kept = others.filter(HLSName.isSegment).compactMap { name -> Kept? in
-            // A file from the future was written before the clock was set back.
+            // A file with a time in the future was written before the clock was set back.
             let age = max(0, now - directory.modified(name))
             guard age <= lifetime else { return nil }
             let header = HLSName.run(of: name).flatMap { headers[$0] }

@@ -2,12 +2,12 @@
 
 package import Networking
 
-/// The directory of an HLS output: `hls:/var/www/live`, or relative to the working directory, `hls:live`.
+/// The directory of an HLS output: `hls:/var/www/live`, or `hls:live`, relative to the working directory.
 package struct HLSLocation: Sendable, Equatable, CustomStringConvertible {
-    /// The directory's path, without a slash at its end.
+    /// The directory's path, without a trailing slash.
     package let path: String
 
-    /// The location in `text`.
+    /// Parses `text`.
     package init(_ text: String) throws(AddressError) {
         guard let colon = text.firstIndex(of: ":"), text[..<colon].lowercased() == "hls" else {
             throw AddressError("The address must begin with hls: and go on with a directory.")

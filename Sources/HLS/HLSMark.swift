@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// A moment with words on it, as playlists have it: `EXT-X-DATERANGE` (RFC 8216, 4.3.2.7) without a length.
+/// A text at a moment in a playlist: `EXT-X-DATERANGE` (RFC 8216, 4.3.2.7) without a duration.
 package struct HLSMark: Equatable {
     private static let family = "relay.marker"
 
@@ -10,19 +10,19 @@ package struct HLSMark: Equatable {
     private let id: String
     /// UTC in milliseconds since 1970.
     package let date: Int64
-    /// The words, as far as a quoted string can hold them.
+    /// The text, with the characters that a quoted string allows.
     let text: String
 
-    /// The moment `date`, in milliseconds since 1970, with `text`. Moments of one playlist that have the same date have
+    /// The text at the moment `date`, in milliseconds since 1970. Marks of one playlist with the same date must have
     /// different numbers.
     package init(_ text: String, at date: Int64, number: Int) {
         (id, self.date) = ("marker-\(date)-\(number)", date)
         self.text = Self.quotable(text)
     }
 
-    /// Reads back the value of a tag that ``line`` made; nil if it is anything else.
+    /// Parses the value of a tag made by ``line``; nil for any other text.
     init?(parsing value: Substring) {
-        // By bytes: a letter that is combined with a quotation mark does not hide it.
+        // Splits bytes, because a combining character could hide a quotation mark.
         let parts = value.utf8.split(separator: UInt8(ascii: "\""), omittingEmptySubsequences: false)
             .map { String(Substring($0)) }
         guard parts.count == 9, parts[0] == "ID=", parts[2] == ",CLASS=", parts[3] == Self.family,
@@ -32,14 +32,14 @@ package struct HLSMark: Equatable {
         (id, self.date, text) = (parts[1], date, parts[7])
     }
 
-    /// The tag.
+    /// The tag as a line of the playlist.
     package var line: String {
         let start = HLSDate.text(milliseconds: date)
         return "#EXT-X-DATERANGE:ID=\"\(id)\",CLASS=\"\(Self.family)\",START-DATE=\"\(start)\",X-TEXT=\"\(text)\""
     }
 
-    /// A quoted string holds neither quotation marks nor line ends (4.2), and other control characters do not belong
-    /// into a playlist.
+    /// Replaces characters that a quoted string or a playlist must not contain: quotation marks, line ends (4.2) and
+    /// other control characters.
     private static func quotable(_ text: String) -> String {
         var scalars = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
@@ -52,13 +52,13 @@ package struct HLSMark: Equatable {
     }
 }
 
-/// Gathers marks until the segment that they belong to is complete.
+/// Collects marks until their segment is complete.
 struct HLSMarks {
     private var marks: [HLSMark] = []
     private var count = 0
 
-    /// Notes the words of `packet`, if it holds any. Before a frame is dated there is no segment that it could belong
-    /// to; `origin` is the program time and UTC of that frame, in nanoseconds.
+    /// Adds the text of `packet`, if it has one. `origin` has program time and UTC of the first frame, in nanoseconds;
+    /// before that frame there is no segment, and the mark is dropped.
     mutating func note(_ packet: EncodedPacket, since origin: (program: Int64, utc: Int64)?) {
         guard let origin, let text = packet.text else { return }
         count += 1
@@ -66,8 +66,8 @@ struct HLSMarks {
         marks.append(HLSMark(text, at: date, number: count))
     }
 
-    /// Takes out the marks before `end`, in milliseconds since 1970: a mark on a keyframe comes before the segment that
-    /// begins with it.
+    /// Removes and returns the marks before `end`, in milliseconds since 1970. A mark on a keyframe arrives before that
+    /// keyframe, and stays for the segment that begins there.
     mutating func take(before end: Int64) -> [HLSMark] {
         defer { marks.removeAll { $0.date < end } }
         return marks.filter { $0.date < end }

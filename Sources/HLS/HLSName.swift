@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The names of the files that an HLS output makes. Nothing of another name is ever removed.
+/// The file names of an HLS output. Files with other names are never removed.
 ///
-/// A run is one attempt: its number is the time of its beginning, so that no name comes twice and no cache on the way
-/// holds something old under it.
+/// A run is one attempt; its number is its start time, so that names are unique and caches never return an old file.
 enum HLSName {
     /// The playlist.
     static let playlist = "index.m3u8"
-    /// The suffix to the name of a file that is being written.
+    /// The suffix of a file that is being written.
     static let temporarySuffix = ".tmp"
 
     /// The header of the run `run`, in microseconds since 1970.
     static func map(run: Int64) -> String { "relay-\(run)-init.mp4" }
 
-    /// The `number`-th segment of the run `run`.
+    /// The name of segment `number` of the run `run`.
     static func segment(run: Int64, number: Int64) -> String { "relay-\(run)-\(number).m4s" }
 
-    /// Whether `name` is a header or segment, or the beginning of one.
+    /// Whether `name` is that of a header or segment of ours, complete or temporary.
     static func isOurs(_ name: String) -> Bool {
         guard name.utf8.count <= 80 else { return false }
         let whole = name.hasSuffix(temporarySuffix) ? name.dropLast(temporarySuffix.count) : Substring(name)
@@ -26,13 +25,13 @@ enum HLSName {
         return parts[2].hasSuffix(".m4s") && isNumber(parts[2].dropLast(4))
     }
 
-    /// Whether `name`, which is ours, is a whole segment's.
+    /// Whether `name`, one of ours, is a complete segment's.
     static func isSegment(_ name: String) -> Bool { name.hasSuffix(".m4s") }
 
-    /// Whether `name`, which is ours, is a whole header's.
+    /// Whether `name`, one of ours, is a complete header's.
     static func isMap(_ name: String) -> Bool { name.hasSuffix("-init.mp4") }
 
-    /// The run that `name`, which is ours, belongs to.
+    /// The run of `name`, one of ours.
     static func run(of name: String) -> Substring? {
         name.split(separator: "-", omittingEmptySubsequences: false).dropFirst().first
     }

@@ -2,29 +2,28 @@
 
 package import Networking
 
-/// How an HLS output is cut and how much of it is kept.
+/// Options for the segments and the playlist of an HLS output.
 package struct HLSOptions: Sendable, Equatable {
-    /// What a segment lasts at most when keyframes allow it. 4 s is two GOPs of 2 s: players begin three segments
-    /// behind, so it is a delay of some 12 s at a request rate that a plain web server bears.
+    /// Maximum segment duration, if the keyframes allow it. 4 s are two GOPs of 2 s: players begin three segments from
+    /// the end, so the delay is about 12 s, at a request rate that a plain web server can serve.
     package private(set) var segmentDuration: Duration = .seconds(4)
-    /// Segments that the playlist names; at least three (RFC 8216, 6.2.2). It names more while they are shorter than
+    /// Number of segments in the playlist; at least three (RFC 8216, 6.2.2). There are more while they are shorter than
     /// three target durations together.
     package private(set) var listSize = 6
-    /// When the playlist says that nothing follows.
+    /// When the playlist is closed.
     package private(set) var endList = EndList.program
 
-    /// When an output that ends writes `EXT-X-ENDLIST` (RFC 8216, 4.3.3.4), upon which players stop at the last segment and
-    /// ask for nothing more.
+    /// When an ending output writes `EXT-X-ENDLIST` (RFC 8216, 4.3.3.4), after which players stop at the last segment
+    /// and request nothing more.
     package enum EndList: String, Sendable, CaseIterable {
-        /// It is written at the program's own end: its input ended or its length was reached.
+        /// At the program's own end: its input ended or its length was reached.
         case program
-        /// It is written at every clean end: at a signal, too, and when the output is paused, removed or goes to
-        /// another address.
+        /// At every clean end: also at a signal, and when the output is paused, removed or gets another address.
         case always
-        /// It is never written.
+        /// Never.
         case never
 
-        /// Whether it is written at an end that is the program's own, or one that is not.
+        /// Whether it is written; `isProgramOver` tells whether the program itself ended.
         func closes(isProgramOver: Bool) -> Bool {
             switch self {
             case .program: isProgramOver
@@ -34,18 +33,18 @@ package struct HLSOptions: Sendable, Equatable {
         }
     }
 
-    /// The usual options.
+    /// The default options.
     package init() {}
 
-    /// The options in `values`: `segment`, a whole number of seconds or milliseconds such as `4s` or `2500ms`, from 1 s
-    /// to 60 s; `list`, from 3 to 1000; and `endlist`, which is `program`, `always` or `never`.
+    /// Parses the options in `values`: `segment`, a whole number of seconds or milliseconds such as `4s` or `2500ms`,
+    /// from 1 s to 60 s; `list`, from 3 to 1000; and `endlist`, which is `program`, `always` or `never`.
     package init(_ values: [String: String]) throws(AddressError) {
         var list = OptionList(values, of: "HLS")
         try self.init(taking: &list)
         try list.finish()
     }
 
-    /// The options of HLS in `list`, as in ``init(_:)``, which are taken out of it.
+    /// Takes the HLS options out of `list`, as in ``init(_:)``.
     package init(taking list: inout OptionList) throws(AddressError) {
         segmentDuration = try list.takeDuration("segment", in: 1...60) ?? segmentDuration
         listSize = try list.takeNumber("list", in: 3...1000).map(Int.init) ?? listSize

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A live media playlist (RFC 8216, 4.3) of fragmented MP4 segments: as it is written to a file, and as it grows.
+/// A live media playlist (RFC 8216, 4.3) of fragmented MP4 segments.
 struct HLSPlaylist: Equatable {
     /// One segment.
     struct Entry: Equatable {
@@ -12,45 +12,45 @@ struct HLSPlaylist: Equatable {
         var duration: Int64
         /// UTC of the first frame in milliseconds since 1970.
         var date: Int64
-        /// Whether times or coding do not continue from the segment before.
+        /// Whether times or coding are discontinuous with the previous segment.
         var isDiscontinuous: Bool
-        /// Whether a decoder needs no other segment for it.
+        /// Whether a decoder can start at this segment.
         var isIndependent = true
-        /// Marks whose moments are in the segment.
+        /// Marks within the segment.
         var marks: [HLSMark] = []
     }
 
-    /// The segments, the oldest first.
+    /// The segments, oldest first.
     private(set) var entries: [Entry] = []
-    /// The number of the first (RFC 8216, 4.3.3.2).
+    /// The number of the first segment (RFC 8216, 4.3.3.2).
     private(set) var mediaSequence: Int64 = 0
-    /// Discontinuities that have left the playlist (4.3.3.3).
+    /// Number of discontinuities that left the playlist (4.3.3.3).
     private(set) var discontinuitySequence: Int64 = 0
-    /// Whole seconds that no segment exceeds, rounded (4.3.3.1).
+    /// The target duration in whole seconds, which no rounded segment duration exceeds (4.3.3.1).
     private(set) var targetSeconds: Int64
-    /// Whether nothing follows (4.3.3.4).
+    /// Whether the playlist is closed (4.3.3.4).
     var hasEnded = false
 
-    /// Segments that a playlist holds at most, however short they are: its file stays below 1 MiB.
+    /// Maximum number of segments, however short they are, so that the file stays below 1 MiB.
     static let maximumEntries = 4000
-    /// Bytes of marks that a playlist holds at most, for the same reason.
+    /// Maximum number of bytes in marks, for the same reason.
     private static let maximumMarkBytes = 256 << 10
 
-    /// An empty playlist of segments that are to last `targetSeconds`.
+    /// An empty playlist with a target duration of `targetSeconds`.
     init(targetSeconds: Int64) { self.targetSeconds = targetSeconds }
 
-    /// The same playlist, for segments of up to `seconds`.
+    /// The same playlist with a target duration of at least `seconds`.
     func with(targetSeconds seconds: Int64) -> HLSPlaylist {
         var copy = self
         copy.targetSeconds = max(targetSeconds, seconds)
         return copy
     }
 
-    /// The duration of all segments together, in microseconds.
+    /// Total duration of all segments, in microseconds.
     var duration: Int64 { entries.reduce(0) { $0 + $1.duration } }
 
-    /// The playlist of a program that follows this one: it is empty, and its counters continue, because players and
-    /// caches may know this one (RFC 8216, 6.2.1).
+    /// An empty playlist for a program that follows this one. Its counters continue, because players and caches may
+    /// know this playlist (RFC 8216, 6.2.1).
     func successor(targetSeconds: Int64) -> HLSPlaylist {
         var next = HLSPlaylist(targetSeconds: targetSeconds)
         next.mediaSequence = mediaSequence + Int64(entries.count)
@@ -58,11 +58,11 @@ struct HLSPlaylist: Equatable {
         return next
     }
 
-    /// Adds a segment and returns those that leave: all but the newest `limit`, as far as three target durations remain
-    /// (RFC 8216, 6.2.2).
+    /// Adds a segment and returns those that leave: all but the newest `limit`, as long as three target durations
+    /// remain (RFC 8216, 6.2.2).
     mutating func append(_ entry: Entry, limit: Int) -> [Entry] {
         entries.append(entry)
-        // It must not change, but a segment that is longer than it says breaks players worse.
+        // The target must not change, but a segment that exceeds it breaks players worse.
         targetSeconds = max(targetSeconds, (entry.duration + 500_000) / 1_000_000)
         var left: [Entry] = []
         var remaining = duration
@@ -72,15 +72,15 @@ struct HLSPlaylist: Equatable {
             let entry = entries.removeFirst()
             remaining -= entry.duration
             mediaSequence += 1
-            // The tag leaves with the segment that it precedes.
+            // The tag leaves with the segment that follows it.
             if entry.isDiscontinuous { discontinuitySequence += 1 }
             left.append(entry)
         }
         return left
     }
 
-    /// Adds marks to the segments that they belong to, and with which they leave. If they have too many bytes, the
-    /// marks of the oldest segments go.
+    /// Adds marks to their segments, with which they leave. If they have too many bytes, the marks of the oldest
+    /// segments are dropped.
     mutating func add(_ marks: [HLSMark]) {
         guard !marks.isEmpty, !entries.isEmpty else { return }
         for mark in marks {
@@ -94,13 +94,13 @@ struct HLSPlaylist: Equatable {
         }
     }
 
-    /// The playlist as a file.
+    /// The playlist's text.
     var text: String {
         var lines = [
             "#EXTM3U", "#EXT-X-VERSION:7", "#EXT-X-TARGETDURATION:\(targetSeconds)",
             "#EXT-X-MEDIA-SEQUENCE:\(mediaSequence)", "#EXT-X-DISCONTINUITY-SEQUENCE:\(discontinuitySequence)",
         ]
-        // It says so of all segments (RFC 8216, 4.3.5.1).
+        // The tag applies to all segments (RFC 8216, 4.3.5.1).
         if entries.allSatisfy(\.isIndependent) { lines.append("#EXT-X-INDEPENDENT-SEGMENTS") }
         var map: String?
         for entry in entries {
@@ -116,7 +116,7 @@ struct HLSPlaylist: Equatable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// `4.004000`: to the microsecond, without a floating-point number.
+    /// Seconds such as `4.004000`: to the microsecond, without floating point.
     private static func seconds(_ microseconds: Int64) -> String {
         let fraction = String(microseconds % 1_000_000)
         return "\(microseconds / 1_000_000).\(String(repeating: "0", count: 6 - fraction.count))\(fraction)"
@@ -127,9 +127,9 @@ struct HLSPlaylist: Equatable {
 }
 
 extension HLSPlaylist {
-    /// Reads back a playlist that ``text`` made; nil if it is anything else.
+    /// Parses a text of ``text``; nil for any other text.
     ///
-    /// The caller bounds the length. Names are taken only if they are of our own making, because files are removed by them.
+    /// The caller limits the length. Only names of ours are accepted, because files are removed by these names.
     init?(parsing text: String) {
         let lines = text.split(separator: "\n")
         guard lines.first == "#EXTM3U" else { return nil }
@@ -162,7 +162,7 @@ extension HLSPlaylist {
                 (duration, isDiscontinuous, marks) = (nil, false, [])
             }
         }
-        // Bounds that leave room to count for ever.
+        // Limits that prevent an overflow of the counters.
         let counters: ClosedRange<Int64> = 0...(.max / 2)
         guard (1...3600).contains(targetSeconds), counters.contains(mediaSequence),
             counters.contains(discontinuitySequence), entries.count <= Self.maximumEntries

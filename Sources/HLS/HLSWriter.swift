@@ -5,75 +5,81 @@ internal import LibAV
 package import Media
 internal import Networking
 
-/// Writes one run of an HLS output, or several one behind the other where the coding changes: a header, segments and,
-/// after each segment, the playlist.
+/// Writes one run of an HLS output, or several runs in sequence if the coding changes: a header, segments and, after
+/// each segment, the playlist.
 ///
-/// libavformat makes the header and the fragments. Each fragment has a muxer of its own, because a muxer that makes several
-/// begins each where the durations of the one before end, whatever the packets' times are: `frag_discont` is in force for its
-/// first fragment only. libavformat's HLS muxer is not used: it keeps one header for all segments of a playlist, so that those
-/// of an earlier run with other codec settings cannot be decoded any more; and it continues after a failed write.
+/// libavformat makes the header and the fragments. Each fragment has its own muxer, because a muxer with several
+/// fragments begins each at the summed durations of the previous ones, whatever the packets' times are: `frag_discont`
+/// applies to its first fragment only. libavformat's HLS muxer is not used: it has one header for all segments of a
+/// playlist, so segments of an earlier run with other codec settings would become undecodable; and it continues after a
+/// failed write.
 ///
-/// Not thread-safe; what it does blocks for as long as the file system does.
+/// Not thread-safe; it blocks for as long as the file system does.
+///
+/// ```swift
+/// let writer = try HLSWriter("/var/www/live", HLSOptions(), stream.description)
+/// for packet in packets { try writer.write(packet) }
+/// try writer.finish(isProgramOver: true)
+/// ```
 package final class HLSWriter {
-    /// What the muxer made and no file has yet. A class, because libavformat's callback reaches it too.
+    /// The muxer's output that is not in a file yet. A class, because libavformat's callback uses it too.
     private final class Outbox {
         var bytes: [UInt8] = []
     }
 
-    /// Payload that is gathered before it becomes a fragment, with or without a keyframe.
+    /// Limit for the payload that is collected for a fragment, with or without a keyframe.
     private static let maximumPendingBytes = 8 << 20
 
     private let directory: HLSDirectory
     private let options: HLSOptions
     private var run = HLSDate.nowMicroseconds
     private let outbox = Outbox()
-    /// Makes the next fragment. Nothing before it is known which tracks there are.
+    /// Makes the next fragment. Nil until the tracks are known.
     private var muxer: Muxer?
-    /// The tracks as the run's header says.
+    /// The tracks in the run's header.
     private var streams: StreamDescription
-    /// As ``streams``, but for tracks whose coding changed: the next run's.
+    /// Like ``streams``, but with the new coding of tracks that changed: for the next run.
     private var upcoming: StreamDescription
     private var change = HLSCodingChange()
-    /// The track by which segments are cut.
+    /// The track that determines the cuts.
     private var leading: TrackKind { streams.leadingKind }
     private var cutter: HLSCutter
     private var playlist: HLSPlaylist
     private var file: HLSFile?
     private var number: Int64 = 0
     private var isDiscontinuous: Bool
-    /// The offset from a time of the program to a time of the file, which is UTC, in hundredths of a second. So a later
-    /// run has later times, for players that do not reset their clock at a discontinuity.
+    /// The offset from program time to file time, which is UTC, in hundredths of a second. So a later run has later
+    /// times, for players that do not reset their clock at a discontinuity.
     private var shift: Int64?
-    /// Program time and UTC of the run's first frame, and program time of the segment's, in nanoseconds.
+    /// Program time and UTC of the run's first frame, and program time of the segment's first frame, in nanoseconds.
     private var origin: (program: Int64, utc: Int64)?
     private var segmentStart: Int64 = 0
-    /// Whether a decoder can begin with the segment; nil as long as it has no frame.
+    /// Whether a decoder can start at the segment; nil before its first frame.
     private var isIndependent: Bool?
     private var marks = HLSMarks()
     private let clock: any MonotonicClock
-    /// Files that left the playlist, until they can go.
+    /// Files that left the playlist and are not removed yet.
     private var expiry = HLSExpiry()
-    /// The playlist that this run replaces by one without its segments, until that is done.
+    /// The earlier playlist that this run replaces; nil when the replacement is written.
     private var replaced: HLSPlaylist?
 
-    /// Bytes in files.
+    /// Number of bytes written to files.
     package private(set) var bytes: UInt64 = 0
-    /// Frames in files.
+    /// Number of frames written to files.
     package private(set) var frames: UInt64 = 0
-    /// Segments in the playlist so far.
+    /// Number of segments added to the playlist.
     package private(set) var segments = 0
-    /// Fragments of the run in files.
+    /// Number of the run's fragments written to files.
     private var fragments = 0
     private var pendingFrames: UInt64 = 0
     private var pendingBytes = 0
-    /// Whether a keyframe is needed; the reader resets it.
+    /// Whether a keyframe is needed; the caller resets it.
     package var wantsKeyframe = false
 
-    /// Begins a run in the directory `path`.
+    /// Starts a run in the directory `path`.
     ///
-    /// The run continues the playlist that an earlier run left. A playlist that has ended, or that is so old that no
-    /// player can be playing it, is replaced: then only its counters continue, so that players and caches which know it
-    /// are not misled.
+    /// The run continues the playlist of an earlier run. If that playlist is closed, or so old that no player can still
+    /// be playing it, only its counters continue, so that players and caches that know it are not confused.
     package init(
         _ path: String, _ options: HLSOptions, _ description: StreamDescription,
         clock: any MonotonicClock = SystemClock()
@@ -86,7 +92,8 @@ package final class HLSWriter {
         cutter = Self.makeCutter(options, description)
         let old = try directory.playlist()
         let seconds = (target.inNanoseconds + 999_999_999) / 1_000_000_000
-        // A segment is in the playlist for one length of it, and in players' playlists for another and its own length.
+        // A segment stays in the playlist for one playlist length, and in players' copies for another, plus its own
+        // duration.
         let lifetime = 2 * max(Int64(options.listSize) * seconds, (old?.duration ?? 0) / 1_000_000) + seconds
         let kept = try HLSLeftovers(in: directory).clear(except: old?.names ?? [], lifetime: lifetime)
         for file in kept { expiry.retire(file.names, due: clock.now + file.seconds * 1_000_000_000) }
@@ -104,11 +111,11 @@ package final class HLSWriter {
         if muxer != nil { try writeMap() }
     }
 
-    /// The program is over, and no run follows: the playlist in the directory `path` says so, unless it does already or
-    /// the options are against it. Nothing else is written.
+    /// Closes the playlist in the directory `path` at the end of the program, when no run follows. Does nothing if it
+    /// is closed already or if the options exclude it.
     package static func conclude(_ path: String, _ options: HLSOptions) throws(OutputFailure) {
         guard options.endList.closes(isProgramOver: true) else { return }
-        // Nothing was left open in a directory that is not there, and none is made.
+        // A missing directory has no open playlist, and none is created.
         guard access("\(path)/\(HLSName.playlist)", F_OK) == 0 else { return }
         let directory = try HLSDirectory(path)
         guard var playlist = try directory.playlist(), !playlist.hasEnded, !playlist.entries.isEmpty else { return }
@@ -136,7 +143,8 @@ package final class HLSWriter {
         _ description: StreamDescription, _ number: Int, _ outbox: Outbox
     ) throws(OutputFailure) -> Muxer {
         var options = Muxer.Options(format: "mp4")
-        // Fragments when we say so, with their own times; all times are positive already, so that no edit list is needed.
+        // The caller decides when a fragment ends, and its times; all times are positive, so that no edit list is
+        // needed.
         options.values = [
             "movflags": "frag_custom+empty_moov+default_base_moof+frag_discont+skip_trailer", "use_editlist": "0",
             "avoid_negative_ts": "disabled", "video_track_timescale": "90000", "fragment_index": String(number),
@@ -150,11 +158,13 @@ package final class HLSWriter {
         }
     }
 
-    /// A run that could not keep its segments does not begin, lest it begins again and again, each time with a keyframe.
+    /// Refuses a run without space for its segments. Otherwise it would fail and start again and again, each time
+    /// requesting a keyframe.
     private func checkSpace(_ description: StreamDescription) throws(OutputFailure) {
         let bits = Int64(max(description.video?.bitrate ?? 0, 1_000_000) + (description.audio?.bitrate ?? 0))
         let segment = bits / 8 * options.segmentDuration.inNanoseconds / 1_000_000_000
-        // Those of the playlist, as many and one more for players that hold an older one, and the one being written.
+        // The segments of the playlist, as many again plus one for players with an older playlist, and the one being
+        // written.
         let there = playlist.names.union(expiry.names).union(replaced?.names ?? [])
         let needed = segment * Int64(2 * options.listSize + 2) - there.reduce(0) { $0 + directory.size($1) }
         let free = try directory.freeBytes()
@@ -167,7 +177,7 @@ package final class HLSWriter {
 }
 
 extension HLSWriter {
-    /// Takes one packet. What comes before the first keyframe cannot be decoded and is left out.
+    /// Writes one packet. Packets before the first keyframe cannot be decoded and are left out.
     package func write(_ packet: EncodedPacket) throws(OutputFailure) {
         switch change.take(packet, behind: streams) {
         case .held: return
@@ -198,8 +208,8 @@ extension HLSWriter {
         }
     }
 
-    /// Begins another run where the coding changes: players read a header once for all segments that name it. That is
-    /// possible at a keyframe of the leading track only; whatever else is coded in another way is left out until then.
+    /// Starts another run when the coding changes, because players read a header once for all segments that name it.
+    /// That is possible only at a keyframe of the leading track; until then, packets with another coding are left out.
     /// Returns whether `packet` can be written.
     private func follow(_ packet: EncodedPacket) throws(OutputFailure) -> Bool {
         if !upcoming.holds(packet) {
@@ -213,7 +223,7 @@ extension HLSWriter {
     }
 
     private func beginRun() throws(OutputFailure) {
-        // Nothing of a run without a frame is in a playlist, and its header is of no use.
+        // A run without a frame is in no playlist, and its header is useless.
         if cutter.elapsed > 0 { try finishSegment(cutter.elapsed) }
         if number == 0 { directory.remove(HLSName.map(run: run)) }
         streams = upcoming
@@ -229,7 +239,8 @@ extension HLSWriter {
         let pts = packet.ptsNanoseconds
         if cutter.elapsed == 0 { segmentStart = pts }
         if shift == nil {
-            // Hundredths of a second are whole ticks of every clock in use, so audio and video move by exactly the same.
+            // Hundredths of a second are whole ticks of every time base in use, so audio and video move by exactly the
+            // same.
             let utc = HLSDate.nowMicroseconds * 1000
             shift = TimeBase.nanoseconds.rescale(utc - pts, to: TimeBase(1, 100), rounding: .down)
             origin = (pts, utc)
@@ -245,7 +256,8 @@ extension HLSWriter {
             wantsKeyframe = true
             try writeFragment()
         case .fragment:
-            // In audio alone every packet is a keyframe, and a fragment for each would be more headers than audio.
+            // In an audio-only program every packet is a keyframe, and a fragment for each would have more headers than
+            // audio.
             if leading == .video { try writeFragment() }
         case .cut(let duration, let isDiscontinuous):
             try finishSegment(duration)
@@ -267,7 +279,7 @@ extension HLSWriter {
         fragments += 1
         (pendingFrames, pendingBytes) = (0, 0)
         muxer = try Self.makeMuxer(streams, fragments + 1, outbox)
-        // Its header says nothing new.
+        // Its header has nothing new.
         outbox.bytes.removeAll(keepingCapacity: true)
     }
 
@@ -298,8 +310,7 @@ extension HLSWriter {
         try directory.write(Array(playlist.text.utf8), as: HLSName.playlist)
     }
 
-    /// Completes the last segment. At an end at which the options say so, the playlist says that nothing follows;
-    /// otherwise a later run continues it.
+    /// Completes the last segment. The playlist is closed if the options say so; otherwise a later run continues it.
     package func finish(isProgramOver: Bool) throws(OutputFailure) {
         for packet in change.takeAll() { try put(packet) }
         playlist.hasEnded = options.endList.closes(isProgramOver: isProgramOver)

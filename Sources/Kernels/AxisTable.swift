@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which samples of a source, along one axis, each sample of a scaled frame is made of, and in which parts of 256.
+/// For one axis: which source samples make up each sample of a scaled frame, with weights in parts of 256.
 ///
-/// Where samples become fewer, each is the mean of what it covers; where they become more, it lies on the line between
-/// two. Sources and targets lie edge on edge, as libswscale has them. Made once for a size and kept.
+/// Where the frame shrinks, each sample is the mean of the source samples it covers; where it grows, it is interpolated
+/// between two. The edges of source and target coincide, as in libswscale. A table is computed once per size and kept.
 final class AxisTable {
-    /// What a table is for.
+    /// The parameters of a table.
     struct Key: Equatable {
-        /// Samples that the source has.
+        /// Number of source samples.
         var count: Int
-        /// Where the window that is shown begins, in source samples.
+        /// Start of the visible window, in source samples.
         var start: Double
-        /// Its length.
+        /// Length of the window, in source samples.
         var length: Double
-        /// Samples of the target that the window fills.
+        /// Number of target samples that the window fills.
         var target: Int
-        /// The first of those that are visible.
+        /// The first visible target sample.
         var first: Int
-        /// How many are visible.
+        /// Number of visible target samples.
         var visible: Int
-        /// Whether samples are interpolated between two of the source, even if they become fewer.
+        /// Whether samples are interpolated between two source samples even where the frame shrinks.
         var isLinear = false
     }
 
     private var key: Key?
-    /// How many source samples make up each sample.
+    /// Number of source samples per target sample.
     private(set) var taps = 0
-    /// The first source sample of each.
+    /// The first source sample of each target sample.
     private(set) var starts: [Int32] = []
-    /// The parts, ``taps`` for each; their sum is 256.
+    /// The weights, ``taps`` per target sample; their sum is 256.
     private(set) var weights: [UInt16] = []
-    /// The same in order of taps: the first taps of all samples, then the second taps of all samples, and so on.
+    /// The weights ordered by tap: the first taps of all samples, then the second taps of all samples, and so on.
     private var columns: [UInt16] = []
-    /// If there are two taps: the parts of the second one, once for each of ``EightRows``. Like ``starts``, they are
-    /// padded to a multiple of eight samples.
+    /// For two taps: the second tap's weight, repeated for each of ``EightRows``. Like ``starts``, padded to a multiple
+    /// of eight samples.
     private(set) var lanes: [EightRows.Lanes] = []
-    /// How many samples of the target are visible.
+    /// Number of visible target samples.
     private var visible: Int { key?.visible ?? 0 }
     private let pairs = Scratch<UInt16>()
     private let sums = Scratch<UInt16>()
 
-    /// Makes this the table for `key`.
+    /// Computes the table for `key`, unless it is the present one.
     func prepare(_ key: Key) {
         guard key != self.key else { return }
         self.key = key
@@ -59,8 +59,8 @@ final class AxisTable {
         if taps == 2 { Self.pad(&starts, weights, &lanes) }
     }
 
-    // Static, and in place: what is made for each frame of a move checks for other users of a property once, not at each
-    // sample.
+    // A static function with inout arguments: in a method, Swift would check for exclusive access at each sample, and
+    // during a move this runs for each frame.
     private static func makeLinear(
         _ key: Key, _ step: Double, _ taps: Int, _ starts: inout [Int32], _ weights: inout [UInt16]
     ) {
@@ -91,10 +91,11 @@ final class AxisTable {
     }
 
     private func makeArea(_ key: Key, _ step: Double) {
-        // A window of this length touches no more samples, wherever it begins; a whole one, at whole places, one fewer.
+        // The number of source samples that a window of this length can touch; one fewer if both its length and its
+        // start are whole.
         let isWhole = step == step.rounded() && key.start == key.start.rounded()
         let touched = isWhole ? Int(step) : Int(step.rounded(.up)) + 1
-        // Samples are read in pairs, none from beyond the end.
+        // Samples are read in pairs, never beyond the end.
         taps = min(key.count, (touched + 1) / 2 * 2)
         for index in key.first..<key.first + key.visible {
             let from = min(max(0, key.start + Double(index) * step), Double(key.count) - 1)
@@ -111,15 +112,16 @@ final class AxisTable {
         }
     }
 
-    /// For a table of two taps or one: the first source sample of `index`, and the part in 256 of the one behind it.
+    /// For a table with one or two taps: the first source sample of `index`, and the weight of the next one in parts of
+    /// 256.
     func pair(_ index: Int) -> (start: Int, weight: UInt16) {
         (Int(starts[index]), taps == 2 ? weights[2 * index + 1] : 0)
     }
 
-    /// Makes a row of the target from a row of the source.
+    /// Scales a row of the source to a row of the target.
     ///
-    /// Fetching samples from places of a table is what takes the time. So they are fetched two at once, and what is
-    /// computed is left to a loop that computes eight at once.
+    /// Indexed loads take most of the time. So samples are loaded in pairs, and the arithmetic is left to a separate
+    /// loop that processes eight samples at once.
     func scale(_ source: UnsafePointer<UInt8>, into target: UnsafeMutablePointer<UInt8>) {
         let count = visible
         let (pairs, sums) = (pairs.reserve(count), sums.reserve(count))
@@ -144,7 +146,7 @@ final class AxisTable {
         }
     }
 
-    /// For a source so small that its samples cannot be taken in pairs.
+    /// For a source that is too small to load samples in pairs.
     private func scaleSlowly(
         _ source: UnsafePointer<UInt8>, _ starts: UnsafePointer<Int32>, _ columns: UnsafePointer<UInt16>, _ count: Int,
         into target: UnsafeMutablePointer<UInt8>
@@ -200,9 +202,9 @@ final class AxisTable {
         }
     }
 
-    /// Makes row `index` of the target, as wide as the source, from rows of the source.
+    /// Computes row `index` of the target, as wide as the source, from rows of the source.
     ///
-    /// `sums` has room for a row. Gives the row itself where it is one of the source's, else `target`.
+    /// `sums` has room for a row. Returns the source's own row if it can be used unchanged, else `target`.
     func blend(
         _ source: SourcePlane, row index: Int, sums: UnsafeMutablePointer<UInt16>,
         into target: UnsafeMutablePointer<UInt8>
@@ -223,7 +225,8 @@ final class AxisTable {
         return UnsafePointer(target)
     }
 
-    /// The same by a table of two taps, with parts in 8: in a third of the time, and less than one above the mean.
+    /// The same for a table with two taps, with weights in parts of 8: three times as fast, and at most one level above
+    /// the mean.
     func blendCoarsely(
         _ source: SourcePlane, row index: Int, into target: UnsafeMutablePointer<UInt8>
     ) -> UnsafePointer<UInt8> {

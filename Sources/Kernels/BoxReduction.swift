@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reduction by whole numbers: each sample is the mean of a box, rounded to the nearest.
+/// Reduction by integer factors: each sample is the mean of a box, rounded to the nearest.
 enum BoxReduction {
-    /// The largest number that it reduces by.
+    /// The largest supported factor.
     static let largest = 16
 
     /// Fills `part` of `target` with `source` reduced by `columns` and `rows`. The reduced source begins at `origin` in
@@ -23,7 +23,7 @@ enum BoxReduction {
         }
     }
 
-    /// Two rows become one of half the length: two samples are taken at once.
+    /// Reduces two rows to one of half the length; processes two samples at once.
     static func halve(
         _ source: UnsafePointer<UInt8>, _ stride: Int, count: Int, into target: UnsafeMutablePointer<UInt8>
     ) {
@@ -36,7 +36,7 @@ enum BoxReduction {
         }
     }
 
-    /// Four rows become one of a quarter of the length: four samples are taken at once, and added in pairs.
+    /// Reduces four rows to one of a quarter of the length; processes four samples at once, added in pairs.
     private static func quarter(
         _ source: UnsafePointer<UInt8>, _ stride: Int, count: Int, into target: UnsafeMutablePointer<UInt8>
     ) {
@@ -61,7 +61,7 @@ enum BoxReduction {
     ) {
         add(source, stride, rows, count: count * columns, into: sums)
         if columns == 3, rows == 3 { return third(sums, count: count, into: target) }
-        // By the reciprocal, rounded up: right to the last sample for boxes up to 16 by 16.
+        // Multiplies by the reciprocal, rounded up: exact for boxes up to 16 by 16.
         let size = UInt32(columns * rows)
         let reciprocal = ((1 << 24) + size - 1) / size
         for x in 0..<count {
@@ -71,7 +71,7 @@ enum BoxReduction {
         }
     }
 
-    /// Sums of nine, divided by 9 with its reciprocal, to the nearest.
+    /// Divides sums of nine samples by 9 with its reciprocal, to the nearest.
     private static func third(_ sums: UnsafePointer<UInt16>, count: Int, into target: UnsafeMutablePointer<UInt8>) {
         for x in 0..<count {
             let sum = sums[3 &* x] &+ sums[3 &* x &+ 1] &+ sums[3 &* x &+ 2]
@@ -79,7 +79,7 @@ enum BoxReduction {
         }
     }
 
-    /// The sums of the columns of so many rows.
+    /// Adds up the columns of the given rows.
     private static func add(
         _ source: UnsafePointer<UInt8>, _ stride: Int, _ rows: Int, count: Int, into sums: UnsafeMutablePointer<UInt16>
     ) {

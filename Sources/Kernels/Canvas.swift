@@ -2,8 +2,8 @@
 
 package import Media
 
-/// A frame that is being drawn. It has one holder, and ends by becoming a frame that cannot be changed; if it is
-/// released before, it returns to its pool.
+/// A frame that is being drawn. It has one owner, and becomes an immutable frame in the end; if it is released before,
+/// its memory returns to the pool.
 package struct Canvas: ~Copyable {
     private let frame: PooledFrame
 
@@ -14,21 +14,22 @@ package struct Canvas: ~Copyable {
     /// Luma rows.
     package var height: Int { frame.memory.height }
 
-    /// The planes to draw into, valid as long as the canvas is. Kernels take them from a canvas that they may change.
+    /// The planes to draw into, valid as long as the canvas is. Kernels take them only from a canvas that they may
+    /// change.
     var target: TargetPlanes { frame.memory.target }
 
-    /// All of it.
+    /// The whole canvas.
     var bounds: PixelRectangle { PixelRectangle(x: 0, y: 0, width: width, height: height) }
 
-    /// Makes all of it one color.
+    /// Fills the whole canvas with one color.
     package mutating func fill(_ color: PixelColor) { target.fill(bounds, with: color) }
 
-    /// Makes `parts` of it, whose numbers are even and which lie inside, one color.
+    /// Fills `parts` with one color. Their numbers are even, and they are inside the canvas.
     mutating func fill(_ parts: [PixelRectangle], with color: PixelColor) {
         for part in parts { target.fill(part, with: color) }
     }
 
-    /// Copies `parts`, whose numbers are even and which lie inside, of a frame of the same size.
+    /// Copies `parts` of a frame of the same size. Their numbers are even, and they are inside the canvas.
     mutating func copy(_ source: VideoFrame, parts: [PixelRectangle]) {
         precondition(source.width == width && source.height == height, "a frame is copied to a canvas of its size")
         let target = target
@@ -44,7 +45,7 @@ package struct Canvas: ~Copyable {
         source.withPlanes { target.copy($0) }
     }
 
-    /// The frame, from now on immutable, with these times.
+    /// Returns the finished frame, immutable from now on, with these times.
     package consuming func finish(pts: Int64, timeBase: TimeBase, duration: Int64 = 0) -> VideoFrame {
         VideoFrame(pts: pts, timeBase: timeBase, duration: duration, width: width, height: height, storage: frame)
     }

@@ -2,19 +2,24 @@
 
 package import Media
 
-/// Combines the frames of several sources into one, and makes a frame between two others. Used by one thread at a time.
+/// Combines the frames of several sources into one, and renders transitions between two frames. One thread at a time.
+///
+/// ```swift
+/// var compositor = Compositor(VideoFormat.usual)
+/// let program = compositor.compose([(camera, .full), (guest, .inset)])
+/// ```
 package struct Compositor {
     package let format: VideoFormat
     let pool: FramePool
     private let renderer: TransitionRenderer
     private let black: VideoFrame
     private let blackColor: PixelColor
-    /// One for each place in a scene's order, since each keeps what it computed for a size.
+    /// One for each position in the scene's order, because each keeps its tables for a size.
     private var scalers: [Scaler] = []
-    /// The parts that no layer hides.
+    /// The parts that no layer covers.
     private var rest = Uncovered()
 
-    /// A compositor of frames of `format`.
+    /// A compositor for frames of `format`.
     package init(_ format: VideoFormat) {
         self.format = format
         pool = FramePool(width: format.width, height: format.height)
@@ -25,14 +30,15 @@ package struct Compositor {
         black = canvas.finish(pts: 0, timeBase: format.frameRate.timeBase)
     }
 
-    /// The frame that shows `layers`, from the back to the front; black where there is nothing. One that fills the frame is
-    /// that frame itself, without a copy.
+    /// Composes `layers`, from back to front, on black. A layer that fills the frame is returned as it is, without a
+    /// copy.
     ///
-    /// The last two layers, if none of them is ``Placement/full``, are seen in the other order, too, in `exchanged` parts of 1.
+    /// The last two layers, if neither is ``Placement/full``, are also drawn in the reverse order and mixed in; the
+    /// weight of that order is `exchanged`, from 0 to 1.
     package mutating func compose(
         _ layers: [(frame: VideoFrame?, placement: Placement)], exchanged: Double = 0
     ) -> VideoFrame {
-        // What is behind a layer that fills the frame is not drawn.
+        // Layers behind one that fills the frame are not drawn.
         let first = layers.lastIndex { $0.placement == .full } ?? 0
         let isFilled = layers.indices.contains(first) && layers[first].placement == .full
         let back = isFilled ? layers[first].frame ?? black : black
@@ -51,7 +57,7 @@ package struct Compositor {
         return canvas.finish(pts: back.pts, timeBase: back.timeBase, duration: back.duration)
     }
 
-    /// Where `layer` shows through the one that is drawn over it; nil if it is not seen.
+    /// The region where `layer` shows through the one drawn over it; nil if it is hidden.
     private func overlap(with layer: (frame: VideoFrame?, placement: Placement), opacity: Double) -> Overlap? {
         let place = PixelPlacement(
             layer.placement, of: layer.frame ?? black, program: (format.width, format.height))
@@ -69,7 +75,7 @@ package struct Compositor {
         }
     }
 
-    /// Draws what `body` draws over `frame`: in its own memory if it has no other holder, else on a copy.
+    /// Draws `body` over `frame`: in its own memory if it has no other holder, else on a copy.
     package func draw(over frame: inout VideoFrame?, _ body: (inout Canvas) -> Void) {
         guard let below = frame?.properties else { return }
         var canvas = pool.canvas(taking: &frame)
@@ -78,7 +84,7 @@ package struct Compositor {
         frame?.captions = below.captions
     }
 
-    /// The frame at `progress` of the way from `a` to `b`.
+    /// Renders the transition from `a` to `b` at `progress`.
     package func blend(
         _ a: VideoFrame, _ b: VideoFrame, by transition: Transition, progress: Double
     ) -> VideoFrame {
@@ -89,14 +95,14 @@ package struct Compositor {
 }
 
 extension VideoFrame {
-    /// What there is to it beside its pixels.
+    /// The frame's properties other than its pixels.
     fileprivate var properties: (pts: Int64, timeBase: TimeBase, duration: Int64, captions: [UInt8]) {
         (pts, timeBase, duration, captions)
     }
 }
 
 extension PixelPlacement {
-    /// What it hides for sure, corners left out; nil for nothing.
+    /// The rectangle that it certainly covers, without rounded corners; nil without one.
     fileprivate var covered: PixelRectangle? {
         if destination.isEmpty { return nil }
         var covered = outer

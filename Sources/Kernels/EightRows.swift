@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Eight rows that are scaled along x at once by a table of two taps.
+/// Scales eight rows horizontally at once by a table of two taps.
 ///
-/// Fetching samples from places of a table is what takes the time. So the rows are interleaved, the eight samples of a
-/// column beside each other, and one fetch takes those of two columns. Used by one thread at a time.
+/// Indexed loads take most of the time. So the rows are interleaved, with the eight samples of a column next to each
+/// other, and one load fetches two columns. One thread at a time.
 final class EightRows {
-    /// A number for each row.
+    /// One number for each row.
     typealias Lanes = SIMD8<UInt16>
 
-    /// How many rows there are.
+    /// The number of rows.
     static let count = 8
 
     private let rows = Scratch<UInt8>()
     private let columns = Scratch<UInt64>()
     private let lines = Scratch<UInt8>()
-    /// Samples of a row, and of what is made of one, up to a whole number of eight.
+    /// Length of the input and output rows in samples, rounded up to a multiple of eight.
     private var (width, length) = (0, 0)
 
-    /// Makes room for rows of `width` samples, that become `length`. Their values are not defined.
+    /// Makes room for rows of `width` samples that are scaled to `length`. Their values are undefined.
     func reserve(width: Int, length: Int) {
         (self.width, self.length) = (Self.whole(width), Self.whole(length))
         _ = rows.reserve(Self.count * self.width)
@@ -27,13 +27,13 @@ final class EightRows {
 
     private static func whole(_ count: Int) -> Int { (count + Self.count - 1) / Self.count * Self.count }
 
-    /// The row to fill.
+    /// An input row, to be filled.
     func row(_ index: Int) -> UnsafeMutablePointer<UInt8> { rows.base + index * width }
 
-    /// What was made of it.
+    /// An output row.
     func line(_ index: Int) -> UnsafePointer<UInt8> { UnsafePointer(lines.base + index * length) }
 
-    /// Scales all rows by `table`, which has two taps.
+    /// Scales all rows by `table`, which must have two taps.
     func scale(by table: AxisTable) {
         weave()
         table.starts.withUnsafeBufferPointer { starts in
@@ -64,7 +64,7 @@ final class EightRows {
             @inline(__always) func column(_ index: Int) -> SIMD8<UInt8> {
                 let both = columns.loadUnaligned(fromByteOffset: 8 &* Int(starts[x &+ index]), as: SIMD16<UInt8>.self)
                 let (left, right) = (Lanes(truncatingIfNeeded: both.lowHalf), Lanes(truncatingIfNeeded: both.highHalf))
-                // Of 16 bits: what is lost on the way comes back, since the sum has no more.
+                // 16-bit arithmetic: intermediate overflow cancels out, because the sum fits 16 bits.
                 let sum = left &<< 8 &+ (right &- left) &* lanes[x &+ index] &+ 128
                 return SIMD8<UInt8>(truncatingIfNeeded: sum &>> 8)
             }
@@ -85,8 +85,7 @@ final class EightRows {
         (line + 3 &* length).storeBytes(of: samples.highHalf.highHalf, as: SIMD2<UInt32>.self)
     }
 
-    /// Eight rows of eight samples as eight columns of them, or the other way round: in the memory of what is returned, the
-    /// first sample of each come first.
+    /// Transposes eight rows of eight samples. In the result, the first sample of each row comes first in memory.
     @inline(__always)
     private static func transposed(
         _ v0: SIMD8<UInt8>, _ v1: SIMD8<UInt8>, _ v2: SIMD8<UInt8>, _ v3: SIMD8<UInt8>, _ v4: SIMD8<UInt8>,

@@ -3,10 +3,10 @@
 package import Media
 internal import Synchronization
 
-/// Memory for the frames that a program makes, used again and again.
+/// Reuses memory for the frames that a program renders.
 ///
-/// A ``Canvas`` is drawn into; finished, it is a frame, whose memory comes back when the last holder lets go of it. So
-/// a program in its stride allocates no pixels. All calls may come from any thread.
+/// A ``Canvas`` is drawn into, then finished to a frame, whose memory returns to the pool when its last holder releases
+/// it. So a running program allocates no pixels. Any thread may call.
 package final class FramePool: Sendable {
     /// Luma columns of its frames.
     package let width: Int
@@ -16,31 +16,30 @@ package final class FramePool: Sendable {
     private let limit: Int
     private let spare = Mutex<[FrameMemory]>([])
 
-    /// A pool of frames of this size (both even) that keeps at most `limit` of those that are not in use. It hands out
-    /// as many as are asked for.
+    /// A pool of frames of this size (both even) that keeps at most `limit` unused ones. It hands out any number.
     package init(width: Int, height: Int, keeping limit: Int = 8) {
         precondition(width > 0 && height > 0 && width % 2 == 0 && height % 2 == 0, "4:2:0 needs even sizes")
         (self.width, self.height, self.limit) = (width, height, limit)
     }
 
-    /// How many frames wait to be used again.
+    /// Number of frames that can be reused.
     package var spareCount: Int { spare.withLock { $0.count } }
 
-    /// A canvas whose pixels are those of an earlier frame, if there was one: the caller has to draw all of them.
+    /// A canvas with the pixels of an earlier frame, if any: the caller must draw all of them.
     package func canvas() -> Canvas {
         let memory = spare.withLock { $0.popLast() } ?? FrameMemory(width: width, height: height)
         return Canvas(PooledFrame(memory, of: self))
     }
 
-    /// A canvas that shows `frame`, which has the pool's size.
+    /// A canvas with a copy of `frame`, which has the pool's size.
     package func canvas(showing frame: VideoFrame) -> Canvas {
         var canvas = canvas()
         canvas.copy(frame)
         return canvas
     }
 
-    /// Takes `frame`, which has the pool's size, out of the caller's variable, and returns a canvas that shows it: in
-    /// the frame's own memory if that is of this pool and has no other holder, else in a copy.
+    /// Takes `frame`, which has the pool's size, out of the caller's variable, and returns a canvas with its content:
+    /// in the frame's own memory if that is of this pool and has no other holder, else in a copy.
     package func canvas(taking frame: inout VideoFrame?) -> Canvas {
         guard let pooled = frame?.storage as? PooledFrame, pooled.belongs(to: self) else {
             guard let other = frame.take() else { return canvas() }
@@ -59,9 +58,9 @@ package final class FramePool: Sendable {
     }
 }
 
-/// The pixels of one frame, rows and planes on cache lines.
+/// The pixels of one frame; rows and planes begin on cache lines.
 final class FrameMemory: Sendable {
-    /// What a row begins on: a cache line, and no vector is longer.
+    /// Alignment of rows: a cache line, which is as long as the longest vector.
     private static let alignment = 64
 
     let width: Int
@@ -69,8 +68,8 @@ final class FrameMemory: Sendable {
     let lumaStride: Int
     let chromaStride: Int
     // Written only through the one `Canvas` that holds the `PooledFrame` of this memory: a canvas cannot be copied, and
-    // is gone before the frame is shared. Read only from then on, until the last holder of that `PooledFrame` is gone
-    // and the pool's mutex hands the memory to the next canvas. Freed in `deinit`.
+    // no longer exists when the frame is shared. From then on read-only, until the last holder of that `PooledFrame` is
+    // gone and the pool's mutex passes the memory to the next canvas. Freed in `deinit`.
     nonisolated(unsafe) let bytes: UnsafeMutablePointer<UInt8>
 
     init(width: Int, height: Int) {
@@ -86,7 +85,7 @@ final class FrameMemory: Sendable {
 
     private static func aligned(_ count: Int) -> Int { (count + alignment - 1) / alignment * alignment }
 
-    /// The planes to draw into. They are valid as long as the object lives.
+    /// The planes to draw into, valid as long as the object lives.
     var target: TargetPlanes {
         let u = bytes + lumaStride * height
         let v = u + chromaStride * (height / 2)
@@ -97,7 +96,7 @@ final class FrameMemory: Sendable {
     }
 }
 
-/// A frame in a pool's memory, which goes back to the pool with the last reference.
+/// A frame in a pool's memory, which returns to the pool with the last reference.
 final class PooledFrame: FrameStorage {
     let memory: FrameMemory
     private let pool: FramePool
@@ -112,7 +111,7 @@ final class PooledFrame: FrameStorage {
 
     func withPlanes<R>(_ body: (Planes) throws -> R) rethrows -> R {
         let planes = memory.target
-        // Not to be given back while its pixels are read, though nothing but the addresses is used any more.
+        // Keeps the memory out of the pool while its pixels are read, because only their addresses are still in use.
         return try withExtendedLifetime(self) {
             try body(
                 Planes(

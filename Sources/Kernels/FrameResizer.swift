@@ -3,16 +3,16 @@
 package import Media
 internal import Synchronization
 
-/// Makes frames of one size out of those of another: all of a frame is seen, with bars where the shapes differ.
+/// Scales frames of one size to another: the whole frame is visible, with bars if the shapes differ.
 ///
-/// All calls may come from any thread; one frame is scaled at a time.
+/// Any thread may call; one frame is scaled at a time.
 package final class FrameResizer: Sendable {
     private let placement: Placement
     private let black: PixelColor
     private let pool: FramePool
     private let scaler = Mutex(Scaler())
 
-    /// A resizer of frames like `source` to the size of `target`.
+    /// A resizer from frames like `source` to the size of `target`.
     package init(from source: VideoFormat, to target: VideoFormat) {
         placement = Self.placement(of: source, in: target)
         black = PixelColor(.black, in: target.color)
@@ -31,7 +31,7 @@ package final class FrameResizer: Sendable {
         }
     }
 
-    /// Where `source` lies in `target`. Bars that are no wider than two pixels come of rounding and are not drawn.
+    /// The position of `source` in `target`. Bars of at most two pixels come from rounding and are not drawn.
     private static func placement(of source: VideoFormat, in target: VideoFormat) -> Placement {
         let place = Placement.Rectangle.all.fitting(aspect: shape(of: source) / shape(of: target))
         let (columns, rows) = (place.width * Double(target.width), place.height * Double(target.height))
@@ -39,23 +39,23 @@ package final class FrameResizer: Sendable {
         return isFull ? .full : Placement(destination: place)
     }
 
-    /// Width to height, as a viewer sees it.
+    /// The display aspect ratio.
     private static func shape(of format: VideoFormat) -> Double {
         let pixel = Double(format.sampleAspectRatio.horizontal) / Double(format.sampleAspectRatio.vertical)
         return Double(format.width) * pixel / Double(format.height)
     }
 }
 
-/// A frame in another size, which is made when somebody first asks for it, and once for all who share it.
+/// A frame in another size, rendered when it is first requested, and once for all who share it.
 package final class ResizedFrame: Sendable {
     private let source: VideoFrame
     private let resizer: FrameResizer
     private let made = Mutex<VideoFrame?>(nil)
 
-    /// `source`, to be made by `resizer`.
+    /// A resized version of `source`, rendered by `resizer` on demand.
     package init(_ source: VideoFrame, by resizer: FrameResizer) { (self.source, self.resizer) = (source, resizer) }
 
-    /// The frame. Blocks while it is made.
+    /// The resized frame. Blocks while it is rendered.
     package var frame: VideoFrame {
         made.withLock { made in
             let frame = made ?? resizer.resized(source)

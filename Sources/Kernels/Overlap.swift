@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a layer lies over another one that shows through it, as of two that change places.
+/// The region where a layer covers another one that shows through it, for example while two layers are exchanged.
 struct Overlap {
-    /// The other one's outer edge. All numbers are even.
+    /// The outer edge of the layer below. All numbers are even.
     private let place: PixelRectangle
     /// The radius of its corners; even.
     private let radius: Int
-    /// In how many parts of 256 the layer in front is seen.
+    /// Opacity of the layer in front, in parts of 256.
     private let opacity: UInt16
 
-    /// Over what stands in `place`, with corners of `radius`, `opacity` parts in 1 are seen of what is drawn.
+    /// Within `place`, whose corners have the given radius, drawn samples are mixed with `opacity`, from 0 to 1.
     init(_ place: PixelRectangle, radius: Int, opacity: Double) {
         self.init(place, radius, UInt16((min(1, max(0, opacity)) * 256).rounded()))
     }
@@ -18,7 +18,7 @@ struct Overlap {
         (self.place, self.radius, self.opacity) = (place, radius, opacity)
     }
 
-    /// The same in a plane of chroma.
+    /// The same region in a chroma plane.
     var halved: Overlap { Overlap(place.halved, radius / 2, opacity) }
 
     /// Draws `count` samples at column `x` of row `y`.
@@ -31,7 +31,7 @@ struct Overlap {
             from: samples + (shared.upperBound - x), count: x + count - shared.upperBound)
     }
 
-    /// Fills `rectangle`, which lies inside of `target`.
+    /// Fills `rectangle`, which is inside `target`.
     func fill(_ rectangle: PixelRectangle, with value: UInt8, in target: TargetPlane) {
         guard !rectangle.isEmpty else { return }
         let whole = rectangle.x..<rectangle.x + rectangle.width
@@ -44,8 +44,7 @@ struct Overlap {
         }
     }
 
-    /// Those of `columns` that the other one fills in row `y`; columns that the arc of a corner crosses are not
-    /// included.
+    /// The part of `columns` that the region covers in row `y`, without columns that the arc of a corner crosses.
     private func columns(ofRow y: Int, in columns: Range<Int>) -> Range<Int> {
         let line = min(y - place.y, place.y + place.height - 1 - y)
         guard line >= 0, place.width > 0 else { return columns.lowerBound..<columns.lowerBound }

@@ -2,20 +2,20 @@
 
 package import Media
 
-/// A still with alpha, as planes that are drawn over frames: made once, drawn at each frame.
+/// A still image with alpha, as planes that are drawn over frames: converted once, drawn at each frame.
 ///
-/// Colors are straight, not multiplied by alpha. Immutable, so any thread may draw it.
+/// Colors are not premultiplied. Immutable, so any thread may draw it.
 package final class OverlayImage: Sendable {
     /// Luma columns; even.
     package let width: Int
     /// Luma rows; even.
     package let height: Int
 
-    /// One plane and how opaque it is, in parts of 255.
+    /// One plane and its alpha, 0 to 255.
     private struct Layer: Sendable {
         var samples: [UInt8]
         var alpha: [UInt8]
-        /// The columns of each row that are not wholly transparent.
+        /// For each row, the columns that are not fully transparent.
         var spans: [Range<Int>] = []
     }
 
@@ -23,8 +23,8 @@ package final class OverlayImage: Sendable {
     private let u: Layer
     private let v: Layer
 
-    /// An image of `pixels` in rows of `width` (red, green, blue, alpha; straight), for frames of `color`. Odd sizes
-    /// get a transparent column or row; an image without pixels is invisible.
+    /// An image of `pixels` in rows of `width` (red, green, blue, alpha; not premultiplied), for frames of `color`. Odd
+    /// sizes get a transparent column or row; an image without pixels is invisible.
     package init(rgba pixels: [UInt8], width: Int, height: Int, color: ColorDescription) {
         precondition(width >= 0 && height >= 0 && pixels.count == width * height * 4, "an image has all its pixels")
         let (columns, rows) = ((width + 1) / 2 * 2, (height + 1) / 2 * 2)
@@ -32,7 +32,7 @@ package final class OverlayImage: Sendable {
         let (luma, chroma) = (columns * rows, columns * rows / 4)
         var samples = [UInt8](repeating: 0, count: luma)
         var alpha = samples
-        // Sums of chroma, weighted by alpha, so that what is behind an edge lends it no color.
+        // Chroma sums are weighted by alpha, so that transparent pixels do not bleed into edges.
         var sums = [(u: Int, v: Int, alpha: Int)](repeating: (0, 0, 0), count: chroma)
         for row in 0..<height {
             for column in 0..<width {
@@ -67,8 +67,8 @@ package final class OverlayImage: Sendable {
         return Layer(samples: samples, alpha: alpha, spans: spans)
     }
 
-    /// Draws it on `canvas` with its upper left corner at (x, y), moved to even pixels, with `opacity` from 0 to 1.
-    /// What lies outside is cut off.
+    /// Draws the image on `canvas` with its upper left corner at (x, y), rounded to even pixels, with `opacity` from 0
+    /// to 1. Parts outside the canvas are cut off.
     package func draw(on canvas: inout Canvas, x: Int, y: Int, opacity: Double = 1) {
         let weight = UInt16((min(1, max(0, opacity)) * 128).rounded())
         guard weight > 0 else { return }
@@ -100,14 +100,14 @@ package final class OverlayImage: Sendable {
 }
 
 extension TargetPlane {
-    /// Draws `count` samples over those at `target`, as opaque as `alpha` (of 255) and `opacity` (of 128) say.
+    /// Draws `count` samples over those at `target`, with `alpha` (0 to 255) times `opacity` (0 to 128).
     fileprivate static func over(
         _ color: UnsafePointer<UInt8>, _ alpha: UnsafePointer<UInt8>, opacity: UInt16,
         at target: UnsafeMutablePointer<UInt8>, count: Int
     ) {
         for x in 0..<count {
             let opaque = UInt16(alpha[x])
-            // 0 to 256: what is opaque leaves nothing.
+            // 0 to 256: full opacity leaves nothing of the old sample.
             let weight = ((opaque &+ opaque &>> 7) &* opacity) &>> 7
             let value = UInt16(target[x]) &* (256 &- weight) &+ UInt16(color[x]) &* weight &+ 128
             target[x] = UInt8(truncatingIfNeeded: value &>> 8)
@@ -116,14 +116,14 @@ extension TargetPlane {
 }
 
 extension Canvas {
-    /// Draws a frame that has the canvas's size, and alpha, with `opacity` from 0 to 1.
+    /// Draws a frame of the canvas's size with its alpha, times `opacity` from 0 to 1.
     package mutating func draw(stinger frame: VideoFrame, opacity: Double) {
         guard let storage = frame.storage as? any AlphaFrameStorage else { return }
         storage.withAlpha { draw(frame, alpha: $0, opacity: opacity) }
     }
 
-    /// Draws `frame`, which has the canvas's size, as opaque as `opacity`, from 0 to 1, and `alpha` say, a plane of luma's
-    /// size whose 255 is opaque. For a stinger, whose frames come with alpha; colors are straight.
+    /// Draws `frame`, which has the canvas's size, with `alpha` times `opacity` (0 to 1). `alpha` is a plane of luma's
+    /// size; 255 is opaque. For stingers, whose frames have alpha; colors are not premultiplied.
     package mutating func draw(_ frame: VideoFrame, alpha: Planes.Plane, opacity: Double = 1) {
         precondition(frame.width == width && frame.height == height, "a stinger has the program's size")
         let weight = UInt16((min(1, max(0, opacity)) * 128).rounded())
@@ -145,8 +145,8 @@ extension Canvas {
 }
 
 extension TargetPlane {
-    /// Draws `count` samples of chroma over those at `target`; each is as opaque as the mean of four of luma, in two
-    /// rows `stride` apart, read in pairs.
+    /// Draws `count` chroma samples over those at `target`; the alpha of each is the mean of four luma samples, in two
+    /// rows `stride` apart, loaded in pairs.
     fileprivate static func over(
         _ color: UnsafePointer<UInt8>, _ alpha: UnsafePointer<UInt8>, stride: Int, opacity: UInt16,
         at target: UnsafeMutablePointer<UInt8>, count: Int

@@ -2,21 +2,21 @@
 
 package import Media
 
-/// A color as people name it, written `#rrggbb`.
+/// A color in the notation `#rrggbb`.
 package struct RGBColor: Sendable, Hashable, Codable, CustomStringConvertible {
-    /// Red, 0 to 255, not linear.
+    /// Red, 0 to 255, gamma-coded.
     package var red: UInt8
     /// Green.
     package var green: UInt8
     /// Blue.
     package var blue: UInt8
 
-    /// A color of these components.
+    /// Creates a color.
     package init(red: UInt8, green: UInt8, blue: UInt8) {
         (self.red, self.green, self.blue) = (red, green, blue)
     }
 
-    /// The color that `text` names: `#rrggbb`, `black` or `white`; nil for any other text.
+    /// Parses `text`: `#rrggbb`, `black` or `white`; nil for any other text.
     package init?(_ text: String) {
         switch text {
         case "black": self = .black
@@ -33,7 +33,7 @@ package struct RGBColor: Sendable, Hashable, Codable, CustomStringConvertible {
         }
     }
 
-    /// As text.
+    /// Decodes the color from text.
     package init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)
@@ -44,7 +44,7 @@ package struct RGBColor: Sendable, Hashable, Codable, CustomStringConvertible {
         self = color
     }
 
-    /// As text.
+    /// Encodes the color as text.
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(description)
@@ -61,7 +61,7 @@ package struct RGBColor: Sendable, Hashable, Codable, CustomStringConvertible {
     }
 }
 
-/// A color as it stands in a frame.
+/// A color in YCbCr, as frames have it.
 package struct PixelColor: Sendable, Hashable {
     /// Luma.
     package var y: UInt8
@@ -70,7 +70,7 @@ package struct PixelColor: Sendable, Hashable {
     /// Red difference.
     package var v: UInt8
 
-    /// A color of these samples.
+    /// Creates a color.
     package init(y: UInt8, u: UInt8, v: UInt8) {
         (self.y, self.u, self.v) = (y, u, v)
     }
@@ -78,13 +78,13 @@ package struct PixelColor: Sendable, Hashable {
     /// Black in frames of limited range.
     package static let black = PixelColor(y: 16, u: 128, v: 128)
 
-    /// Converts `color` for frames of `description`; an unknown matrix is taken for BT.709.
+    /// Converts `color` for frames of `description`; an unknown matrix is treated as BT.709.
     package init(_ color: RGBColor, in description: ColorDescription) {
         self = ColorMatrix(description).convert(color)
     }
 }
 
-/// How colors become samples: ITU-T H.273, 8.3, equations 38 to 40 and those of the two ranges.
+/// The conversion of colors to samples: ITU-T H.273, 8.3, equations 38 to 40 and those of the two ranges.
 struct ColorMatrix {
     private let red: Double
     private let blue: Double

@@ -3,31 +3,31 @@
 internal import Media
 
 extension Placement {
-    /// How a source stands whose shape is another than the program's: its frames have bars, which are cut off here.
+    /// How to place a source whose shape differs from the program's: its frames have bars, which are cut off here.
     package struct Shape: Sendable, Hashable {
-        /// What it may take of the program.
+        /// The part of the program that the source may use.
         package var area: Rectangle
-        /// Whether its middle fills the area, 1, or all of it is seen, 0; anything between in a move.
+        /// 1: the middle of the source fills the area; 0: the whole source is visible; in between during a move.
         package var fill: Double
-        /// Where it stands in what is wider than it: from the left edge, 0, to the right one, 1.
+        /// Horizontal position in an area that is wider than the source: 0 is the left edge, 1 the right one.
         package var across: Double
-        /// Where it stands in what is higher than it: from the upper edge, 0, to the lower one, 1.
+        /// Vertical position in an area that is higher than the source: 0 is the upper edge, 1 the lower one.
         package var down: Double
-        /// How much of the bars is cut off: all, 1, but in a move from or to a place that shows them.
+        /// How much of the bars is cut off: 1 is all; less only during a move from or to a placement that shows them.
         private(set) var cut = 1.0
 
-        /// A shape of these.
+        /// Creates a shape.
         package init(area: Rectangle, fill: Double = 0, across: Double = 0.5, down: Double = 0.5) {
             (self.area, self.fill, self.across, self.down) = (area, fill, across, down)
         }
 
-        /// One that cuts nothing off, at the destination of `placement`, on the way from or to `other`.
+        /// A shape that cuts nothing off, at the destination of `placement`, for a move from or to `other`.
         private init(uncut placement: Placement, like other: Shape) {
             self = other
             (area, cut) = (placement.destination, 0)
         }
 
-        /// What is `fraction` of the way from the one placement's to the other's.
+        /// The shape at `fraction` of the way between two placements.
         static func between(_ from: Placement, _ to: Placement, fraction: Double) -> Shape? {
             guard let start = from.shape ?? to.shape.map({ Shape(uncut: from, like: $0) }),
                 let end = to.shape ?? from.shape.map({ Shape(uncut: to, like: $0) })
@@ -40,7 +40,8 @@ extension Placement {
             return shape.cut == 0 ? nil : shape
         }
 
-        /// Where a source stands that fills `region` of its frame: what may be seen of the frame, what is, and where.
+        /// The placement of a source that fills `region` of its frame: which part of the frame may be visible, which
+        /// part is, and its destination.
         func places(of region: Rectangle) -> (limits: Rectangle, source: Rectangle, destination: Rectangle) {
             let limits = Rectangle.all.mixed(with: region, fraction: cut)
             let fitted = area.fitting(aspect: limits.width / limits.height, across: across, down: down)
@@ -51,14 +52,14 @@ extension Placement {
 }
 
 extension Placement.Rectangle {
-    /// What is `fraction` of the way from it to `other`.
+    /// The rectangle at `fraction` of the way to `other`.
     func mixed(with other: Self, fraction: Double) -> Self {
         func mix(_ a: Double, _ b: Double) -> Double { a + (b - a) * fraction }
         return Self(
             x: mix(x, other.x), y: mix(y, other.y), width: mix(width, other.width), height: mix(height, other.height))
     }
 
-    /// A region of a frame of this size.
+    /// Converts a region of a frame of this size.
     init(_ region: FrameRegion, of size: (width: Int, height: Int)) {
         let (width, height) = (Double(size.width), Double(size.height))
         self.init(

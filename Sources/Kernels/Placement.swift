@@ -2,13 +2,13 @@
 
 internal import Media
 
-/// Where a source stands in the program: which part of it, in which rectangle, with which edge. A value that animations
-/// interpolate.
+/// How a source is placed in the program: its visible part, its destination and its border. Animations interpolate this
+/// value.
 ///
-/// On placing, rectangles are moved to even pixels, so that a chroma sample belongs to the same four pixels before and
-/// after. A rectangle may lie partly or wholly outside of the program.
+/// Drawing rounds rectangles to even pixels, so that a chroma sample belongs to the same four pixels before and after.
+/// A rectangle may be partly or wholly outside the program.
 package struct Placement: Sendable, Hashable {
-    /// A rectangle in fractions of a width and a height.
+    /// A rectangle in fractions of width and height.
     package struct Rectangle: Sendable, Hashable, Codable {
         /// The left edge.
         package var x: Double
@@ -19,7 +19,7 @@ package struct Placement: Sendable, Hashable {
         /// The height.
         package var height: Double
 
-        /// A rectangle of these.
+        /// Creates a rectangle.
         package init(x: Double, y: Double, width: Double, height: Double) {
             (self.x, self.y, self.width, self.height) = (x, y, width, height)
         }
@@ -27,11 +27,12 @@ package struct Placement: Sendable, Hashable {
         /// Whether both have the same width and height.
         func isAsLarge(as other: Rectangle) -> Bool { (width, height) == (other.width, other.height) }
 
-        /// All there is.
+        /// The full width and height.
         package static let all = Rectangle(x: 0, y: 0, width: 1, height: 1)
 
-        /// The whole of it that has `aspect` (width to height, as a part of the surrounding's) and is as large as fits: in
-        /// its middle, if nothing else is said, or so far from the left edge to the right one, and the upper to the lower.
+        /// The largest part with the aspect ratio `aspect` (relative to that of the whole). It is centered by default;
+        /// `across` positions it between the left edge (0) and the right one (1), `down` between the upper and the
+        /// lower.
         package func fitting(aspect: Double, across: Double = 0.5, down: Double = 0.5) -> Rectangle {
             let own = width / height
             let (w, h) = aspect < own ? (height * aspect, height) : (width, width / aspect)
@@ -39,31 +40,31 @@ package struct Placement: Sendable, Hashable {
         }
     }
 
-    /// A frame of one color around the destination, outside of it.
+    /// A colored border around the destination, outside of it.
     package struct Border: Sendable, Hashable {
-        /// Its width as a part of the program's height, at most a quarter of it; at least two pixels if it is not 0.
+        /// Its width as a fraction of the program's height, at most a quarter; at least two pixels if it is not 0.
         package var width: Double
         /// Its color.
         package var color: PixelColor
 
-        /// A border of these.
+        /// Creates a border.
         package init(width: Double, color: PixelColor) { (self.width, self.color) = (width, color) }
     }
 
-    /// The part of the source that is shown, within it.
+    /// The visible part of the source.
     package var source: Rectangle
-    /// Where it is shown, in the program.
+    /// Its position in the program.
     package var destination: Rectangle
-    /// The radius of its corners as a part of the program's height, at most half of it; a border goes around them.
+    /// The radius of its corners as a fraction of the program's height, at most half; a border follows them.
     package var cornerRadius: Double
     /// The border, if it has one.
     package var border: Border?
-    /// Where frames with bars stand instead, without these; nil to show them as they are.
+    /// How to place frames with bars, which are cut off; nil shows frames with their bars.
     package var shape: Shape?
-    /// Whether it is on the way to another size: scaling is to be fast then, as no edge stands still in what is shown.
+    /// Whether the size changes in an animation: scaling is then fast instead of exact, which is not visible in motion.
     var isResizing = false
 
-    /// A placement of these.
+    /// Creates a placement.
     package init(
         source: Rectangle = .all, destination: Rectangle = .all, cornerRadius: Double = 0, border: Border? = nil,
         shape: Shape? = nil
@@ -72,14 +73,14 @@ package struct Placement: Sendable, Hashable {
         (self.cornerRadius, self.border, self.shape) = (cornerRadius, border, shape)
     }
 
-    /// The whole source over the whole program.
+    /// The whole source fills the whole program.
     package static let full = Placement()
 
     /// The whole source in the lower right corner: a quarter of the width, with a margin of a fortieth.
     package static let inset = Placement(destination: .init(x: 0.725, y: 0.725, width: 0.25, height: 0.25))
 
-    /// One of two or more parts side by side (or, not `horizontal`, one above the other), filled with the middle of the
-    /// source, or, if it `fits`, with all of it.
+    /// One of `count` parts next to each other (`horizontal`) or one above the other. The middle of the source fills
+    /// the part; with `fits`, the whole source is visible in it.
     package static func part(_ index: Int, of count: Int, horizontal: Bool, fits: Bool = false) -> Placement {
         let (size, start) = (1 / Double(count), Double(index) / Double(count))
         let place =
@@ -93,7 +94,7 @@ package struct Placement: Sendable, Hashable {
         return Placement(source: shown, destination: place, shape: Shape(area: place, fill: 1))
     }
 
-    /// A cell of a grid, counted in rows from the upper left corner, with the whole source as large as fits.
+    /// A cell of a grid, counted by rows from the upper left corner; the whole source is as large as fits.
     package static func cell(_ index: Int, columns: Int, rows: Int) -> Placement {
         let (width, height) = (1 / Double(columns), 1 / Double(rows))
         let cell = Rectangle(
@@ -101,8 +102,8 @@ package struct Placement: Sendable, Hashable {
         return Placement(destination: cell.fitting(aspect: 1), shape: Shape(area: cell))
     }
 
-    /// The placement that is `fraction` of the way from this one to `other`. A border that only one of them has grows
-    /// from nothing, or shrinks to it.
+    /// The placement at `fraction` of the way from this one to `other`. A border that only one of them has grows from
+    /// nothing or shrinks to nothing.
     package func interpolated(to other: Placement, fraction: Double) -> Placement {
         func mix(_ a: Double, _ b: Double) -> Double { a + (b - a) * fraction }
         func mix(_ a: UInt8, _ b: UInt8) -> UInt8 { UInt8(min(255, max(0, mix(Double(a), Double(b)).rounded()))) }
@@ -126,9 +127,9 @@ package struct Placement: Sendable, Hashable {
 
 /// A placement in pixels.
 struct PixelPlacement: Equatable {
-    /// The part of the source. All numbers are even.
+    /// The visible part of the source. All numbers are even.
     var source: PixelRectangle
-    /// Where it is shown. All numbers are even.
+    /// Its position in the program. All numbers are even.
     var destination: PixelRectangle
     /// Radius of the corners of `destination`; even, and at most half of a side.
     var radius: Int
@@ -140,7 +141,7 @@ struct PixelPlacement: Equatable {
     /// Radius of the corners of the border's outer edge.
     var outerRadius: Int { radius == 0 ? 0 : radius + border }
 
-    /// Where `frame` stands in a program of this size.
+    /// Converts the placement of `frame` in a program of this size.
     init(_ placement: Placement, of frame: VideoFrame, program: (width: Int, height: Int)) {
         self.init(placement, source: (frame.width, frame.height), region: frame.region, program: program)
     }
@@ -170,13 +171,13 @@ struct PixelPlacement: Equatable {
         border = wanted > 0 ? max(2, Self.even(wanted)) : 0
     }
 
-    /// The nearest even number; what is far outside is far enough at a million.
+    /// The nearest even number, limited to ±1 million.
     private static func even(_ value: Double) -> Int {
         value.isFinite ? Int((min(1e6, max(-1e6, value)) / 2).rounded()) * 2 : 0
     }
 
-    /// A span on even pixels. Where its length is even as it stands, it keeps it wherever it is, so that what moves
-    /// does not change its size; else its ends are moved each for itself, so that neighbors meet.
+    /// A span on even pixels. If its length is even before rounding, it keeps that length at any position, so that
+    /// moving objects do not change size; otherwise each end is rounded separately, so that neighbors meet.
     private static func span(_ start: Double, _ length: Double, of whole: Int) -> (start: Int, length: Int) {
         let (begin, size) = (start * Double(whole), max(0, length) * Double(whole))
         let first = even(begin)
@@ -184,7 +185,7 @@ struct PixelPlacement: Equatable {
         return (first, even(begin + size) - first)
     }
 
-    /// The columns or rows of a source that may be seen: an odd last one only if all may.
+    /// The columns or rows of a source that may be visible; an odd last one only if all may be.
     private static func limits(_ start: Double, _ length: Double, of whole: Int) -> Range<Int> {
         if start == 0, length == 1 { return 0..<whole }
         let (first, size) = span(start, length, of: whole)
@@ -192,9 +193,9 @@ struct PixelPlacement: Equatable {
         return min(max(0, first), end - 2)..<end
     }
 
-    /// A part of a source's columns or rows, within `limits`. `scale` is the number by which it is to be divided, before
-    /// anything was rounded: where it is whole, the part is made so long that it still is, and what was meant to keep
-    /// its size, or to be halved, is not scaled by a crooked number.
+    /// A span of a source's columns or rows, within `limits`. `scale` is the scaling factor before rounding: if it is
+    /// an integer, the span's length is adjusted to keep it an integer, so that a source in its own size, or in half of
+    /// it, is not scaled by a fraction.
     private static func part(
         _ start: Double, _ length: Double, of whole: Int, within limits: Range<Int>, for target: Int, scale: Double
     ) -> (start: Int, length: Int) {

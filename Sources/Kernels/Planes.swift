@@ -3,7 +3,7 @@
 internal import Glibc
 internal import Media
 
-/// A rectangle of pixels of a plane or a frame. It may lie outside.
+/// A rectangle of pixels in a plane or a frame. It may be outside of it.
 package struct PixelRectangle: Sendable, Equatable {
     /// The left edge.
     package var x: Int
@@ -14,15 +14,15 @@ package struct PixelRectangle: Sendable, Equatable {
     /// The height.
     package var height: Int
 
-    /// A rectangle of these.
+    /// Creates a rectangle.
     package init(x: Int, y: Int, width: Int, height: Int) {
         (self.x, self.y, self.width, self.height) = (x, y, width, height)
     }
 
-    /// Whether nothing is in it.
+    /// Whether it contains no pixel.
     package var isEmpty: Bool { width <= 0 || height <= 0 }
 
-    /// What it has in common with `other`.
+    /// The intersection with `other`.
     package func intersection(_ other: PixelRectangle) -> PixelRectangle {
         let (left, top) = (max(x, other.x), max(y, other.y))
         return PixelRectangle(
@@ -35,11 +35,11 @@ package struct PixelRectangle: Sendable, Equatable {
         PixelRectangle(x: x - margin, y: y - margin, width: width + 2 * margin, height: height + 2 * margin)
     }
 
-    /// The same place in a plane of chroma. All its numbers are even.
+    /// The same rectangle in a chroma plane. All numbers must be even.
     var halved: PixelRectangle { PixelRectangle(x: x / 2, y: y / 2, width: width / 2, height: height / 2) }
 }
 
-/// One plane, or a part of one, that a kernel reads. It is valid as long as the function that lent it says.
+/// A plane, or a part of one, that a kernel reads. It is valid as long as the function that lent it promises.
 struct SourcePlane {
     let bytes: UnsafePointer<UInt8>
     let stride: Int
@@ -58,14 +58,14 @@ struct SourcePlane {
 
     func row(_ y: Int) -> UnsafePointer<UInt8> { bytes + y &* stride }
 
-    /// The part of it in `rectangle`, which lies inside.
+    /// The part in `rectangle`, which is inside the plane.
     func cropped(to rectangle: PixelRectangle) -> SourcePlane {
         SourcePlane(
             bytes: row(rectangle.y) + rectangle.x, stride: stride, width: rectangle.width, height: rectangle.height)
     }
 }
 
-/// One plane, or a part of one, that a kernel draws into.
+/// A plane, or a part of one, that a kernel draws into.
 struct TargetPlane {
     let bytes: UnsafeMutablePointer<UInt8>
     let stride: Int
@@ -76,10 +76,10 @@ struct TargetPlane {
 
     var bounds: PixelRectangle { PixelRectangle(x: 0, y: 0, width: width, height: height) }
 
-    /// The same plane, to be read.
+    /// The same plane for reading.
     var source: SourcePlane { SourcePlane(bytes: bytes, stride: stride, width: width, height: height) }
 
-    /// Fills `rectangle`, which lies inside.
+    /// Fills `rectangle`, which is inside the plane.
     func fill(_ rectangle: PixelRectangle, with value: UInt8) {
         guard !rectangle.isEmpty else { return }
         for y in rectangle.y..<rectangle.y + rectangle.height {
@@ -87,7 +87,7 @@ struct TargetPlane {
         }
     }
 
-    /// Copies the part of `source` in `part` to (x, y). Both lie inside.
+    /// Copies the rectangle `part` of `source` to (x, y). Both are inside their planes.
     func copy(_ source: SourcePlane, part: PixelRectangle, toX x: Int, y: Int) {
         guard !part.isEmpty else { return }
         if stride == source.stride, part.width == width, part.width == source.width {
@@ -102,7 +102,7 @@ struct TargetPlane {
     /// Copies all of `source`, which has the same size.
     func copy(_ source: SourcePlane) { copy(source, part: bounds, toX: 0, y: 0) }
 
-    /// Mixes `count` samples of `a` with `weight` parts in 256 of `b`.
+    /// Mixes `count` samples of `a` and `b`; the weight of `b` is in parts of 256.
     static func mix(
         _ a: UnsafePointer<UInt8>, _ b: UnsafePointer<UInt8>, weight: UInt16, count: Int,
         into target: UnsafeMutablePointer<UInt8>
@@ -114,8 +114,8 @@ struct TargetPlane {
         }
     }
 
-    /// Mixes `count` samples of `a` with so many `eighths` of `b`, from 1 to 7, by means of two, each rounded up: what
-    /// processors have an instruction for.
+    /// Mixes `count` samples of `a` and `b` with `eighths` of `b`, from 1 to 7, by repeated averaging of two, each
+    /// rounded up, which is one processor instruction.
     static func mix(
         _ a: UnsafePointer<UInt8>, _ b: UnsafePointer<UInt8>, eighths: UInt16, count: Int,
         into target: UnsafeMutablePointer<UInt8>
@@ -129,7 +129,7 @@ struct TargetPlane {
         }
     }
 
-    /// Mixes `count` samples of `a` with `weight` parts in 256 of `value`.
+    /// Mixes `count` samples of `a` with `value`, whose weight is in parts of 256.
     static func mix(
         _ a: UnsafePointer<UInt8>, with value: UInt8, weight: UInt16, count: Int,
         into target: UnsafeMutablePointer<UInt8>
@@ -139,7 +139,7 @@ struct TargetPlane {
         for x in 0..<count { target[x] = UInt8(truncatingIfNeeded: (UInt16(a[x]) &* rest &+ part) &>> 8) }
     }
 
-    /// Mixes `count` samples of `target` with `weight` parts in 256 of `samples`, where they are.
+    /// Mixes `count` samples of `target` in place with `samples`, whose weight is in parts of 256.
     static func mix(
         _ samples: UnsafePointer<UInt8>, weight: UInt16, count: Int, over target: UnsafeMutablePointer<UInt8>
     ) {
@@ -164,10 +164,10 @@ struct TargetPlanes {
     let u: TargetPlane
     let v: TargetPlane
 
-    /// The same planes, to be read.
+    /// The same planes for reading.
     var source: SourcePlanes { SourcePlanes(y: y.source, u: u.source, v: v.source) }
 
-    /// Calls `body` with each plane and the two of the same kind, luma first.
+    /// Calls `body` with each plane and the two corresponding ones, luma first.
     func forEach(
         _ a: SourcePlanes, _ b: SourcePlanes, _ body: (TargetPlane, SourcePlane, SourcePlane) -> Void
     ) {
@@ -183,7 +183,8 @@ struct TargetPlanes {
         v.copy(source.v)
     }
 
-    /// Copies `part` of `source`, which has the same size, to the same place. Its numbers are even, and it lies inside.
+    /// Copies `part` of `source`, which has the same size, to the same position. Its numbers are even, and it is inside
+    /// the frame.
     func copy(_ source: SourcePlanes, part: PixelRectangle) {
         let half = part.halved
         y.copy(source.y, part: part, toX: part.x, y: part.y)
@@ -191,7 +192,7 @@ struct TargetPlanes {
         v.copy(source.v, part: half, toX: half.x, y: half.y)
     }
 
-    /// Fills `rectangle`, whose numbers are even and which lies inside.
+    /// Fills `rectangle`. Its numbers are even, and it is inside the frame.
     func fill(_ rectangle: PixelRectangle, with color: PixelColor) {
         y.fill(rectangle, with: color.y)
         u.fill(rectangle.halved, with: color.u)
@@ -200,7 +201,7 @@ struct TargetPlanes {
 }
 
 extension VideoFrame {
-    /// Lends its planes for the length of the call.
+    /// Lends the planes for the duration of the call.
     func withPlanes<R>(_ body: (SourcePlanes) -> R) -> R {
         withExtendedLifetime(storage) {
             storage.withPlanes { planes in

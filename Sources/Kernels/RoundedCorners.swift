@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Rounds the corners of a rectangle that was drawn: restores the pixels outside of the arc to what they were before.
+/// Rounds the corners of a drawn rectangle: restores the earlier pixels outside the arcs.
 ///
-/// The masks of the last radius are kept, in memory that is used again. Used by one thread at a time.
+/// It keeps the masks for the last radius, and reuses memory. One thread at a time.
 final class RoundedCorners {
-    /// Columns and rows of a corner's square in luma: the arc's radius, which is even.
+    /// Side of a corner's square in luma samples: the arc's radius, which is even.
     private var radius = 0
-    /// How much of each pixel of that square is within the arc, in parts of 256; for the upper left corner.
+    /// Coverage of each pixel of that square by the arc, in parts of 256; for the upper left corner.
     private let luma = Scratch<UInt16>()
     private let chroma = Scratch<UInt16>()
     private let saved = Scratch<UInt8>()
 
-    /// Keeps what is in the corners of `rectangle`, and makes the mask for `radius`, which is even.
+    /// Saves the pixels in the corners of `rectangle`, and computes the mask for `radius`, which is even.
     func save(_ rectangle: PixelRectangle, radius: Int, of target: TargetPlanes) {
         if radius != self.radius { makeMask(radius) }
         _ = saved.reserve(6 * radius * radius)
         forEachRow(of: rectangle, in: target) { pixels, kept, count in kept.update(from: pixels, count: count) }
     }
 
-    /// Puts back what ``save(_:radius:of:)`` kept of `rectangle`.
+    /// Restores the pixels that ``save(_:radius:of:)`` saved of `rectangle`.
     func restore(_ rectangle: PixelRectangle, of target: TargetPlanes) {
         forEachRow(of: rectangle, in: target) { pixels, kept, count in pixels.update(from: kept, count: count) }
     }
 
-    /// Rounds the corners of `rectangle`, for which ``save(_:radius:of:)`` was called before it was drawn.
+    /// Rounds the corners of `rectangle`. Call ``save(_:radius:of:)`` before drawing the rectangle.
     func round(_ rectangle: PixelRectangle, of target: TargetPlanes) {
         guard radius > 0 else { return }
         var store = UnsafePointer(saved.base)
@@ -43,7 +43,7 @@ final class RoundedCorners {
         }
     }
 
-    /// Calls `body` with each row of what is visible of the corners, with where it is kept, and its length.
+    /// Calls `body` with each visible row of the corners, the position of its saved pixels, and its length.
     private func forEachRow(
         of rectangle: PixelRectangle, in target: TargetPlanes,
         _ body: (_ pixels: UnsafeMutablePointer<UInt8>, _ kept: UnsafeMutablePointer<UInt8>, _ count: Int) -> Void
@@ -59,8 +59,8 @@ final class RoundedCorners {
         }
     }
 
-    /// Calls `body` with each corner of each plane, in one order: the plane, the corner's square in it, the mask, and
-    /// which corner it is.
+    /// Calls `body` with each corner of each plane, always in the same order: the plane, the corner's square in it, the
+    /// mask, and which corner it is.
     private func forEachCorner(
         of rectangle: PixelRectangle, in target: TargetPlanes,
         _ body: (TargetPlane, PixelRectangle, UnsafePointer<UInt16>, _ isRight: Bool, _ isLow: Bool) -> Void
@@ -85,7 +85,7 @@ final class RoundedCorners {
         let chroma = chroma.reserve(half * half)
         for y in 0..<radius {
             for x in 0..<radius {
-                // An arc is nearly straight where it crosses one pixel: what it covers goes with the distance.
+                // An arc is nearly straight within one pixel, so its coverage is linear in the distance.
                 let (dx, dy) = (Double(radius - x) - 0.5, Double(radius - y) - 0.5)
                 let covered = Double(radius) - (dx * dx + dy * dy).squareRoot() + 0.5
                 luma[y * radius + x] = UInt16((min(1, max(0, covered)) * 256).rounded())

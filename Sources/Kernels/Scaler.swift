@@ -2,23 +2,24 @@
 
 package import Media
 
-/// Draws a source at its place. There is one for each place of a scene, since it keeps what it computed for a size.
+/// Draws a source at its placement. Each position of a scene has its own scaler, because it keeps its tables for a
+/// size.
 ///
-/// Where nothing is scaled, rows are copied; a reduction by whole numbers is a mean of boxes, any other one the mean of
-/// what a pixel covers; enlargements are interpolated. A layer on the way to another size is reduced by a power of two
-/// and interpolated, in half the time. Luma and chroma are scaled as planes, edge on edge, as libswscale does. A frame
-/// allocates nothing unless its size is new. Used by one thread at a time.
+/// Unscaled rows are copied; a reduction by integer factors takes the mean of boxes, any other reduction the mean of
+/// the covered area; enlargements are interpolated. A layer whose size changes in an animation is reduced by a power of
+/// two and then interpolated, in half the time. Luma and chroma planes are scaled with coinciding edges, as libswscale
+/// does. A frame allocates memory only when its size is new. One thread at a time.
 package final class Scaler {
-    /// How a layer is drawn.
+    /// The way in which a layer is drawn.
     private struct Manner {
         let isFast: Bool
         let overlap: Overlap?
 
-        /// The same in a plane of chroma.
+        /// The same for a chroma plane.
         var halved: Manner { Manner(isFast: isFast, overlap: overlap?.halved) }
     }
 
-    /// A rectangle that a plane fills, and what of it lies inside of the target.
+    /// A rectangle that a plane fills, and the part of it inside the target.
     private struct Place {
         let whole: PixelRectangle
         let visible: PixelRectangle
@@ -39,15 +40,15 @@ package final class Scaler {
     private let outerCorners = RoundedCorners()
     private let cornersBelow = RoundedCorners()
 
-    /// A scaler that has computed nothing yet.
+    /// A scaler without tables.
     package init() {}
 
-    /// Draws `frame` on `canvas`. What lies outside of it is cut off.
+    /// Draws `frame` on `canvas`. Parts outside the canvas are cut off.
     package func draw(_ frame: VideoFrame, at placement: Placement, on canvas: inout Canvas) {
         draw(frame, at: placement, on: &canvas, over: nil)
     }
 
-    /// Draws `frame` on `canvas`; what it lies over shows through it in an `overlap`.
+    /// Draws `frame` on `canvas`; in an `overlap` the layer below shows through.
     func draw(_ frame: VideoFrame, at placement: Placement, on canvas: inout Canvas, over overlap: Overlap?) {
         let place = PixelPlacement(placement, of: frame, program: (canvas.width, canvas.height))
         guard !place.destination.isEmpty else { return }
@@ -63,7 +64,7 @@ package final class Scaler {
     ) {
         outerCorners.save(place.outer, radius: place.outerRadius, of: target)
         if let color, place.border > 0 {
-            // What shows through a corner is what was there, not the border that is drawn below it.
+            // What shows through a corner is the earlier content, not the border that is drawn below the layer.
             let isOver = manner.overlap != nil
             if isOver { cornersBelow.save(place.destination, radius: place.radius, of: target) }
             fillBorder(of: place, with: color, over: manner.overlap, in: target)
@@ -77,7 +78,7 @@ package final class Scaler {
         outerCorners.round(place.outer, of: target)
     }
 
-    /// Fills what is around the destination, and the squares of its corners.
+    /// Fills the border around the destination, and the squares of its corners.
     private func fillBorder(
         of place: PixelPlacement, with color: PixelColor, over overlap: Overlap?, in target: TargetPlanes
     ) {
@@ -135,8 +136,8 @@ package final class Scaler {
         }
     }
 
-    /// Prepares a table for `count` samples that become `target`, of which `visible` are to be seen, from `first` on;
-    /// `factor` is set for a plane that was reduced by it.
+    /// Prepares a table that scales `count` samples to `target`, of which `visible` are visible, from `first` on.
+    /// `factor` is set for a plane that was reduced by it before.
     private func prepare(
         _ table: AxisTable, _ count: Int, _ factor: Int?, _ target: Int, _ first: Int, _ visible: Int
     ) {
@@ -146,9 +147,8 @@ package final class Scaler {
                 first: first, visible: visible, isLinear: factor != nil))
     }
 
-    /// The factors by which so many columns and rows are reduced before they are interpolated: powers of two, which are
-    /// fast, and leave less than two to one sample. Both are the same for a layer that keeps its shape except for even
-    /// numbers.
+    /// The factors by which columns and rows are reduced before interpolation: powers of two, which are fast and leave
+    /// a ratio below two. Both factors are equal for a layer that keeps its shape except for even rounding.
     private static func factors(_ columns: Int, _ rows: Int) -> (across: Int, down: Int) {
         func limited(_ factor: Int) -> Int {
             var power = 1
@@ -159,8 +159,8 @@ package final class Scaler {
         return max(columns, rows) <= 2 * least ? (least, least) : (limited(columns), limited(rows))
     }
 
-    /// Returns `source` reduced by so many columns and rows, without what is left of its last ones. The result is valid
-    /// until the next reduction.
+    /// Returns `source` reduced by these factors; incomplete boxes at the end are dropped. The result is valid until
+    /// the next reduction.
     private func reduce(_ source: SourcePlane, by columns: Int, _ rows: Int) -> SourcePlane {
         let (width, height) = (source.width / columns, source.height / rows)
         let target = TargetPlane(
@@ -202,7 +202,7 @@ package final class Scaler {
         }
     }
 
-    /// Scales a row at a time, by a table of any taps.
+    /// Scales row by row, with a table of any number of taps.
     private func scaleSingly(
         _ source: SourcePlane, to visible: PixelRectangle, over overlap: Overlap?, into target: TargetPlane,
         _ tableX: AxisTable, _ tableY: AxisTable
@@ -223,7 +223,7 @@ package final class Scaler {
 }
 
 extension TargetPlanes {
-    /// Fills `rectangle`, whose numbers are even and which lies inside; in an `overlap` only in part.
+    /// Fills `rectangle`, whose numbers are even and which is inside the canvas; in an `overlap` it is mixed in.
     fileprivate func fill(_ rectangle: PixelRectangle, with color: PixelColor, over overlap: Overlap?) {
         guard let overlap else { return fill(rectangle, with: color) }
         overlap.fill(rectangle, with: color.y, in: y)

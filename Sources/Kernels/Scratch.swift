@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A kernel's memory for data between its steps; it grows to the largest size that was requested. Used by one thread at
-/// a time.
+/// Temporary memory of a kernel; it grows to the largest requested size. One thread at a time.
 final class Scratch<Element: BitwiseCopyable> {
     private(set) var base: UnsafeMutablePointer<Element>
     private var capacity: Int
@@ -13,7 +12,7 @@ final class Scratch<Element: BitwiseCopyable> {
 
     deinit { base.deallocate() }
 
-    /// Room for `count` elements, whose values are not defined.
+    /// Room for `count` elements with undefined values.
     func reserve(_ count: Int) -> UnsafeMutablePointer<Element> {
         if count > capacity {
             base.deallocate()

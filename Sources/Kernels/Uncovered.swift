@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is left of a rectangle where others lie over it, as rectangles that do not meet. Its memory is used again.
+/// The rest of a rectangle after others cover parts of it, as disjoint rectangles. Reuses its memory.
 package struct Uncovered {
-    /// What is left.
+    /// The uncovered parts.
     package private(set) var parts: [PixelRectangle] = []
     private var former: [PixelRectangle] = []
 
-    /// An empty one, until ``begin(_:)``.
+    /// Empty until ``begin(_:)``.
     package init() {}
 
-    /// All of `whole` is left.
+    /// Starts with all of `whole` uncovered.
     package mutating func begin(_ whole: PixelRectangle) {
         parts.removeAll(keepingCapacity: true)
         if !whole.isEmpty { parts.append(whole) }
     }
 
-    /// Takes away what lies below `cover`.
+    /// Removes what `cover` hides.
     package mutating func cover(_ cover: PixelRectangle) {
         swap(&parts, &former)
         parts.removeAll(keepingCapacity: true)

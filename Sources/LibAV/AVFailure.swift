@@ -2,11 +2,11 @@
 
 internal import CFFmpeg
 
-/// A call into libav that failed: what was tried, on what, and what the library says.
+/// A failed call into libav: what was attempted on what, and libav's message.
 package struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What was tried, as a verb: "open", "read".
+    /// The attempted operation as a verb: "open", "read".
     package let operation: String
-    /// What it was tried on, in a form that may be shown: callers mask keys and passwords before they get here.
+    /// The object of the operation, in a form that may be shown: callers mask keys and passwords first.
     package let subject: String
     /// libav's code: a negated `errno` or one of its tags.
     package let code: Int32
@@ -21,7 +21,7 @@ package struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
         message = Self.text(of: code)
     }
 
-    /// The failure of `operation` on `subject`, because the shared library of the file name `library` cannot be loaded.
+    /// The failure of `operation` on `subject` because the shared library `library` cannot be loaded.
     init(operation: String, subject: String, missingLibrary library: String) {
         self.operation = operation
         self.subject = subject
@@ -29,17 +29,17 @@ package struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
         message = "\(library) is not installed, or cannot be loaded"
     }
 
-    /// Whether a shared library could not be loaded: the next call fails as well.
+    /// Whether a shared library could not be loaded; the next call would fail as well.
     package var isMissingLibrary: Bool { code == relay_averror(ELIBACC) }
     /// Whether ``Interrupter/interrupt()`` ended the call.
     package var isInterrupted: Bool { code == relay_averror_exit }
-    /// Whether the call took longer than it was allowed to.
+    /// Whether the call exceeded its time limit.
     package var isTimedOut: Bool { code == relay_averror(ETIMEDOUT) }
-    /// Whether the data, and not the way to it, is at fault; the next packet may be good again.
+    /// Whether the data itself is damaged, not the transport; the next packet may be good.
     package var isInvalidData: Bool { code == relay_averror_invalid_data }
     /// The code of ``isInvalidData``.
     static var invalidData: Int32 { relay_averror_invalid_data }
-    /// Whether nothing was ready, and the call may be made again.
+    /// Whether no data was ready, and the call may be repeated.
     package var isWouldBlock: Bool { code == relay_averror(EAGAIN) }
 
     package var description: String { "cannot \(operation) \(subject): \(message)" }
@@ -57,7 +57,7 @@ package struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
         return code
     }
 
-    /// What an allocation yielded, or an error if it yielded nothing.
+    /// Returns the result of an allocation, or throws if it failed.
     static func unwrap<T>(_ value: T?, _ operation: String, _ subject: String) throws(AVFailure) -> T {
         guard let value else {
             throw AVFailure(operation: operation, subject: subject, code: relay_averror(ENOMEM))

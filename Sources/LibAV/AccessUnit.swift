@@ -2,10 +2,10 @@
 
 package import Media
 
-/// A coded frame as MP4 and FLV hold it: NAL units, each behind its length in 4 bytes.
+/// A coded frame as in MP4 and FLV: NAL units, each preceded by its length in 4 bytes.
 package enum AccessUnit {
-    /// Whether no other frame refers to this one: `nal_ref_idc` of its first slice is 0 (ITU-T H.264, 7.4.1). False
-    /// for what holds no whole slice header.
+    /// Whether no other frame refers to this one: `nal_ref_idc` of its first slice is 0 (ITU-T H.264, 7.4.1). False if
+    /// the payload has no complete slice header.
     package static func isDisposable(_ payload: SharedBytes) -> Bool {
         payload.withUnsafeBytes { bytes in
             var start = 0

@@ -2,15 +2,15 @@
 
 internal import CFFmpeg
 
-/// The bytes that come from an address which libavformat opens, as they come; the owner of its `AVIOContext`. Used by one
-/// thread at a time.
+/// Reads raw bytes from an address that libavformat opens; owns the `AVIOContext`. One thread at a time.
 package final class AddressBytes: ByteStream {
-    // Used by the one thread that reads, and closed in `deinit`, after the last read.
+    // Used by the reading thread only, and closed in `deinit`, after the last read.
     nonisolated(unsafe) private let context: UnsafeMutablePointer<AVIOContext>
-    /// Must live as long as the context may ask it.
+    /// Must live as long as the context may call it.
     private let interrupter: Interrupter
 
-    /// Opens `url` with these options. Blocks; `interrupter` ends it, then and later. `subject` is how errors name it.
+    /// Opens `url` with these options. Blocks; `interrupter` ends the opening and every later read. Errors call the
+    /// input `subject`.
     package init(
         url: String, options: Demuxer.Options, interrupter: Interrupter, subject: String
     ) throws(AVFailure) {
@@ -36,7 +36,7 @@ package final class AddressBytes: ByteStream {
     }
 
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
-        // A read that a deadline ended leaves the context at its end.
+        // A read that exceeded its deadline leaves the context in the end-of-file state.
         (context.pointee.eof_reached, context.pointee.error) = (0, 0)
         let bytes = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
         let count = avio_read_partial(context, bytes, Int32(clamping: buffer.count))

@@ -2,16 +2,16 @@
 
 internal import CFFmpeg
 
-/// Where a ``Demuxer`` gets its bytes from in place of a URL.
+/// A source of bytes for a ``Demuxer``, in place of a URL.
 package protocol ByteStream: AnyObject, Sendable {
-    /// Copies what came next into `buffer` and returns how many bytes; 0 if nothing came within some tenths of a second, and
-    /// nil at the end. Called by the thread that reads.
+    /// Copies the next bytes into `buffer` and returns their count; 0 if no bytes came within some tenths of a second,
+    /// nil at the end. Called by the reading thread.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int?
 }
 
-/// Lets libavformat read a ``ByteStream``; the owner of an `AVIOContext`. It must outlive what reads from it.
+/// Lets libavformat read a ``ByteStream``; owns an `AVIOContext`. It must outlive the demuxer that reads from it.
 final class ByteReader {
-    /// What libavformat's callback reaches through its opaque pointer.
+    /// The object behind the opaque pointer of libavformat's callback.
     private final class Source {
         let stream: any ByteStream
         let interrupter: Interrupter
@@ -21,20 +21,20 @@ final class ByteReader {
         }
     }
 
-    /// Several messages of a transport stream.
+    /// Room for several messages of a transport stream.
     private static let bufferBytes = 32 << 10
 
     let context: UnsafeMutablePointer<AVIOContext>
     private let source: Source
 
-    /// What it reads.
+    /// The stream that is read.
     var stream: any ByteStream { source.stream }
 
-    /// A reader of `stream`, whose waits `interrupter` ends. `subject` is how errors name it.
+    /// A reader of `stream`; `interrupter` ends its waits. Errors call the input `subject`.
     init(_ stream: any ByteStream, interrupter: Interrupter, subject: String) throws(AVFailure) {
         source = Source(stream, interrupter)
         let buffer = av_malloc(Self.bufferBytes)?.assumingMemoryBound(to: UInt8.self)
-        let opaque = Unmanaged.passUnretained(source).toOpaque()  // it lives as long as the context
+        let opaque = Unmanaged.passUnretained(source).toOpaque()  // the source lives as long as the context
         let context = avio_alloc_context(
             buffer, Int32(Self.bufferBytes), 0, opaque,
             { opaque, bytes, count in
@@ -55,7 +55,7 @@ final class ByteReader {
     }
 
     deinit {
-        av_freep(&context.pointee.buffer)  // libavformat may have put another one in the place of ours
+        av_freep(&context.pointee.buffer)  // libavformat may have replaced our buffer
         var owned: UnsafeMutablePointer<AVIOContext>? = context
         avio_context_free(&owned)
     }

@@ -3,17 +3,17 @@
 internal import CFFmpeg
 package import Media
 
-// What a decoder needs to know of packets that no demuxer of libav read.
+// Decoder setup for packets that no libav demuxer read.
 
 extension StreamInfo {
-    /// The stream of the packets that `track`, of video or audio, describes.
+    /// The stream information for the packets of `track`, which is video or audio.
     package init(_ track: TrackDescription, subject: String) throws(AVFailure) {
         var owned = avcodec_parameters_alloc()
         defer { avcodec_parameters_free(&owned) }
         let values = try AVFailure.unwrap(owned, "describe", subject)
         values.pointee.codec_type = track.kind == .video ? AVMEDIA_TYPE_VIDEO : AVMEDIA_TYPE_AUDIO
         values.pointee.codec_id = track.codec.libavID
-        // What we know of AC-3 is for MP4; its packets say it all.
+        // Our AC-3 configuration is for MP4 only; a decoder needs nothing but the packets.
         if track.codec != .ac3 { try values.setExtradata(track.decoderConfiguration, subject: subject) }
         var video: Video?
         if let frames = track.frameFormat {
@@ -35,7 +35,7 @@ extension StreamInfo {
 }
 
 extension UnsafeMutablePointer<AVCodecParameters> {
-    /// Puts in a decoder's configuration, if there is one.
+    /// Sets a decoder's configuration, if there is one.
     func setExtradata(_ configuration: SharedBytes, subject: String) throws(AVFailure) {
         guard configuration.count > 0 else { return }
         let memory = try AVFailure.unwrap(

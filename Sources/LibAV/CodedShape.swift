@@ -3,15 +3,15 @@
 internal import CFFmpeg
 package import Media
 
-/// What frames of coded video look like, as their parameter sets say and libavcodec reads them.
+/// The format of coded video frames, as libavcodec reads it from their parameter sets.
 package struct CodedShape: Sendable {
-    /// Size, shape of pixels and color.
+    /// Size, pixel aspect ratio and color.
     package let frames: FrameFormat
-    /// How many frames are held back to be shown in order, as far as it is said.
+    /// Number of frames that the decoder reorders, if it is known.
     package let reorderDepth: Int64
 
-    /// Reads the `configuration`, as ``Media/TrackDescription/decoderConfiguration``, and decodes `keyframe` with it, which
-    /// takes as long as a frame takes: some milliseconds. Throws if that is impossible.
+    /// Reads `configuration`, as in ``Media/TrackDescription/decoderConfiguration``, and decodes `keyframe` with it,
+    /// which takes some milliseconds. Throws if that fails.
     package init(
         of codec: Codec, configuration: [UInt8], keyframe: SharedBytes, subject: String
     ) throws(AVFailure) {
@@ -31,7 +31,7 @@ package struct CodedShape: Sendable {
         reorderDepth = Int64(values.has_b_frames)
     }
 
-    /// A description of the track with these frames.
+    /// A description of the track with this frame format.
     package func track(
         _ codec: Codec, configuration: [UInt8], timeBase: TimeBase, bitrate: Int, nominalRate: FrameRate?
     ) -> TrackDescription {
@@ -41,7 +41,7 @@ package struct CodedShape: Sendable {
     }
 }
 
-/// The owner of a decoder that decodes one frame.
+/// Owns a decoder that decodes one frame.
 private final class ShapeReader {
     let context: UnsafeMutablePointer<AVCodecContext>
     private let subject: String
@@ -54,7 +54,7 @@ private final class ShapeReader {
                 operation: "find a decoder for", subject: subject, code: relay_averror_decoder_not_found)
         }
         context = try AVFailure.unwrap(avcodec_alloc_context3(decoder), "allocate a decoder for", subject)
-        // From here on every property is set: whatever is thrown, `deinit` frees the context and what it holds.
+        // From here on every property is set: if the initializer throws, `deinit` frees the context.
         context.pointee.thread_count = 1
         let room = configuration.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)
         let bytes = try AVFailure.unwrap(av_mallocz(room), "describe", subject)
@@ -79,7 +79,7 @@ private final class ShapeReader {
         box.packet.pointee.flags |= AV_PKT_FLAG_KEY
         try AVFailure.check(avcodec_send_packet(context, box.packet), "decode", subject)
         guard context.pointee.width <= 0 else { return }
-        // A decoder with threads of its own may say it with its first frame only.
+        // A decoder with its own threads may report the format only with its first frame.
         try AVFailure.check(avcodec_send_packet(context, nil), "decode", subject)
         let frame = try DecodedFrame(subject: subject)
         _ = avcodec_receive_frame(context, frame.frame)

@@ -3,9 +3,9 @@
 internal import CFFmpeg
 package import Media
 
-/// What is needed to hand on coded packets as they are, without decoding them.
+/// Support for forwarding coded packets without decoding them.
 extension Demuxer {
-    /// The coding of the best video and audio in the words that outputs use; nil unless both can be handed on, see
+    /// The coding of the best video and audio for outputs; nil unless both can be forwarded, see
     /// ``StreamInfo/codedTrack(firstPayload:)``.
     package var codedDescription: StreamDescription? {
         guard let video = bestVideo?.codedTrack(), let audio = bestAudio?.codedTrack() else { return nil }
@@ -14,9 +14,10 @@ extension Demuxer {
 }
 
 extension StreamInfo {
-    /// How the stream's packets are coded, in the stream's time base; nil if they cannot be handed on as they are. Video must
-    /// be H.264 or HEVC with 4-byte lengths and the parameter sets beside it, or AV1 (as in MP4, FLV and Matroska), audio
-    /// AAC, Opus, MP3 or AC-3. Of AC-3 its first payload says the rest: without it there is no decoder configuration.
+    /// The coding of the stream's packets, in the stream's time base; nil if they cannot be forwarded unchanged. Video
+    /// must be H.264 or HEVC with 4-byte lengths and separate parameter sets, or AV1 (as in MP4, FLV and Matroska);
+    /// audio must be AAC, Opus, MP3 or AC-3. AC-3 needs its first payload: without it there is no decoder
+    /// configuration.
     package func codedTrack(firstPayload: [UInt8]? = nil) -> TrackDescription? {
         guard let codec else { return nil }
         let values = parameters.pointer.pointee
@@ -32,7 +33,7 @@ extension StreamInfo {
                 timeBase: timeBase, decoderConfiguration: SharedBytes(record), bitrate: Int(values.bit_rate),
                 nominalRate: video.averageRate, reorderDepth: Int64(values.video_delay))
         case .aac, .opus, .mp3, .ac3:
-            // Probing did not see a track that began later: its first frame says it.
+            // Probing did not see a track that began later: its first frame has the format.
             let stated = firstPayload.flatMap { codec == .mp3 ? MP3Header($0)?.format : AC3Header.format($0) }
             let rate = values.sample_rate > 0 ? values.sample_rate : stated?.sampleRate ?? 0
             guard rate > 0, !record.isEmpty || codec == .mp3 || codec == .ac3 else { return nil }
@@ -41,7 +42,7 @@ extension StreamInfo {
             return TrackDescription(
                 audio: codec,
                 format: AudioFormat(
-                    // Opus is decoded at 48 kHz, whatever was recorded (RFC 7845, 5.1).
+                    // Opus is decoded at 48 kHz, whatever the recording's rate was (RFC 7845, 5.1).
                     sampleRate: codec == .opus ? 48_000 : rate, channels: channels),
                 timeBase: timeBase, decoderConfiguration: SharedBytes(codec == .ac3 ? dac3 : record),
                 bitrate: Int(values.bit_rate), frameLength: Self.frameLength(codec, values.frame_size))
@@ -49,20 +50,20 @@ extension StreamInfo {
         }
     }
 
-    /// The codec's name as people write it.
+    /// The codec's display name.
     package var codecTitle: String { codec?.description ?? codecName.uppercased() }
 
-    /// The codec, if it is one that outputs know.
+    /// The codec, if outputs support it.
     package var codec: Codec? {
         Codec.allCases.first { $0.libavID == parameters.pointer.pointee.codec_id && $0.kind == kind }
     }
 
-    /// Whether `record` is a decoder configuration of the sort that MP4 has, for NAL units with 4-byte lengths.
+    /// Whether `record` is an MP4 decoder configuration for NAL units with 4-byte lengths.
     private static func isRecord(_ record: [UInt8], _ codec: Codec) -> Bool {
         switch codec {
-        // An AVCDecoderConfigurationRecord: version 1, and in its fifth byte how many bytes a length has, less one.
+        // AVCDecoderConfigurationRecord: version 1, and in the fifth byte the size of a length, minus one.
         case .h264: record.count > 6 && record[0] == 1 && record[4] & 3 == 3
-        // An HEVCDecoderConfigurationRecord has the same in its 22nd.
+        // HEVCDecoderConfigurationRecord has that size in its 22nd byte.
         case .hevc: record.count > 22 && record[0] == 1 && record[21] & 3 == 3
         // An AV1CodecConfigurationRecord: marker and version 1.
         case .av1: record.count >= 4 && record[0] == 0x81
@@ -90,8 +91,8 @@ extension CodecParameters {
 }
 
 extension PacketBox {
-    /// The packet as outputs take it: its bytes copied once, its times unchanged. Nil without bytes or a decoding time.
-    /// `track` must be that of its stream, in the stream's time base.
+    /// The packet in the form for outputs: its bytes copied once, its times unchanged. Nil without bytes or a decoding
+    /// time. `track` must describe the packet's stream, in the stream's time base.
     package func encodedPacket(of track: TrackDescription) -> EncodedPacket? {
         let values = packet.pointee
         guard let times = times(in: track.timeBase), let data = values.data, values.size > 0 else { return nil }
@@ -104,7 +105,7 @@ extension PacketBox {
 }
 
 extension Codec {
-    /// libavcodec's number of the codec.
+    /// libavcodec's ID of the codec.
     var libavID: AVCodecID {
         switch self {
         case .h264: AV_CODEC_ID_H264
@@ -115,7 +116,7 @@ extension Codec {
         case .mp3: AV_CODEC_ID_MP3
         case .ac3: AV_CODEC_ID_AC3
         case .scte35: AV_CODEC_ID_SCTE_35
-        // libavformat has neither to do with data messages nor with what relay says of a moment.
+        // libavformat supports neither data messages nor relay's own texts.
         case .amf0, .text: AV_CODEC_ID_NONE
         }
     }

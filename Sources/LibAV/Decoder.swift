@@ -3,13 +3,13 @@
 internal import CFFmpeg
 package import Media
 
-/// Decodes the packets of one stream; the owner of an `AVCodecContext`. Used by one thread at a time.
+/// Decodes the packets of one stream; owns an `AVCodecContext`. One thread at a time.
 package final class Decoder {
-    /// How a frame's decoding may be spread over threads.
+    /// How the decoder uses threads.
     package enum Threading: Sendable {
-        /// Two frames at a time: more speed, one frame of delay.
+        /// Two frames at a time: faster, one frame of delay.
         case frames
-        /// Two parts of one frame at a time, where the coding allows it: no delay.
+        /// Two slices of one frame at a time, if the coding allows it: no delay.
         case slices
     }
 
@@ -17,28 +17,28 @@ package final class Decoder {
     package enum Output {
         /// A frame.
         case frame(DecodedFrame)
-        /// Nothing until the next packet is sent.
+        /// No frame until the next packet is sent.
         case needsPacket
-        /// Nothing any more: the decoder was drained.
+        /// No more frames: the decoder is drained.
         case ended
     }
 
-    /// The loudest sample that is believed: 36 dB above full scale. A gain of 20 dB, a mix of many sources, the filters and
-    /// the square of a sum stay far below what a `Float` holds and the AAC encoder accepts.
+    /// Limit for a sample's magnitude: 36 dB above full scale. With a gain of 20 dB, a mix of many sources, the filters
+    /// and the square of a sum on top, values stay far below what a `Float` holds and the AAC encoder accepts.
     static let loudestSample: Float = 64
 
     private let context: UnsafeMutablePointer<AVCodecContext>
-    /// How errors name the coding and the input.
+    /// Codec and input, for errors.
     package let subject: String
-    /// Samples that were infinite, not a number or beyond ``loudestSample``, of all frames so far.
+    /// Number of samples in all frames so far that were infinite, not a number or beyond ``loudestSample``.
     package private(set) var repairedSamples: Int64 = 0
 
-    /// A decoder for `stream`. Two threads at most, so as not to compete with the encoder.
+    /// A decoder for `stream`. At most two threads, so that it does not compete with the encoder.
     package convenience init(_ stream: StreamInfo, threading: Threading, subject: String) throws(AVFailure) {
         try self.init(stream, threading: threading, subject: subject, preferring: nil)
     }
 
-    /// The same by the decoder that libavcodec calls `name`, if it is there.
+    /// Uses the decoder that libavcodec calls `name`, if it is available.
     init(
         _ stream: StreamInfo, threading: Threading, subject: String, preferring name: String?
     ) throws(AVFailure) {
@@ -51,16 +51,16 @@ package final class Decoder {
                 operation: "find a decoder for", subject: self.subject, code: relay_averror_decoder_not_found)
         }
         context = try AVFailure.unwrap(avcodec_alloc_context3(codec), "allocate a decoder for", self.subject)
-        // From here on every property is set: whatever is thrown, `deinit` frees the context.
+        // From here on every property is set: if the initializer throws, `deinit` frees the context.
         try AVFailure.check(avcodec_parameters_to_context(context, parameters), "set up", self.subject)
-        // Without the packets' time base the decoder cannot move the pts of audio whose priming it cuts off.
+        // The decoder needs the packets' time base to correct the pts of audio when it removes priming.
         context.pointee.pkt_timebase = AVRational(num: stream.timeBase.numerator, den: stream.timeBase.denominator)
         context.pointee.thread_count = stream.kind == .video ? 2 : 1
         context.pointee.thread_type = threading == .frames ? FF_THREAD_FRAME : FF_THREAD_SLICE
         try AVFailure.check(avcodec_open2(context, codec, nil), "open a decoder for", self.subject)
     }
 
-    /// A decoder for packets that refer to `track`, in whose time base its frames' times are.
+    /// A decoder for packets of `track`; its frames' times are in the track's time base.
     package convenience init(_ track: TrackDescription, subject: String) throws(AVFailure) {
         try self.init(try StreamInfo(track, subject: subject), threading: .slices, subject: subject)
     }
@@ -70,13 +70,13 @@ package final class Decoder {
         avcodec_free_context(&owned)
     }
 
-    /// Gives the decoder a packet, or nil to say that none follows. Call it only when ``receive()`` asked for one.
-    /// An error means that this packet is lost; the next one may be good.
+    /// Sends a packet, or nil to end the input. Call it only when ``receive()`` asked for a packet. If it throws, this
+    /// packet is lost; the next one may be good.
     package func send(_ packet: PacketBox?) throws(AVFailure) {
         try AVFailure.check(avcodec_send_packet(context, packet?.packet), "decode", subject)
     }
 
-    /// As ``send(_:)``, of a packet that was read already.
+    /// Like ``send(_:)``, for a packet that was already read.
     package func send(coded packet: EncodedPacket) throws(AVFailure) {
         try send(try PacketBox(packet, pts: packet.pts, dts: packet.dts, subject: subject))
     }
@@ -89,9 +89,9 @@ package final class Decoder {
         frame.frame.pointee.flags |= AV_FRAME_FLAG_CORRUPT
     }
 
-    /// Takes the next frame out. An error means that a frame is lost; the next one may be good. All samples of audio are
-    /// finite and at most ``loudestSample``: others, which encoders and filters would not survive, are replaced by silence
-    /// or by that bound, and their frame counts as damaged.
+    /// Returns the next frame. If it throws, a frame is lost; the next one may be good. All audio samples are finite
+    /// and at most ``loudestSample``: others, which would break encoders and filters, are replaced by silence or that
+    /// limit, and their frame counts as damaged.
     package func receive() throws(AVFailure) -> Output {
         let frame = try DecodedFrame(subject: subject)
         let code = avcodec_receive_frame(context, frame.frame)
@@ -102,12 +102,12 @@ package final class Decoder {
         return .frame(frame)
     }
 
-    /// The frame rate that the coding states; nil if it does not, or nothing was decoded yet.
+    /// The frame rate in the coded stream; nil if it has none, or before the first frame.
     package var statedRate: FrameRate? { context.pointee.framerate.asFrameRate }
 
-    /// How many frames are decoded before one that is shown earlier, as far as the decoder knows by now.
+    /// The number of frames that the decoder reorders, as far as it knows.
     package var reorderedFrames: Int { Int(max(0, context.pointee.has_b_frames)) }
 
-    /// Forgets everything sent so far, for the packets of another place in the stream; also ends a drain.
+    /// Discards all packets sent so far, before packets of another position; also ends a drain.
     package func flush() { avcodec_flush_buffers(context) }
 }

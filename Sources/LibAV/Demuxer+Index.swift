@@ -4,22 +4,22 @@ internal import CFFmpeg
 internal import Media
 
 extension Demuxer {
-    /// Where one packet is, as the container's tables say.
+    /// One packet in the container's index.
     package struct IndexEntry: Sendable, Equatable {
-        /// Its first byte in the file.
+        /// Offset of its first byte in the file.
         package var position: Int64
-        /// Bytes.
+        /// Size in bytes.
         package var size: Int64
-        /// When it is decoded, in ticks of the stream.
+        /// Decoding time in ticks of the stream.
         package var dts: Int64
-        /// Whether decoding can begin with it, as the container says.
+        /// Whether the container marks it as a point where decoding can start.
         package var isKeyframe: Bool
-        /// Whether what is decoded of it is not to be shown.
+        /// Whether its frame must be decoded but not shown.
         package var isHidden: Bool
     }
 
-    /// What the container's tables say of the packets of `stream`, in the order of decoding; nothing, or a part, for a
-    /// container without tables of the whole.
+    /// The container's index of `stream` in decoding order; empty or incomplete for a container without a complete
+    /// index.
     package func index(of stream: StreamInfo) -> [IndexEntry] {
         guard stream.index < Int(context.pointee.nb_streams), let found = context.pointee.streams?[stream.index] else {
             return []
@@ -37,9 +37,9 @@ extension Demuxer {
         return entries
     }
 
-    /// Whether the file ends before the last packet of `stream` that its tables name. Asks the disk for the file's size.
+    /// Whether the file ends before the last packet of `stream` in its index. Reads the file's size from the disk.
     package func isCutOff(_ stream: StreamInfo) -> Bool {
-        // Others have tables of a part, or none.
+        // Other containers have an incomplete index, or none.
         guard formatName.contains("mp4"), let file = context.pointee.pb, stream.index < Int(context.pointee.nb_streams),
             let found = context.pointee.streams?[stream.index]
         else { return false }
@@ -51,7 +51,7 @@ extension Demuxer {
         return position > bytes - Int64(size)
     }
 
-    /// When `packet`, of any stream, ends; nil if it does not say.
+    /// The end time of `packet`, of any stream; nil if its times are unknown.
     package func end(of packet: PacketBox) -> Duration? {
         guard packet.streamIndex < Int(context.pointee.nb_streams), let pts = packet.pts ?? packet.dts,
             let base = context.pointee.streams?[packet.streamIndex]?.pointee.time_base.asTimeBase
@@ -59,7 +59,7 @@ extension Demuxer {
         return base.duration(pts &+ packet.duration)
     }
 
-    /// How many tracks of each kind there are; attached images do not count.
+    /// The number of tracks of each kind; attached images do not count.
     package var trackCounts: (video: Int, audio: Int, subtitles: Int) {
         var counts = (video: 0, audio: 0, subtitles: 0)
         for index in 0..<Int(context.pointee.nb_streams) {

@@ -6,32 +6,32 @@ package import Media
 extension Demuxer {
     /// A program of a multiplex (ISO/IEC 13818-1, 2.4.4.8), or a variant of a playlist.
     package struct Program: Sendable {
-        /// The number by which it is known: the program number, or the variant's place from 0.
+        /// The program number, or the variant's index from 0.
         package let number: Int
-        /// The service's name, if it is plain letters, digits and spaces.
+        /// The service's name, if it has only plain letters, digits and spaces.
         package let name: String?
-        /// The numbers of its streams.
+        /// The indices of its streams.
         package let streams: Set<Int>
     }
 
-    /// The audio that libavformat considers best beside `video`.
+    /// The audio that libavformat rates best to go with `video`.
     package func bestAudio(beside video: StreamInfo?) -> StreamInfo? {
         guard let video, video.index != bestVideo?.index else { return bestAudio }
         let index = av_find_best_stream(context, AVMEDIA_TYPE_AUDIO, -1, Int32(video.index), nil, 0)
         return streams.first { $0.index == Int(index) }
     }
 
-    /// The kind of the stream `index`, if a program of the streams `read` got it after the input was opened: libavformat makes
-    /// one for each PID that is new in a transport stream's map. Nil for all others. Where nothing is left of those programs,
-    /// one that is new as a whole takes their place.
+    /// The kind of stream `index`, if it appeared after the input was opened in a program of the streams `read`:
+    /// libavformat creates a stream for each new PID in a transport stream's map. Nil for all others. If nothing is
+    /// left of those programs, a completely new program replaces them.
     ///
-    /// Its option `merge_pmt_versions` would make them those of before, by their places in the map and whatever their kinds:
-    /// audio that is added in front of the video becomes video.
+    /// libavformat's option `merge_pmt_versions` is no help: it matches new streams to old ones by their position in
+    /// the map, whatever their kind, so audio added in front of the video becomes video.
     package func kindOfLateStream(_ index: Int, beside read: Set<Int>) -> TrackKind? {
         guard index >= openedStreams, index < Int(context.pointee.nb_streams),
             let parameters = context.pointee.streams?[index]?.pointee.codecpar
         else { return nil }
-        // Programs are compared by number: a new map takes the streams of the one before from its program.
+        // Compares programs by number, because a new map moves streams out of the earlier program.
         let own = Set(programs.filter { !$0.streams.isDisjoint(with: read) }.map(\.number))
         let opened = Set(programs.map(\.number))
         let current = Self.programs(of: context)

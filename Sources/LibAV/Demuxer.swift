@@ -3,28 +3,36 @@
 internal import CFFmpeg
 package import Media
 
-/// Reads packets from a file, a URL or a device; the owner of an `AVFormatContext`. Used by one thread at a time, but
-/// for its ``Interrupter``.
+/// Reads packets from a file, a URL or a device; owns an `AVFormatContext`. One thread at a time, except for its
+/// ``Interrupter``.
+///
+/// ```swift
+/// let demuxer = try Demuxer(
+///     url: "clip.mp4", options: Demuxer.Options(), interrupter: Interrupter(), subject: "clip.mp4")
+/// while let packet = try demuxer.readPacket() {
+///     if packet.streamIndex == demuxer.bestVideo?.index { show(packet.pts, packet.isKeyframe) }
+/// }
+/// ```
 package final class Demuxer {
-    /// How an input is opened.
+    /// Options for opening an input.
     package struct Options: Sendable {
-        /// The name of a demuxer or device (`v4l2`, `alsa`, `lavfi`, …); nil to find out by probing.
+        /// The name of a demuxer or device (`v4l2`, `alsa`, `lavfi`, …); nil to probe the format.
         package var format: String?
-        /// libav's own options; those that the input does not know are ignored.
+        /// libav's own options; an input ignores those that it does not know.
         package var values: [String: String]
-        /// The longest that opening may take; nil means for ever.
+        /// Time limit for opening; nil means none.
         package var openTimeout: Duration?
-        /// The longest that one read may take; nil means for ever.
+        /// Time limit for one read; nil means none.
         package var readTimeout: Duration?
-        /// Whether reads return at once when there is nothing, because those of the input end by no deadline: capture
-        /// devices'. ``Demuxer/readPacket()`` then throws what ``AVFailure/isWouldBlock`` is true of.
+        /// Whether reads return at once if there is no data, because the input ignores deadlines, as capture devices
+        /// do. ``Demuxer/readPacket()`` then throws an error whose ``AVFailure/isWouldBlock`` is true.
         package var isPolled = false
-        /// Called once the name of the format is known: returns how long a segment of the playlist lasts at most, and nil
-        /// for an input without segments. It may use the interrupter. Probing and each read then have
+        /// Called when the format's name is known: returns the maximum duration of a playlist's segments, or nil for an
+        /// input without segments. It may use the interrupter. Probing and each read then use
         /// ``Demuxer/readTimeout(_:target:)``.
         package var targetDuration: (@Sendable (_ formatName: String, Interrupter) -> Duration?)?
 
-        /// Options of these values.
+        /// Creates options.
         package init(
             format: String? = nil, values: [String: String] = [:], openTimeout: Duration? = nil,
             readTimeout: Duration? = nil
@@ -37,48 +45,49 @@ package final class Demuxer {
     }
 
     let context: UnsafeMutablePointer<AVFormatContext>
-    /// Where the bytes come from, if not from a URL.
+    /// The source of the bytes, if it is not a URL.
     private let reader: ByteReader?
     private let interrupter: Interrupter
     private let subject: String
-    /// How long one segment of the playlist lasts at most, as far as it is known; nil for an input without segments.
+    /// The maximum duration of a playlist's segments, if it is known; nil for an input without segments.
     package let targetDuration: Duration?
     private let readTimeout: Duration?
-    /// Whether the deadline of the last read holds for the next one as well: it found nothing, or it gave what the demuxer of
-    /// a playlist still held when its time was over.
+    /// Whether the next read keeps the last read's deadline: that read found nothing, or returned data that a
+    /// playlist's demuxer still held after the deadline.
     private var isWaiting = false
-    /// Packets that were read before they were wanted, the next one last.
+    /// Packets that were read ahead, the next one last.
     private var ahead: [PacketBox] = []
 
-    /// All video and audio streams, but for attached pictures.
+    /// All video and audio streams, except attached pictures.
     package let streams: [StreamInfo]
-    /// How many streams there were when the input was opened, of whatever kind.
+    /// The number of streams of any kind when the input was opened.
     let openedStreams: Int
     /// The programs of a multiplex, or the variants of a playlist; empty for most inputs.
     package let programs: [Program]
-    /// The stream that libav considers best of each kind.
+    /// The video stream that libav rates best.
     package let bestVideo: StreamInfo?
-    /// The audio that belongs to ``bestVideo``, or the best one.
+    /// The audio stream that belongs to ``bestVideo``, else the best one.
     package let bestAudio: StreamInfo?
 
-    /// Opens `url` and reads as much of it as is needed to know its streams. Blocks; `interrupter` ends it.
-    /// `subject` is how errors name the input.
+    /// Opens `url` and reads as much of it as is needed to know its streams. Blocks; `interrupter` ends it. Errors call
+    /// the input `subject`.
     package convenience init(
         url: String, options: Options, interrupter: Interrupter, subject: String
     ) throws(AVFailure) {
         try self.init(url, nil, options, interrupter, subject)
     }
 
-    /// How long one read may take of an input whose segments last `target`, where `usual` is the limit for others. A
-    /// client reloads a playlist after a target duration, and after half of one if it has no new segment (RFC 8216,
-    /// 6.3.4), so that 1.5 of them pass between two segments that are on time. Three allow as much again for lateness.
+    /// The time limit of one read, for an input whose segments last `target`; `usual` is the limit for other inputs. A
+    /// client reloads a playlist after one target duration, and after half of one if it has no new segment (RFC 8216,
+    /// 6.3.4), so 1.5 target durations pass between two punctual segments. The limit is three, to allow as much
+    /// lateness again.
     package static func readTimeout(_ usual: Duration?, target: Duration?) -> Duration? {
         guard let usual, let target else { return usual }
         return max(usual, target * 3)
     }
 
-    /// Opens the container that comes as `bytes`. As ``init(url:options:interrupter:subject:)``; the format is best named,
-    /// because libavformat has some that would open files.
+    /// Opens the container in `bytes`, like ``init(url:options:interrupter:subject:)``. Name the format, because
+    /// libavformat has some formats that open files.
     package convenience init(
         reading bytes: any ByteStream, options: Options, interrupter: Interrupter, subject: String
     ) throws(AVFailure) {
@@ -97,7 +106,7 @@ package final class Demuxer {
         context = try Self.open(url, reader, options, interrupter, subject)
         targetDuration = options.targetDuration?(Self.formatName(of: context), interrupter)
         readTimeout = Self.readTimeout(options.readTimeout, target: targetDuration)
-        // Where the playlist has just begun, probing waits for its next segment.
+        // If the playlist has just begun, probing waits for its next segment.
         if let targetDuration { interrupter.allow(Self.readTimeout(options.openTimeout, target: targetDuration)) }
         do {
             try Self.check(avformat_find_stream_info(context, nil), "probe", subject, interrupter)
@@ -121,36 +130,36 @@ package final class Demuxer {
         avformat_close_input(&owned)
     }
 
-    /// How long the input lasts, if that is known.
+    /// Duration of the input, if it is known.
     package var duration: Duration? {
         context.pointee.duration.asTimestamp.flatMap { $0 > 0 ? .microseconds($0) : nil }
     }
 
-    /// The first stamp that was found when the input was opened; nil if it has no stamps.
+    /// The first timestamp found when the input was opened; nil if it has no timestamps.
     package var firstStamp: Duration? { context.pointee.start_time.asTimestamp.map { .microseconds($0) } }
 
-    /// The first stamp of `stream`, in its ticks; nil if it is not known.
+    /// The first timestamp of `stream`, in its ticks; nil if it is not known.
     package func firstStamp(of stream: StreamInfo) -> Int64? {
         guard stream.index < Int(context.pointee.nb_streams) else { return nil }
         return context.pointee.streams?[stream.index]?.pointee.start_time.asTimestamp
     }
 
-    /// The container's metadata under `key`, such as `creation_time`; nil if that is missing.
+    /// The container's metadata under `key`, such as `creation_time`; nil if it is missing.
     package func tag(_ key: String) -> String? { context.pointee.metadata.text(key) }
 
-    /// The demuxer's name, such as `mpegts`, `flv` or `hls`; some have several, with commas between them.
+    /// The demuxer's name, such as `mpegts`, `flv` or `hls`; some have several names, separated by commas.
     package var formatName: String { Self.formatName(of: context) }
 
     private static func formatName(of context: UnsafeMutablePointer<AVFormatContext>) -> String {
         context.pointee.iformat.map { String(cString: $0.pointee.name) } ?? ""
     }
 
-    /// Whether timestamps may jump within the stream by design, as in MPEG-TS.
+    /// Whether the format allows timestamps to jump, as MPEG-TS does.
     package var mayJump: Bool { formatFlags & AVFMT_TS_DISCONT != 0 }
 
     private var formatFlags: Int32 { context.pointee.iformat?.pointee.flags ?? 0 }
 
-    /// The number of the stream that has splice information (SCTE 35), and its clock; nil if no stream has any.
+    /// Index and time base of the stream with splice information (SCTE 35); nil if there is no such stream.
     package var spliceStream: (index: Int, timeBase: TimeBase)? {
         for index in 0..<Int(context.pointee.nb_streams) {
             guard let stream = context.pointee.streams?[index],
@@ -162,8 +171,8 @@ package final class Demuxer {
         return nil
     }
 
-    /// Delivers only packets of the streams in `indices` from now on. ``TransportStreamBytes`` end where one of them is coded
-    /// in another way; if it `followsAll`, because one that is wanted is not there, where any stream is.
+    /// From now on delivers only packets of the streams in `indices`. ``TransportStreamBytes`` end when the coding of
+    /// one of these changes, or of any stream if `followsAll` is set because a wanted one is missing.
     package func select(_ indices: Set<Int>, followsAll: Bool = false) {
         let chosen = indices.compactMap { context.pointee.streams?[$0]?.pointee.id }
         transportStream?.follow(followsAll ? nil : Set(chosen.map(Int.init)))
@@ -174,13 +183,13 @@ package final class Demuxer {
         }
     }
 
-    /// The bytes that it reads, if another demuxer can continue with them; nil for everything else.
+    /// The byte source, if another demuxer can continue with it; else nil.
     package var transportStream: TransportStreamBytes? { reader?.stream as? TransportStreamBytes }
 
-    /// Delivers `packets`, which it gave out, once more before all others.
+    /// Delivers `packets`, which it returned before, again before all others.
     package func putBack(_ packets: [PacketBox]) { ahead += packets.reversed() }
 
-    /// The next packet, or nil at the end. Blocks; the interrupter ends it.
+    /// Returns the next packet, or nil at the end. Blocks; the interrupter ends it.
     package func readPacket() throws(AVFailure) -> PacketBox? {
         if let packet = ahead.popLast() { return packet }
         let box = try PacketBox(subject: subject)
@@ -194,7 +203,7 @@ package final class Demuxer {
         return box
     }
 
-    /// Goes to the last packet of `stream` at or before `pts`, in ticks of the stream, from which decoding can start.
+    /// Seeks to the last packet of `stream` at or before `pts`, in ticks of the stream, from which decoding can start.
     package func seek(_ stream: StreamInfo, to pts: Int64) throws(AVFailure) {
         ahead = []
         interrupter.allow(readTimeout)
@@ -202,11 +211,11 @@ package final class Demuxer {
         try Self.check(code, "seek in", subject, interrupter)
     }
 
-    /// Goes back to the first packet.
+    /// Seeks to the first packet.
     package func seekToStart() throws(AVFailure) {
         ahead = []
         interrupter.allow(readTimeout)
-        // MPEG-TS seeks to times by bisection and may miss the first keyframe; the first byte cannot be missed.
+        // MPEG-TS seeks to times by bisection and may miss the first keyframe; a seek to byte 0 cannot.
         if formatFlags & AVFMT_TS_DISCONT != 0, formatFlags & AVFMT_NO_BYTE_SEEK == 0,
             avformat_seek_file(context, -1, 0, 0, 0, AVSEEK_FLAG_BYTE) >= 0
         {
@@ -234,7 +243,7 @@ extension Demuxer {
         guard let allocated = context else {
             throw AVFailure(operation: "open", subject: subject, code: relay_averror(ENOMEM))
         }
-        // The demuxer keeps the interrupter for as long as the context lives.
+        // The demuxer retains the interrupter for as long as the context lives.
         allocated.pointee.interrupt_callback = interrupter.callback
         if let reader { allocated.pointee.pb = reader.context }
         if options.isPolled { allocated.pointee.flags |= AVFMT_FLAG_NONBLOCK }
@@ -259,7 +268,7 @@ extension Demuxer {
         return found
     }
 
-    /// Throws if `code` is a failure; a deadline that passed is told apart from an interruption.
+    /// Throws if `code` is a failure; tells an expired deadline from an interruption.
     private static func check(
         _ code: Int32, _ operation: String, _ subject: String, _ interrupter: Interrupter
     ) throws(AVFailure) {
@@ -267,7 +276,7 @@ extension Demuxer {
         if interrupter.isInterrupted {
             throw AVFailure(operation: operation, subject: subject, code: relay_averror_exit)
         }
-        // libav keeps the error of a call that a deadline ended and returns it again from the next one.
+        // After a deadline, libav stores the error of that call and returns it again from the next one.
         let timedOut = interrupter.hasTimedOut || code == relay_averror_exit
         throw AVFailure(operation: operation, subject: subject, code: timedOut ? relay_averror(ETIMEDOUT) : code)
     }

@@ -3,21 +3,20 @@
 internal import CFFmpeg
 internal import Media
 
-/// A chain of libavfilter filters with one input and one output; the owner of an `AVFilterGraph`. Used by one thread at a
-/// time.
+/// A chain of libavfilter filters with one input and one output; owns an `AVFilterGraph`. One thread at a time.
 final class FilterGraph {
     private let libavfilter: relay_avfilter
     private let graph: UnsafeMutablePointer<AVFilterGraph>
     private let source: UnsafeMutablePointer<AVFilterContext>
     private let sink: UnsafeMutablePointer<AVFilterContext>
-    /// What is done, as errors say it, and to what.
+    /// Operation and object, for errors.
     private let (operation, subject): (String, String)
 
-    /// A graph of `filters` for frames like `decoded`, whose pts count in `timeBase`.
+    /// A graph of `filters` for frames like `decoded`, with pts in `timeBase`.
     convenience init(
         filters: String, like decoded: DecodedFrame, timeBase: TimeBase, subject: String
     ) throws(AVFailure) {
-        // The encoder needs the other cores.
+        // Two threads: the encoder needs the other cores.
         try self.init(
             filters, from: "buffer", to: "buffersink", threads: 2,
             input: "video_size=\(decoded.width)x\(decoded.height):pix_fmt=\(decoded.frame.pointee.format)"
@@ -25,7 +24,7 @@ final class FilterGraph {
             operation: "convert frames of", subject: subject)
     }
 
-    /// A graph of `filters` between a source and a sink of these names. `input` says how the frames are that are put in.
+    /// A graph of `filters` between a source and a sink with these names. `input` describes the input frames.
     init(
         _ filters: String, from sourceName: String, to sinkName: String, threads: Int32, input: String,
         operation: String, subject: String
@@ -43,7 +42,7 @@ final class FilterGraph {
             libavfilter.graph_free(&owned)
             throw error
         }
-        // Only now: once every property is set, an error would run `deinit`, which frees the graph as well.
+        // Set last: once every property is set, an error runs `deinit`, which frees the graph as well.
         self.libavfilter = libavfilter
         self.graph = graph
         (self.operation, self.subject) = (operation, subject)
@@ -55,17 +54,17 @@ final class FilterGraph {
         libavfilter.graph_free(&owned)
     }
 
-    /// The time base of the frames that come out.
+    /// The time base of the output frames.
     var timeBase: TimeBase? { libavfilter.buffersink_get_time_base(sink).asTimeBase }
 
-    /// Puts a frame in; nil says that none follows. Unless `keeps` is set, the caller's frame is empty afterwards.
+    /// Sends a frame; nil ends the input. Unless `keeps` is set, the call empties the caller's frame.
     func push(_ decoded: DecodedFrame?, keeps: Bool = true) throws(AVFailure) {
         let flags = keeps ? Int32(AV_BUFFERSRC_FLAG_KEEP_REF) : 0
         try AVFailure.check(
             libavfilter.buffersrc_add_frame_flags(source, decoded?.frame, flags), operation, subject)
     }
 
-    /// Takes a frame out; nil if no frame is ready.
+    /// Returns a frame; nil if none is ready.
     func pull() throws(AVFailure) -> DecodedFrame? {
         let decoded = try DecodedFrame(subject: subject)
         let code = libavfilter.buffersink_get_frame(sink, decoded.frame)
@@ -74,7 +73,7 @@ final class FilterGraph {
         return decoded
     }
 
-    /// Whether libavfilter can be loaded and has filters of all these `names`.
+    /// Whether libavfilter can be loaded and has all filters in `names`.
     static func has(_ names: [String]) -> Bool {
         guard let libavfilter = try? load("find filters of", "libavfilter") else { return false }
         return names.allSatisfy { libavfilter.get_by_name($0) != nil }
@@ -83,7 +82,7 @@ final class FilterGraph {
     private static func load(_ operation: String, _ subject: String) throws(AVFailure) -> relay_avfilter {
         let table = UnsafeMutablePointer<relay_avfilter>.allocate(capacity: 1)
         defer { table.deallocate() }
-        // All of it is written, or it fails.
+        // The call fills the whole table, or fails.
         guard relay_load_avfilter(table) >= 0 else {
             throw AVFailure(
                 operation: operation, subject: subject,
@@ -93,7 +92,7 @@ final class FilterGraph {
     }
 }
 
-/// The steps of setting a graph up.
+/// The steps that set up a graph.
 extension relay_avfilter {
     func make(
         _ name: String, _ arguments: String?, in graph: UnsafeMutablePointer<AVFilterGraph>, _ subject: String
@@ -108,7 +107,7 @@ extension relay_avfilter {
         _ source: UnsafeMutablePointer<AVFilterContext>, _ sink: UnsafeMutablePointer<AVFilterContext>,
         by filters: String, in graph: UnsafeMutablePointer<AVFilterGraph>, _ subject: String
     ) throws(AVFailure) {
-        // What is an output of our source is an input of the parsed chain, and the reverse.
+        // The source's output is an input of the parsed chain, and the reverse.
         var outputs = inout_alloc()
         var inputs = inout_alloc()
         defer {

@@ -4,34 +4,34 @@ internal import CFFmpeg
 package import Media
 internal import Synchronization
 
-/// Ends a blocking call of libav from another thread, or when it takes too long.
+/// Ends a blocking call of libav from another thread, or after a time limit.
 ///
-/// libav asks about ten times a second while it waits for the network, and between the blocks that it reads.
+/// libav polls it about ten times a second while it waits for the network, and between the blocks that it reads.
 package final class Interrupter: Sendable {
     private let clock: any MonotonicClock
     private let stopped = Atomic<Bool>(false)
     private let deadline = Atomic<Int64>(.max)
 
-    /// An interrupter whose deadlines are counted on `clock`.
+    /// An interrupter whose deadlines use `clock`.
     package init(clock: any MonotonicClock = SystemClock()) { self.clock = clock }
 
-    /// Ends the running call and every later one. May be called on any thread, any number of times.
+    /// Ends the running call and every later one. Any thread, any number of times.
     package func interrupt() { stopped.store(true, ordering: .releasing) }
 
     /// Whether ``interrupt()`` was called.
     package var isInterrupted: Bool { stopped.load(ordering: .acquiring) }
 
-    /// Gives the following calls until `limit` from now; nil means for ever.
+    /// Gives the following calls `limit` from now; nil means no limit.
     func allow(_ limit: Duration?) {
         let end = limit.map { clock.now &+ $0.inNanoseconds } ?? .max
         deadline.store(end, ordering: .releasing)
     }
 
-    /// Ends the running call as if its time were over. Calls that begin later have their own. Any thread, any number of
-    /// times.
+    /// Ends the running call as if its time limit had passed. Later calls have their own limits. Any thread, any number
+    /// of times.
     package func expire() { deadline.store(.min, ordering: .releasing) }
 
-    /// What libav asks whether its call must end. The interrupter must live for as long as libav may ask.
+    /// The callback that libav polls. The interrupter must outlive every use of it.
     var callback: AVIOInterruptCB {
         AVIOInterruptCB(
             callback: { opaque in
@@ -44,7 +44,7 @@ package final class Interrupter: Sendable {
     /// Whether the running call must end.
     var mustEnd: Bool { isInterrupted || hasTimedOut }
 
-    /// Whether the deadline passed.
+    /// Whether the deadline has passed.
     var hasTimedOut: Bool {
         let end = deadline.load(ordering: .acquiring)
         return end != .max && clock.now > end

@@ -2,9 +2,9 @@
 
 internal import CFFmpeg
 
-/// What libav wants done once in a process.
+/// libav's setup, once per process.
 enum Library {
-    /// Silences libav's own log, which prints URLs with the keys in them, and makes the network usable.
+    /// Silences libav's own log, which prints URLs with their keys, and initializes the network.
     static let prepared: Void = {
         av_log_set_level(AV_LOG_QUIET)
         avformat_network_init()

@@ -3,23 +3,23 @@
 internal import CFFmpeg
 package import Media
 
-/// Writes coded packets of a video track, an audio track or both into a container, and hands out the container's bytes.
+/// Muxes coded packets of a video track, an audio track or both into a container, and passes on the container's bytes.
 /// It owns an `AVFormatContext`.
 ///
-/// Used by one thread at a time; the container's bytes come back on the thread of the call. What libavformat refuses is
-/// thrown as ``AVFailure``, whose subject is the container's name; what was written before stays.
+/// One thread at a time; the bytes are passed on during the call, on its thread. If libavformat refuses a packet, an
+/// ``AVFailure`` with the container's name is thrown; bytes written before stay valid.
 package final class Muxer {
-    /// How a container is written.
+    /// Options of a container.
     package struct Options {
         /// libavformat's name of the container, such as `mpegts`.
         package var format: String
-        /// Options of that container, by libavformat's names.
+        /// The container's options, by libavformat's names.
         package var values: [String: String]
-        /// Tags of the whole container, such as `service_name`.
+        /// Metadata of the whole container, such as `service_name`.
         package var metadata: [String: String]
-        /// libavformat's `max_delay`; for MPEG-TS half the distance from a PCR to the DTS beside it.
+        /// libavformat's `max_delay`; for MPEG-TS half the distance from a PCR to the DTS next to it.
         package var maximumDelay: Duration
-        /// The most bytes that the receiver of the bytes gets in one call.
+        /// Limit for the bytes passed on in one call.
         package var bufferBytes: Int
 
         /// Options for the container `format`.
@@ -35,25 +35,24 @@ package final class Muxer {
         }
     }
 
-    /// What libavformat's callback reaches through its opaque pointer.
+    /// The object behind the opaque pointer of libavformat's callback.
     private final class Sink {
         let write: (UnsafeRawBufferPointer) -> Void
         init(_ write: @escaping (UnsafeRawBufferPointer) -> Void) { self.write = write }
     }
 
-    /// "hvc1", the least significant byte first, as libavformat has it.
+    /// "hvc1", least significant byte first, as libavformat expects it.
     private static let hvc1: UInt32 = 0x3163_7668
 
     private let context: UnsafeMutablePointer<AVFormatContext>
     private let packet: UnsafeMutablePointer<AVPacket>
     private let sink: Sink
     private let format: String
-    /// The numbers of the streams; nil for a track that the container does not have.
+    /// The stream indices; nil for a track that the container does not have.
     private var (videoIndex, audioIndex): (Int32?, Int32?)
     private var isFinished = false
 
-    /// Begins a container with the video and audio tracks of `description`. `write` gets the container's bytes as they
-    /// come.
+    /// Starts a container with the video and audio tracks of `description`. `write` receives the container's bytes.
     package init(
         _ options: Options, description: StreamDescription, write: @escaping (UnsafeRawBufferPointer) -> Void
     ) throws(AVFailure) {
@@ -87,20 +86,20 @@ package final class Muxer {
         avformat_free_context(context)
     }
 
-    /// The clock in which `track` is written; libavformat chooses it when the container begins.
+    /// The time base of `track`, which libavformat chooses when the container starts.
     package func timeBase(of track: TrackKind) -> TimeBase {
         guard let stream = stream(track) else { return .mpegTS }
         return TimeBase(stream.pointee.time_base.num, stream.pointee.time_base.den)
     }
 
-    /// Writes one packet, `shift` ticks of ``timeBase(of:)`` later than it says. Packets of both tracks must come in
-    /// decoding order. One of a track that the container does not have is left out.
+    /// Writes one packet, its times moved by `shift` ticks of ``timeBase(of:)``. Packets of both tracks must come in
+    /// decoding order. A packet of a track that the container does not have is ignored.
     package func write(_ packet: EncodedPacket, shift: Int64 = 0) throws(AVFailure) {
         guard let index = index(packet.track) else { return }
         let target = timeBase(of: packet.track)
         let raw = self.packet
         var payload = packet.payload
-        // libavformat puts parameter sets in front of the slices only.
+        // libavformat inserts parameter sets only directly before the slices.
         if packet.isKeyframe, packet.description.codec == .h264, format == "mpegts" {
             payload = ConfigurationRecord.completed(payload, by: packet.description.decoderConfiguration)
         }
@@ -119,18 +118,18 @@ package final class Muxer {
         try AVFailure.check(status, "write", format)
     }
 
-    /// Ends a fragment of a fragmented MP4 (`frag_custom`), or the PES packet of MPEG-TS that gathers audio, and hands it
-    /// out.
+    /// Ends a fragment of a fragmented MP4 (`frag_custom`), or the PES packet in which MPEG-TS collects audio, and
+    /// passes it on.
     package func flushFragment() throws(AVFailure) {
         let status = av_write_frame(context, nil)
         avio_flush(context.pointee.pb)
         try AVFailure.check(status, "write", format)
     }
 
-    /// Hands out what libavformat still gathers in its buffer.
+    /// Passes on the bytes in libavformat's buffer.
     package func flush() { avio_flush(context.pointee.pb) }
 
-    /// Ends the container; nothing can be written afterwards.
+    /// Ends the container; no packet can be written afterwards.
     package func finish() throws(AVFailure) {
         guard !isFinished else { return }
         isFinished = true
@@ -168,7 +167,7 @@ extension Muxer {
         }
         context.pointee.pb = output
         context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
-        context.pointee.flush_packets = 0  // we say when: at the end of a frame
+        context.pointee.flush_packets = 0  // the caller decides when to flush: at the end of a frame
     }
 
     private func addStream(_ track: TrackDescription) throws(AVFailure) -> UnsafeMutablePointer<AVStream> {
@@ -178,7 +177,7 @@ extension Muxer {
         parameters.pointee.codec_type = track.kind == .video ? AVMEDIA_TYPE_VIDEO : AVMEDIA_TYPE_AUDIO
         parameters.pointee.codec_id = track.codec.libavID
         parameters.pointee.bit_rate = Int64(track.bitrate)
-        // For AC-3 we have the configuration that MP4 needs, but libavcodec has no place for it.
+        // We have the AC-3 configuration that MP4 needs, but libavcodec has no field for it.
         if track.codec != .ac3 { try parameters.setExtradata(track.decoderConfiguration, subject: format) }
         return stream
     }
@@ -196,7 +195,7 @@ extension Muxer {
         parameters.pointee.width = Int32(frames.width)
         parameters.pointee.height = Int32(frames.height)
         parameters.pointee.sample_aspect_ratio = aspect
-        // The tag says that parameter sets are in the header only, which Apple's players require.
+        // The tag means that parameter sets are in the header only, which Apple's players require.
         if video.codec == .hevc, format == "mp4" { parameters.pointee.codec_tag = Self.hvc1 }
         parameters.pointee.video_delay = Int32(clamping: video.reorderDepth)
         return stream.pointee.index

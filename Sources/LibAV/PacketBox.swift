@@ -3,11 +3,11 @@
 internal import CFFmpeg
 internal import Media
 
-/// One compressed packet as a demuxer delivered it; the owner of an `AVPacket`.
+/// One compressed packet from a demuxer; owns an `AVPacket`.
 ///
-/// The thread that read it may move its times before it hands it on; from then on it is only read.
+/// The thread that read it may change its times before it passes the packet on; from then on the packet is read-only.
 package final class PacketBox: Sendable {
-    // Written by the thread that read it alone, before another one holds the object; freed in `deinit`.
+    // Written only by the thread that read it, before others hold the object; freed in `deinit`.
     nonisolated(unsafe) let packet: UnsafeMutablePointer<AVPacket>
 
     init(subject: String) throws(AVFailure) {
@@ -19,16 +19,16 @@ package final class PacketBox: Sendable {
         av_packet_free(&owned)
     }
 
-    /// The stream that the packet belongs to, as ``StreamInfo/index``.
+    /// The packet's stream, as ``StreamInfo/index``.
     package var streamIndex: Int { Int(packet.pointee.stream_index) }
-    /// Bytes.
+    /// Size in bytes.
     package var size: Int { Int(packet.pointee.size) }
-    /// Whether the container or the transport says that bytes are missing or wrong.
+    /// Whether the container or the transport reports missing or wrong bytes.
     package var isCorrupt: Bool { packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
 
-    /// Where its bytes begin in the file; nil if the demuxer does not say.
+    /// Offset of its first byte in the file; nil if the demuxer does not report it.
     package var position: Int64? { packet.pointee.pos >= 0 ? packet.pointee.pos : nil }
-    /// Whether what is decoded of it is not to be shown: an edit list begins behind it.
+    /// Whether its frame must be decoded but not shown: an edit list begins after it.
     package var isHidden: Bool { packet.pointee.flags & AV_PKT_FLAG_DISCARD != 0 }
     /// Whether its bytes are encrypted.
     package var isEncrypted: Bool {
@@ -36,18 +36,18 @@ package final class PacketBox: Sendable {
         return relay_packet_side_data(packet, AV_PKT_DATA_ENCRYPTION_INFO, &count) != nil
     }
 
-    /// Samples of audio at its beginning and at its end that a decoder leaves out: priming and padding.
+    /// Audio samples at its beginning and end that a decoder drops: priming and padding.
     package var skippedSamples: (first: Int64, last: Int64) {
         var count: Int32 = 0
         guard let data = relay_packet_side_data(packet, AV_PKT_DATA_SKIP_SAMPLES, &count), count >= 8 else {
             return (0, 0)
         }
-        // Two numbers of 32 bits, the least significant byte first (libavcodec/packet.h).
+        // Two 32-bit numbers, least significant byte first (libavcodec/packet.h).
         func number(_ place: Int) -> Int64 { (0..<4).reduce(0) { $0 | Int64(data[place + $1]) << (8 * $1) } }
         return (number(0), number(4))
     }
 
-    /// Whether decoding can begin with it, as the container or the parser says.
+    /// Whether the container or the parser marks it as a point where decoding can start.
     package var isKeyframe: Bool { packet.pointee.flags & AV_PKT_FLAG_KEY != 0 }
 
     /// Presentation time in ticks of the stream's time base, if it is known.
@@ -61,18 +61,17 @@ package final class PacketBox: Sendable {
         return Array(UnsafeBufferPointer(start: data, count: size))
     }
 
-    /// How long it lasts in ticks of the stream's time base; 0 if that is not known.
+    /// Duration in ticks of the stream's time base; 0 if unknown.
     package var duration: Int64 { max(0, packet.pointee.duration) }
 
-    /// The packet's times for somebody who calculates with them, in ticks of `base`, its stream's time base: a century at
-    /// most, and a minute of duration. Nil without a decoding time that can be meant.
+    /// The packet's times, safe for arithmetic, in ticks of `base`, its stream's time base: at most a century, and a
+    /// duration of at most a minute. Nil without a plausible decoding time.
     func times(in base: TimeBase) -> (pts: Int64, dts: Int64, duration: Int64)? {
         guard let dts = base.believed(dts) else { return nil }
         return (max(base.believed(pts) ?? dts, dts), dts, min(duration, base.ticks(.seconds(60))))
     }
 
-    /// Gives the packet other times, in ticks of the stream's time base; a presentation time that it does not have
-    /// stays unknown.
+    /// Sets the packet's times, in ticks of the stream's time base; an unknown presentation time stays unknown.
     package func stamp(pts: Int64, dts: Int64) {
         if self.pts != nil { packet.pointee.pts = pts }
         packet.pointee.dts = dts
@@ -86,18 +85,18 @@ package final class PacketBox: Sendable {
 }
 
 extension Int64 {
-    /// The value, or nil where libav means "no timestamp".
+    /// The value, or nil for libav's "no timestamp".
     var asTimestamp: Int64? { self == relay_av_nopts ? nil : self }
 }
 
 extension AVRational {
-    /// The fraction as a time base, if it is positive and a tick lasts no more than an hour: no clock is so coarse,
-    /// and a few ticks of it would already leave 64 bits of nanoseconds.
+    /// The fraction as a time base, if it is positive and a tick is shorter than an hour: no real clock is so coarse,
+    /// and a few such ticks would overflow 64-bit nanoseconds.
     var asTimeBase: TimeBase? { num > 0 && den > 0 && num / den < 3600 ? TimeBase(num, den) : nil }
     /// The fraction as a rate, if it is positive.
     var asFrameRate: FrameRate? { num > 0 && den > 0 ? FrameRate(num, den) : nil }
-    /// The fraction as the shape of a pixel, if it is positive. Its parts fit 16 bits, as ITU-T H.264 table E-1 wants;
-    /// a shape that cannot be said so is no shape.
+    /// The fraction as a pixel aspect ratio, if it is positive and both parts fit 16 bits, as ITU-T H.264 table E-1
+    /// requires; else nil.
     var asAspectRatio: SampleAspectRatio? {
         var (across, down) = (Int32(0), Int32(0))
         av_reduce(&across, &down, Int64(num), Int64(den), 65_535)

@@ -1,64 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads the tables of a transport stream (ISO/IEC 13818-1, 2.4.4) as its packets pass by, and finds the map that gives
-/// one of its streams another coding. libavformat keeps the coding that a PID had first.
+/// Reads the tables of a transport stream (ISO/IEC 13818-1, 2.4.4) as its packets pass, and detects a map that changes
+/// the coding of a stream. libavformat keeps the first coding of a PID.
 ///
-/// A value without I/O of its own.
+/// A value without I/O.
 struct ProgramMapWatch: Sendable {
     /// The bytes of a transport packet.
     static let packetBytes = 188
 
-    /// How a map says that a stream is coded: its stream type, and for private data (type 6) what its descriptors name.
+    /// A stream's coding in the map: its stream type, and for private data (type 6) the formats that its descriptors
+    /// name.
     private struct Coding: Hashable {
         let type: UInt8
         let formats: [UInt8]
     }
 
-    /// What the maps say of one stream.
+    /// The coding of one stream according to the maps.
     private struct Stream {
         var coding: Coding
-        /// How many maps in a row said so last.
+        /// Number of consecutive maps with the current coding.
         var count = 1
-        /// Another coding, and how many maps in a row said that since.
+        /// A different coding, and the number of consecutive maps with it.
         var next: (coding: Coding, count: Int)?
     }
 
-    /// How many maps in a row make a coding known, so that the first map with another one is believed.
+    /// After this many consecutive maps with one coding, the first map with another one is believed.
     private static let knownCount = 5
-    /// How many maps in a row must say otherwise before. Two senders at one address, whose maps alternate, stay at the
-    /// coding of one of them.
+    /// Until then, this many consecutive maps must have the other coding. If two senders use one address and their maps
+    /// alternate, the coding of one of them stays.
     private static let surprisingCount = 10
 
-    /// A section under way, with the transport packets that brought it.
+    /// An incomplete section, with the transport packets that carried it.
     private struct Section {
         var bytes: [UInt8] = []
         var packets: [UInt8] = []
     }
 
-    /// The longest section of a map, in bytes (2.4.4.8: `section_length` up to 1021).
+    /// The maximum length of a map section, in bytes (2.4.4.8: `section_length` up to 1021).
     private static let longestSection = 1024
     /// `stream_type` of private data in PES packets (table 2-34).
     private static let privateData: UInt8 = 6
-    /// Descriptors that name the coding of private data: registration, AC-3, E-AC-3, DTS, AAC, extension (ETSI EN 300 468,
-    /// table 12).
+    /// Descriptors that name the format of private data: registration, AC-3, E-AC-3, DTS, AAC, extension (ETSI EN 300
+    /// 468, table 12).
     private static let namingDescriptors: Set<UInt8> = [0x05, 0x6A, 0x7A, 0x7B, 0x7C, 0x7F]
 
-    /// The PIDs of the streams whose coding counts; nil for all.
+    /// The PIDs of the streams to watch; nil for all.
     var followed: Set<Int>?
-    /// The newest packets of the association table and of each map, from which a demuxer can begin.
+    /// The newest packets of the association table (PAT) and of each map (PMT), from which a demuxer can start.
     private var tables: [Int: [UInt8]] = [:]
     private var mapPIDs: Set<Int> = []
     private var sections: [Int: Section] = [:]
     private var streams: [Int: Stream] = [:]
 
-    /// A watch over streams that it does not know yet.
+    /// A watch that knows no streams yet.
     init() {}
 
-    /// The newest tables as packets: what a demuxer needs that begins in mid-stream.
+    /// The newest tables as packets, for a demuxer that starts in mid-stream.
     var head: [UInt8] { (tables[0] ?? []) + mapPIDs.sorted().flatMap { tables[$0] ?? [] } }
 
-    /// Reads one transport packet. Returns whether it completes a map by which a followed stream is coded in another way
-    /// than the map before said.
+    /// Reads one transport packet. Returns whether it completes a map that changes the coding of a watched stream.
     mutating func read(_ packet: UnsafeRawBufferPointer) -> Bool {
         let pid = Int(packet[1] & 0x1F) << 8 | Int(packet[2])
         guard pid == 0 || mapPIDs.contains(pid), packet[1] & 0x80 == 0, let start = Self.payload(of: packet) else {
@@ -67,7 +67,7 @@ struct ProgramMapWatch: Sendable {
         let isStart = packet[1] & 0x40 != 0
         var section = isStart ? Section() : sections[pid] ?? Section()
         guard isStart || !section.bytes.isEmpty else { return false }
-        // A section starts behind the pointer field; the rest of an earlier one is of no use without its beginning.
+        // A section starts after the pointer field; the rest of an earlier one is useless without its beginning.
         let first = isStart ? start + 1 + Int(packet[start]) : start
         guard first < packet.count else { return false }
         section.bytes += packet[first...]
@@ -79,23 +79,23 @@ struct ProgramMapWatch: Sendable {
         }
         sections[pid] = nil
         let content = Array(section.bytes.prefix(length))
-        // A section with an error has no remainder of 0 (annex A).
+        // A damaged section has a CRC remainder other than 0 (annex A).
         guard length > 12, content[5] & 1 == 1, SpliceSection.checksum(content[...]) == 0 else { return false }
         tables[pid] = section.packets
         return pid == 0 ? associate(content) : map(content)
     }
 
-    /// Where the payload of `packet` begins; nil if it has none.
+    /// Offset of the payload in `packet`; nil if it has none.
     private static func payload(of packet: UnsafeRawBufferPointer) -> Int? {
         guard packet[3] & 0x10 != 0 else { return nil }
         let start = packet[3] & 0x20 == 0 ? 4 : 5 + Int(packet[4])
         return start < packet.count - 1 ? start : nil
     }
 
-    /// Takes in a program association section (2.4.4.3).
+    /// Reads a program association section (2.4.4.3).
     private mutating func associate(_ section: [UInt8]) -> Bool {
         guard section[0] == 0 else { return false }
-        // The first section begins a new table.
+        // The first section starts a new table.
         if section[6] == 0 { mapPIDs = [] }
         for place in stride(from: 8, to: section.count - 7, by: 4) {
             let program = Int(section[place]) << 8 | Int(section[place + 1])
@@ -107,7 +107,7 @@ struct ProgramMapWatch: Sendable {
         return false
     }
 
-    /// Takes in a program map section (2.4.4.8).
+    /// Reads a program map section (2.4.4.8).
     private mutating func map(_ section: [UInt8]) -> Bool {
         guard section[0] == 2 else { return false }
         var isChanged = false
@@ -125,7 +125,7 @@ struct ProgramMapWatch: Sendable {
         return isChanged
     }
 
-    /// Takes in what a map says of the stream `pid`. Returns whether it is coded in another way from here on.
+    /// Records the coding of the stream `pid` in one map. Returns whether the coding changes here.
     private mutating func note(_ coding: Coding, of pid: Int) -> Bool {
         guard var stream = streams[pid] else {
             streams[pid] = Stream(coding: coding)
@@ -146,12 +146,12 @@ struct ProgramMapWatch: Sendable {
         return true
     }
 
-    /// What `descriptors` name the coding of private data by.
+    /// The formats that `descriptors` name for private data.
     private static func formats(_ descriptors: ArraySlice<UInt8>) -> [UInt8] {
         var (found, rest): ([UInt8], ArraySlice<UInt8>) = ([], descriptors)
         while rest.count >= 2, let tag = rest.first {
             let count = min(rest.count, 2 + Int(rest[rest.startIndex + 1]))
-            // A registration says it by its four letters, an extension by its tag.
+            // A registration descriptor names the format by four letters, an extension by its tag.
             let named = tag == 0x05 ? rest.prefix(6).dropFirst(2) : tag == 0x7F ? rest.prefix(3).dropFirst(2) : []
             if namingDescriptors.contains(tag) { found += [tag] + named }
             rest = rest.dropFirst(count)

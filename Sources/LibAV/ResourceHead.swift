@@ -2,13 +2,13 @@
 
 internal import CFFmpeg
 
-/// The beginning of what an address names, read by libavformat as it reads media.
+/// The first bytes of a resource, read by libavformat in the same way as media.
 package struct ResourceHead: Sendable {
     /// The bytes.
     package let bytes: [UInt8]
 
     /// Reads at most `limit` bytes of `url`, for at most `timeout`. Blocks; `interrupter` ends it, and must have no
-    /// other user meanwhile. `subject` is how errors name the input.
+    /// other user meanwhile. Errors call the input `subject`.
     package init(
         of url: String, limit: Int, timeout: Duration, interrupter: Interrupter, subject: String
     ) throws(AVFailure) {

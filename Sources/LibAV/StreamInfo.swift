@@ -3,54 +3,54 @@
 internal import CFFmpeg
 package import Media
 
-/// What a demuxer knows about one stream.
+/// A demuxer's information about one stream.
 package struct StreamInfo: Sendable {
-    /// What is known of a video stream.
+    /// Information about a video stream.
     package struct Video: Sendable {
-        /// Columns as coded, before any turn.
+        /// Columns as coded, before rotation.
         package let width: Int
-        /// Rows as coded, before any turn.
+        /// Rows as coded, before rotation.
         package let height: Int
-        /// The average rate that the container states or that probing found.
+        /// The average rate from the container or from probing.
         package let averageRate: FrameRate?
-        /// The lowest rate by which every timestamp can be expressed.
+        /// The lowest rate that can express every timestamp.
         package let baseRate: FrameRate?
-        /// The shape of a coded pixel, if it is stated.
+        /// The pixel aspect ratio as coded, if it is known.
         package let sampleAspectRatio: SampleAspectRatio?
-        /// Color tags; ``Media/ColorDescription/bt709`` for RGB, which is converted to it.
+        /// Color tags; for RGB, which is converted, ``Media/ColorDescription/bt709``.
         package let color: ColorDescription
-        /// How frames must be turned.
+        /// How frames must be rotated or mirrored.
         package let orientation: Orientation
-        /// Whether the container or the codec says that frames consist of two fields.
+        /// Whether the container or the codec marks frames as interlaced.
         package let isInterlaced: Bool
-        /// How many frames the decoder holds to put them into the order in which they are shown.
+        /// The number of frames that the decoder holds for reordering.
         package let reorderedFrames: Int
     }
 
-    /// The number of the stream in its container.
+    /// The stream's index in its container.
     package let index: Int
-    /// Which track it can serve.
+    /// The kind of track.
     package let kind: TrackKind
     /// The time base of its packets and frames.
     package let timeBase: TimeBase
-    /// The bits of the stamps as they are transmitted: 33 in MPEG-TS, 32 in FLV, 64 if they never wrap.
+    /// The number of bits of a transmitted timestamp: 33 in MPEG-TS, 32 in FLV, 64 if timestamps never wrap.
     package let stampBits: Int
     /// The codec's name.
     package let codecName: String
     /// Nil for audio.
     package private(set) var video: Video?
-    /// Samples a second, for audio; 0 for video.
+    /// Samples per second, for audio; 0 for video.
     package let sampleRate: Int
-    /// Channels, for audio, if probing found them; 0 otherwise.
+    /// Number of channels, for audio, if probing found it; else 0.
     package private(set) var channels = 0
-    /// The languages that the container states, in lower case: mostly one, of MPEG-TS one for each side of dual mono (EN
-    /// 300 468, 6.2.18; ISO/IEC 13818-1, 2.6.18). Letters and hyphens, nothing else.
+    /// The languages from the container, in lower case: usually one; with dual mono in MPEG-TS, one for each side (EN
+    /// 300 468, 6.2.18; ISO/IEC 13818-1, 2.6.18). Letters and hyphens only.
     package private(set) var languages: [String] = []
 
     let parameters: CodecParameters
 }
 
-/// The owner of a copy of an `AVCodecParameters`.
+/// Owns a copy of an `AVCodecParameters`.
 final class CodecParameters: Sendable {
     // Written only in `init`; read-only from then on; freed in `deinit`.
     nonisolated(unsafe) let pointer: UnsafeMutablePointer<AVCodecParameters>
@@ -122,9 +122,8 @@ extension StreamInfo.Video {
 }
 
 extension StreamInfo {
-    /// The same stream of video with what one of its frames says of it: size, shape of pixels, color. `rate` is the one
-    /// that the coding states, for a stream whose rate is not known otherwise.
-    /// The decoder found that so many frames are `reordered`.
+    /// This video stream, completed by one of its frames: size, pixel aspect ratio, color. `rate` is the rate in the
+    /// coded stream, for a stream without another one. `reordered` is the number of frames that the decoder reorders.
     package func described(by frame: DecodedFrame, rate: FrameRate?, reordered: Int) -> StreamInfo {
         guard let known = video else { return self }
         let values = frame.frame.pointee
@@ -141,12 +140,12 @@ extension StreamInfo {
         return described
     }
 
-    /// What the container gives a decoder before the first packet; empty for nothing.
+    /// The container's configuration for the decoder; empty if it has none.
     package var configuration: [UInt8] { parameters.extraData ?? [] }
 }
 
 extension StreamInfo.Video {
-    /// What is known of frames that were described before.
+    /// Creates the information from a frame format and a track description.
     init(_ frames: FrameFormat, _ track: TrackDescription) {
         (width, height) = (frames.width, frames.height)
         (averageRate, baseRate) = (track.nominalRate, nil)
@@ -157,7 +156,7 @@ extension StreamInfo.Video {
 }
 
 extension ColorDescription {
-    /// libav's tags as ours. RGB has no YCbCr tags of its own; it is converted to BT.709 in limited range.
+    /// Converts libav's tags. RGB has no YCbCr tags of its own; it is converted to limited-range BT.709.
     init(
         format: AVPixelFormat, primaries: AVColorPrimaries, transfer: AVColorTransferCharacteristic,
         matrix: AVColorSpace, range: AVColorRange
@@ -175,20 +174,20 @@ extension ColorDescription {
 }
 
 extension Optional where Wrapped == OpaquePointer {
-    /// The value of `key` in a dictionary of libav; nil if the key is missing.
+    /// The value of `key` in a libav dictionary; nil if it is missing.
     func text(_ key: String) -> String? {
         av_dict_get(self, key, nil, 0).flatMap { $0.pointee.value }.map { String(cString: $0) }
     }
 }
 
 extension AVPixelFormat {
-    /// Whether pixels are RGB or a palette of it.
+    /// Whether the format is RGB, or a palette of RGB.
     var isRGB: Bool {
         guard let traits = av_pix_fmt_desc_get(self) else { return false }
         return traits.pointee.flags & UInt64(AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL) != 0
     }
 
-    /// Whether the format's name alone says full range: the old "J" formats, and grey.
+    /// Whether the format itself implies full range: the old "J" formats, and gray.
     var isFullRangeByNature: Bool {
         switch self {
         case AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUVJ440P,

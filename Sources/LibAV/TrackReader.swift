@@ -3,33 +3,33 @@
 internal import CFFmpeg
 package import Media
 
-/// Makes the packets of one stream of a demuxer what outputs take: NAL units with their lengths in front, AAC without
-/// ADTS. What is coded stays as it is. Used by one thread at a time.
+/// Converts the packets of one stream of a demuxer to the form for outputs: NAL units preceded by their lengths, AAC
+/// without ADTS. The coded data does not change. One thread at a time.
 ///
-/// A change of the parameter sets makes another description, which begins with a keyframe. Sets that change in the middle
-/// of a GOP are left among its frames, too, so that nothing is lost until then.
+/// A change of the parameter sets creates another description, which takes effect at a keyframe. Sets that change in
+/// the middle of a GOP also stay among its frames, so that these can be decoded.
 package final class TrackReader {
     private enum Form {
-        /// As MP4 and FLV have it.
+        /// The form of MP4 and FLV.
         case plain
         /// NAL units with start codes.
         case byteStream
-        /// AAC with a header in front of each frame.
+        /// AAC with a header before each frame.
         case adts
     }
 
     /// The stream that is read.
     package let stream: StreamInfo
-    /// How the packets are coded; nil until a packet said it.
+    /// The coding of the packets; nil until a packet reveals it.
     package private(set) var track: TrackDescription?
     private let codec: Codec
     private let form: Form
     private let subject: String
     private var units: AnnexBReader
-    /// A configuration that takes effect with the next keyframe.
+    /// A configuration that takes effect at the next keyframe.
     private var pending: [UInt8]?
 
-    /// A reader of `stream`; nil if it is coded in a way that no output carries. `subject` is how errors name the input.
+    /// A reader of `stream`; nil if no output carries its coding. Errors call the input `subject`.
     package init?(_ stream: StreamInfo, subject: String) {
         guard let codec = stream.codec, codec.kind != .data else { return nil }
         (self.stream, self.codec) = (stream, codec)
@@ -48,8 +48,8 @@ package final class TrackReader {
         if form == .byteStream, !extraData.isEmpty { begin(with: extraData) }
     }
 
-    /// The next packet, in ticks of the stream's time base; nil without bytes or a decoding time, or if it cannot be
-    /// decoded without something before it that did not come.
+    /// Converts a packet, in ticks of the stream's time base; nil without bytes or a decoding time, or if the packet
+    /// depends on earlier ones that are missing.
     package func read(_ box: PacketBox) throws(AVFailure) -> EncodedPacket? {
         guard box.dts != nil, box.size > 0 else { return nil }
         switch form {
@@ -62,7 +62,7 @@ package final class TrackReader {
     private func readPlain(_ box: PacketBox) throws(AVFailure) -> EncodedPacket? {
         if let configuration = box.newConfiguration { pending = configuration }
         if let configuration = pending, configuration != track?.decoderConfiguration.array {
-            // What comes between two keyframes goes among the frames until the next one.
+            // Sets that arrive between two keyframes stay among the frames until the next one.
             if !box.isKeyframe, codec == .h264 || codec == .hevc, let track {
                 let payload = ConfigurationRecord.payload(
                     SharedBytes(box.bytes), from: track.decoderConfiguration, to: configuration, codec)
@@ -112,13 +112,13 @@ package final class TrackReader {
 
 extension TrackReader {
     private func readByteStream(_ box: PacketBox) throws(AVFailure) -> EncodedPacket? {
-        // In streams without IDR frames the parser knows where decoding can start.
+        // In streams without IDR frames, the parser finds where decoding can start.
         guard let unit = units.read(box.bytes, isRandomAccess: box.isKeyframe) else { return nil }
         if unit.isKeyframe { try follow(unit.payload) }
         return track.flatMap { box.encodedPacket(of: $0, payload: unit.payload, isKeyframe: unit.isKeyframe) }
     }
 
-    /// Describes the track by the parameter sets that are in force with `keyframe`. Those that came in between were among
+    /// Describes the track by the parameter sets that are active at `keyframe`. Sets that changed before it were among
     /// the frames.
     private func follow(_ keyframe: SharedBytes) throws(AVFailure) {
         guard let configuration = units.sets.configuration, configuration != track?.decoderConfiguration.array else {
@@ -129,7 +129,7 @@ extension TrackReader {
             configuration)
     }
 
-    /// Takes what probing found: parameter sets with start codes.
+    /// Reads the parameter sets with start codes that probing found.
     private func begin(with extraData: [UInt8]) {
         _ = units.read(extraData)
         guard let configuration = units.sets.configuration, let video = stream.video, video.width > 0, video.height > 0
@@ -164,7 +164,7 @@ extension PacketBox {
         return Array(UnsafeBufferPointer(start: data, count: size))
     }
 
-    /// The decoder configuration from this packet on, where the container has another one in mid-stream.
+    /// The decoder configuration that begins at this packet, if the container changes it in mid-stream.
     package var newConfiguration: [UInt8]? {
         var count: Int32 = 0
         guard let data = relay_packet_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, &count), count > 0 else {

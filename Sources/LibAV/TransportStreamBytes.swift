@@ -2,13 +2,13 @@
 
 internal import Synchronization
 
-/// The bytes of a live input. Where a transport stream's map gives one of its streams another coding they end for the
-/// demuxer that reads them, and the next demuxer continues at that place: nothing is lost, and the sender's
-/// connection stays open. What is no transport stream passes as it is.
+/// The bytes of a live input. When a transport stream's map changes the coding of a stream, the bytes end for the
+/// present demuxer, and the next demuxer continues at the same position: no byte is lost, and the connection stays
+/// open. Other formats pass unchanged.
 package final class TransportStreamBytes: ByteStream {
     private struct State {
         var watch = ProgramMapWatch()
-        /// What was read and is for the next call: a part of a packet, or what follows a change.
+        /// Bytes for the next call: part of a packet, or the bytes after a change.
         var rest: [UInt8] = []
         var isChanged = false
     }
@@ -19,19 +19,19 @@ package final class TransportStreamBytes: ByteStream {
     private let source: any ByteStream
     private let state = Mutex(State())
 
-    /// The bytes that `source` gives.
+    /// Reads the bytes of `source`.
     package init(_ source: any ByteStream) { self.source = source }
 
-    /// Whether the bytes ended because a stream is coded in another way from here on.
+    /// Whether the bytes ended because the coding of a stream changes.
     package var isChanged: Bool { state.withLock { $0.isChanged } }
 
-    /// Takes notice of the streams with these PIDs only; nil for all.
+    /// Watches only the streams with these PIDs; nil for all.
     package func follow(_ streams: Set<Int>?) { state.withLock { $0.watch.followed = streams } }
 
-    /// Makes ready for another demuxer, which gets the newest tables first.
+    /// Prepares for the next demuxer, which first gets the newest tables.
     package func resume() {
         state.withLock { state in
-            // At a change the new map is in front of what follows.
+            // At a change the new map comes before the remaining bytes.
             if !state.isChanged { state.rest = state.watch.head + state.rest }
             state.isChanged = false
             state.watch.followed = nil
@@ -47,7 +47,7 @@ package final class TransportStreamBytes: ByteStream {
             return (count, false)
         }
         if held.isEnd { return nil }
-        // Whole packets that were held back come before anything else is waited for.
+        // Complete packets that were held back come first, before another read.
         if held.count >= Self.packetBytes { return forward(buffer, held.count) }
         guard held.count < buffer.count else { return held.count }
         let behind = UnsafeMutableRawBufferPointer(rebasing: buffer[held.count...])
@@ -55,13 +55,13 @@ package final class TransportStreamBytes: ByteStream {
         return forward(buffer, held.count + count)
     }
 
-    /// Looks at the first `count` bytes of `buffer`. Returns how many of them the demuxer gets now; nil at a change that
-    /// comes first. The others are kept.
+    /// Checks the first `count` bytes of `buffer`. Returns how many of them the demuxer gets now; nil at a change
+    /// before the first byte. Stores the others.
     private func forward(_ buffer: UnsafeMutableRawBufferPointer, _ count: Int) -> Int? {
         let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
         return state.withLock { state in
             guard let first = Self.firstPacket(in: bytes) else {
-                // A part of a packet waits for the rest of it.
+                // An incomplete packet waits for its rest.
                 guard count < Self.packetBytes, bytes.first == Self.syncByte else { return count }
                 state.rest.insert(contentsOf: bytes, at: 0)
                 return 0
@@ -76,14 +76,14 @@ package final class TransportStreamBytes: ByteStream {
                 }
                 place += Self.packetBytes
             }
-            // Bytes out of step are not held: libavformat finds the next packet.
+            // Bytes out of sync are not held back: libavformat finds the next packet.
             guard place < count, bytes[place] == Self.syncByte else { return count }
             state.rest.insert(contentsOf: bytes[place...], at: 0)
             return place
         }
     }
 
-    /// Where the first packet of a transport stream begins; nil if none is seen.
+    /// Offset of the first packet of a transport stream; nil if there is no sign of one.
     private static func firstPacket(in bytes: UnsafeRawBufferPointer) -> Int? {
         (0..<min(packetBytes, max(0, bytes.count - packetBytes + 1))).first { start in
             stride(from: start, to: bytes.count, by: packetBytes).allSatisfy { bytes[$0] == syncByte }

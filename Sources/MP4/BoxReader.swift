@@ -2,19 +2,19 @@
 
 internal import Glibc
 
-/// Reads big-endian numbers and boxes from untrusted bytes: every read is checked.
+/// Reads big-endian numbers and boxes from untrusted bytes; checks every read.
 package struct BoxReader {
     private var bytes: ArraySlice<UInt8>
 
     /// A reader of `bytes`.
     package init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
 
-    /// Bytes left.
+    /// Number of unread bytes.
     package var count: Int { bytes.count }
-    /// What is left.
+    /// The unread bytes.
     package var rest: ArraySlice<UInt8> { bytes }
 
-    /// Takes `count` bytes.
+    /// Reads `count` bytes.
     package mutating func take(_ count: Int) throws(MP4Failure) -> ArraySlice<UInt8> {
         guard count >= 0, count <= bytes.count else { throw MP4Failure(description: "a box ends too early") }
         let taken = bytes.prefix(count)
@@ -26,40 +26,41 @@ package struct BoxReader {
         try take(2).reduce(0) { $0 << 8 | UInt16($1) }
     }
 
-    /// Takes 32 bits.
+    /// Reads 32 bits.
     package mutating func u32() throws(MP4Failure) -> UInt32 {
         try take(4).reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    /// Takes 64 bits.
+    /// Reads 64 bits.
     package mutating func u64() throws(MP4Failure) -> UInt64 {
         try take(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    /// A time or duration of version 0 or 1, at most 2^60 in size, so that sums of a few cannot overflow.
+    /// Reads a time or duration of version 0 or 1. Its limit is 2^60, so that sums of a few cannot overflow.
     package mutating func time(version: UInt8) throws(MP4Failure) -> Int64 {
         let value = version == 0 ? Int64(try u32()) : Int64(bitPattern: try u64())
         guard value.magnitude <= 1 << 60 else { throw MP4Failure(description: "a time is absurd") }
         return value
     }
 
-    /// A `media_time` of an edit list, which is signed in version 0 too: -1 is an empty edit (8.6.6).
+    /// Reads a `media_time` of an edit list, which is signed even in version 0: -1 is an empty edit (8.6.6).
     package mutating func mediaTime(version: UInt8) throws(MP4Failure) -> Int64 {
         version == 0 ? Int64(Int32(bitPattern: try u32())) : try time(version: version)
     }
 
-    /// Version and flags of a `FullBox`.
+    /// Reads version and flags of a `FullBox`.
     package mutating func versionAndFlags() throws(MP4Failure) -> (version: UInt8, flags: UInt32) {
         let value = try u32()
         return (UInt8(value >> 24), value & 0xFF_FFFF)
     }
 
-    /// A four-character code.
+    /// Reads a four-character code.
     package mutating func code() throws(MP4Failure) -> String {
         String(String.UnicodeScalarView(try take(4).map { Unicode.Scalar($0) }))
     }
 
-    /// The next box: its type, its content and all of its bytes. Sizes of 0 and 1 do not occur inside other boxes.
+    /// Reads the next box: its type, its content and all of its bytes. Sizes of 0 and 1 do not occur inside other
+    /// boxes.
     package mutating func box() throws(MP4Failure) -> (type: String, body: BoxReader, whole: ArraySlice<UInt8>) {
         var header = self
         let size = Int(try header.u32())
@@ -69,7 +70,7 @@ package struct BoxReader {
         return (type, BoxReader(whole.dropFirst(8)), whole)
     }
 
-    /// All boxes that are left.
+    /// All boxes among the unread bytes.
     package func boxes() throws(MP4Failure) -> [(type: String, body: BoxReader, whole: ArraySlice<UInt8>)] {
         var reader = self
         var result: [(type: String, body: BoxReader, whole: ArraySlice<UInt8>)] = []
@@ -77,7 +78,7 @@ package struct BoxReader {
         return result
     }
 
-    /// Where `mark`, which is not empty, stands in `bytes`.
+    /// The positions of `mark`, which must not be empty, in `bytes`.
     package static func positions(of mark: [UInt8], in bytes: [UInt8]) -> [Int] {
         bytes.withUnsafeBytes { bytes in
             var positions: [Int] = []
@@ -94,7 +95,7 @@ package struct BoxReader {
         }
     }
 
-    /// The first box of `type` among those that are left.
+    /// The first box of `type` among the unread bytes.
     package func first(_ type: String) throws(MP4Failure) -> BoxReader {
         for box in try boxes() where box.type == type { return box.body }
         throw MP4Failure(description: "there is no \(type)")

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Builds boxes of the ISO base media file format (ISO/IEC 14496-12, 4.2): big-endian numbers, and sizes that are
-/// filled in when a box ends.
+/// filled in at the end of each box.
 package struct BoxWriter {
-    /// What was written.
+    /// The bytes written so far.
     package private(set) var bytes: [UInt8] = []
 
     /// An empty writer with room for `capacity` bytes.
@@ -35,12 +35,12 @@ package struct BoxWriter {
         for scalar in value.unicodeScalars { u8(UInt8(truncatingIfNeeded: scalar.value)) }
     }
 
-    /// Appends a number of 64 bits in a version 1 box, of 32 bits in a version 0 box.
+    /// Appends a 64-bit number in a version 1 box, a 32-bit one in a version 0 box.
     package mutating func time(_ value: Int64, version: UInt8) {
         if version == 1 { bigEndian(value) } else { bigEndian(Int32(truncatingIfNeeded: value)) }
     }
 
-    /// Overwrites the 32 bits at `position`, which must have been written.
+    /// Overwrites 32 bits at `position`, which were written before.
     package mutating func patch(_ value: UInt32, at position: Int) {
         withUnsafeBytes(of: value.bigEndian) { bytes.replaceSubrange(position..<position + 4, with: $0) }
     }

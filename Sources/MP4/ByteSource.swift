@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Bytes that a reader of this module looks at: a file, or a piece of memory. What a read costs and how it fails is the
-/// source's own matter.
+/// A random-access source of bytes for this module's readers: a file, or a piece of memory. The source decides what a
+/// read costs and how it fails.
 package protocol ByteSource {
-    /// Bytes there are.
+    /// Total number of bytes.
     func size() throws -> Int64
 
-    /// Reads up to `count` bytes at `offset`, neither of which is negative; fewer only at the end.
+    /// Reads `count` bytes at `offset`, fewer only at the end. Neither is negative.
     func read(at offset: Int64, count: Int) throws -> [UInt8]
 }

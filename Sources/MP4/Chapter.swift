@@ -2,19 +2,19 @@
 
 /// A named moment of a file.
 package struct Chapter: Sendable, Equatable {
-    /// When it begins: nanoseconds from the file's first frame on.
+    /// The start time, in nanoseconds since the file's first frame.
     package var start: Int64
-    /// What it is called.
+    /// The chapter's name.
     package var title: String
 
-    /// A chapter.
+    /// Creates a chapter.
     package init(start: Int64, title: String) { (self.start, self.title) = (start, title) }
 
-    /// How many a file may have.
+    /// The maximum number of chapters in a file.
     package static let most = 255
 
-    /// The `chpl` box of `chapters`, as Nero's programs write it into `udta` and players read it: times in 100 ns, and at most
-    /// 255 chapters of 255 bytes. Nothing for none.
+    /// The `chpl` box of `chapters`, which Nero's programs write into `udta` and players read: times in 100 ns, and at
+    /// most 255 chapters of 255 bytes. Empty without chapters.
     package static func box(_ chapters: [Chapter]) -> [UInt8] {
         guard !chapters.isEmpty else { return [] }
         var writer = BoxWriter()
@@ -31,7 +31,7 @@ package struct Chapter: Sendable, Equatable {
         return writer.bytes
     }
 
-    /// At most 255 bytes of UTF-8, without half a character at the end.
+    /// At most 255 bytes of UTF-8, cut between characters.
     static func cut(_ title: String) -> [UInt8] {
         var bytes: [UInt8] = []
         for character in title {

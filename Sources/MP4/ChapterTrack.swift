@@ -2,13 +2,13 @@
 
 internal import Media
 
-/// The track of text in which players of QuickTime files look for chapters (QuickTime File Format, "Chapter Lists"): the video
-/// refers to it, and each sample names the chapter that begins with it. It is disabled, so that players do not show it
-/// over the frames.
+/// The text track in which players of QuickTime files look for chapters (QuickTime File Format, "Chapter Lists"): the
+/// video track refers to it, and each sample has the name of the chapter that begins there. It is disabled, so that
+/// players do not draw it over the video.
 package enum ChapterTrack {
-    /// Its number in files of this program.
+    /// Its track ID in files that relay writes.
     static let id: UInt32 = 3
-    /// Its handler.
+    /// Its handler type.
     static let handler = "text"
 
     /// The track, in ticks of `timescale`.
@@ -16,7 +16,7 @@ package enum ChapterTrack {
         MovieLayout.Track(id: id, kind: .data, timescale: timescale, sampleDescription: description)
     }
 
-    /// The sample that names a chapter: the length of the text, the text, and that it is UTF-8.
+    /// The sample for a chapter: the length of the text, the text, and a mark for UTF-8.
     package static func sample(_ chapter: Chapter) -> [UInt8] {
         let title = Chapter.cut(chapter.title)
         var writer = BoxWriter()
@@ -26,7 +26,7 @@ package enum ChapterTrack {
         return writer.bytes
     }
 
-    /// "Text sample description": all that it says of how text looks is nothing.
+    /// The "Text sample description", without any text style.
     private static var description: [UInt8] {
         var writer = BoxWriter()
         writer.fullBox("stsd") { stsd in
@@ -34,20 +34,20 @@ package enum ChapterTrack {
             stsd.box("text") { entry in
                 entry.zeros(6)
                 entry.u16(1)
-                // Flags, justification, background, box, and what is reserved.
+                // Flags, justification, background, box, reserved fields.
                 entry.zeros(30)
-                // Font, face, what is reserved, foreground, and the font's name.
+                // Font, face, reserved fields, foreground, and the font's name.
                 entry.zeros(14)
             }
         }
         return writer.bytes
     }
 
-    /// `gmhd`, "Base media information header" and "Text media information": nothing is drawn.
+    /// `gmhd`, "Base media information header" and "Text media information", for a track that draws nothing.
     static func mediaHeader(_ minf: inout BoxWriter) {
         minf.box("gmhd") { gmhd in
             gmhd.fullBox("gmin") { gmin in
-                // Dither copy, and gray as its color.
+                // Dither copy, with gray as its color.
                 gmin.u16(0x40)
                 for _ in 0..<3 { gmin.u16(0x8000) }
                 gmin.zeros(4)
@@ -58,7 +58,7 @@ package enum ChapterTrack {
         }
     }
 
-    /// Whether `trak` is such a track.
+    /// Whether `trak` is a chapter track.
     static func isIn(_ trak: BoxReader) throws(MP4Failure) -> Bool {
         var handler = try trak.first("mdia").first("hdlr")
         _ = try handler.take(8)

@@ -4,23 +4,23 @@ internal import Media
 
 /// One track of a clip.
 package struct ClipTrack: Sendable {
-    /// The samples in the order of decoding and of their places.
+    /// The samples in decoding order, which is also their order in the file.
     package var samples: [IndexedSample]
-    /// What is shown first: nothing before it is.
+    /// Presentation time of the first visible sample; earlier ones are hidden.
     package var start: Int64
 
-    /// A track of `samples` that begins at `start`.
+    /// A track of `samples` that is visible from `start` on.
     package init(samples: [IndexedSample], start: Int64) { (self.samples, self.start) = (samples, start) }
 }
 
-/// The `moov` of a plain MP4 that is made of samples of other files.
+/// The `moov` of a plain MP4 made of samples of other files.
 package struct ClipMovie {
-    /// What it says besides the samples.
+    /// The contents of the `moov` except for the samples.
     package private(set) var layout: MovieLayout
-    /// The samples by track.
+    /// The samples by track ID.
     package private(set) var tables: [UInt32: SampleTable] = [:]
 
-    /// The movie of tracks that are coded as the ones beside them are. `creationTime` is in seconds since 1904,
+    /// A movie of tracks, each coded like the indexed track next to it. `creationTime` is in seconds since 1904,
     /// `userData` the complete `udta` box. A track without samples is left out.
     package init(
         video: (ClipTrack, like: IndexedTrack), audio: (ClipTrack, like: IndexedTrack)?, creationTime: UInt64,
@@ -33,7 +33,7 @@ package struct ClipMovie {
         if let audio { append(audio.0, like: audio.like.layout) }
     }
 
-    /// The movie of tracks that `layout` describes. A track without samples is left out.
+    /// A movie of the tracks that `layout` describes. A track without samples is left out.
     package init(video: ClipTrack, audio: ClipTrack?, chapters: ClipTrack? = nil, layout: MovieLayout) {
         self.layout = layout
         self.layout.tracks = []
@@ -68,7 +68,7 @@ package struct ClipMovie {
 }
 
 extension SampleEntry {
-    /// What tables say of `sample` on a timeline that begins at `zero`.
+    /// The table entry of `sample` on a timeline that begins at `zero`.
     init(_ sample: IndexedSample, from zero: Int64) {
         self.init(
             decodeTime: sample.dts - zero, duration: UInt32(clamping: sample.duration),

@@ -2,38 +2,38 @@
 
 internal import Media
 
-/// One coded frame or packet of audio: when, and where in its file. Times are in ticks of the track, from the file's
-/// first frame on.
+/// Times and file position of one coded frame or audio packet. Times are in ticks of the track since the file's first
+/// frame.
 package struct IndexedSample: Sendable, Equatable {
-    /// When it is decoded; not decreasing from sample to sample.
+    /// Decoding time; it never decreases from sample to sample.
     package var dts: Int64
-    /// When it is shown or heard.
+    /// Presentation time.
     package var pts: Int64
     /// Its duration.
     package var duration: Int64
-    /// Where its bytes begin.
+    /// Offset of its first byte.
     package var offset: Int64
     /// Its size in bytes.
     package var size: Int64
     /// Whether decoding can start here.
     package var isSync: Bool
 
-    /// A sample of these properties.
+    /// Creates a sample.
     package init(dts: Int64 = 0, pts: Int64, duration: Int64, offset: Int64, size: Int64, isSync: Bool) {
         (self.dts, self.pts, self.duration) = (dts, pts, duration)
         (self.offset, self.size, self.isSync) = (offset, size, isSync)
     }
 }
 
-/// One track of a recording, with what is needed to copy its samples.
+/// One track of a recording, with all that is needed to copy its samples.
 package struct IndexedTrack: Sendable {
-    /// What the `moov` says of the track besides its samples.
+    /// The track's description in the `moov`, without the samples.
     package let layout: MovieLayout.Track
-    /// Ticks a second.
+    /// Ticks per second.
     package var timescale: Int64 { Int64(layout.timescale) }
-    /// All samples in the order of decoding; those before the first that is shown have an earlier time than it.
+    /// All samples in decoding order. Samples that precede the first visible one have a lower presentation time.
     package let samples: [IndexedSample]
-    /// How the samples are coded, without what may differ between samples that go together.
+    /// The coding of the samples, without the fields that may differ between tracks that can be joined.
     package let coding: [UInt8]
     /// Display size in pixels; 0 for audio.
     package var size: (width: UInt32, height: UInt32) { (layout.width >> 16, layout.height >> 16) }
@@ -42,14 +42,13 @@ package struct IndexedTrack: Sendable {
 }
 
 extension IndexedTrack {
-    /// The samples of `table`. Throws ``MP4Failure`` if its times do not fit into those of a clip, or if its `stsd` is not
-    /// of this program's make.
+    /// Indexes the samples of `table`. Throws ``MP4Failure`` if its times exceed the range of a clip, or if relay did
+    /// not write its `stsd`.
     package init(_ layout: MovieLayout.Track, _ table: SampleTable, _ facts: TrackFacts) throws(MP4Failure) {
         self.layout = layout
         samples = Self.samples(table, zero: table.start + layout.mediaTime - facts.offset)
         let limit = facts.timescale * TrackFacts.longestTime
-        // No file has ticks that are so short that the times of one track could not be converted to the ticks of
-        // another.
+        // In real files ticks are never so short that times of one track could not be converted to ticks of another.
         guard layout.timescale <= 1 << 24, samples.allSatisfy({ $0.pts.magnitude <= limit }) else {
             throw MP4Failure(description: "its times are absurd")
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why bytes are not what this module writes.
+/// Why bytes were not written by this module.
 package struct MP4Failure: Error, Equatable, CustomStringConvertible {
     package let description: String
 

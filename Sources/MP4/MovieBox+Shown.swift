@@ -2,10 +2,9 @@
 
 internal import Media
 
-/// What is shown of the samples of a file that holds more: its edit list begins behind the first of them, or ends before the
-/// last.
+/// The visible part of a file whose edit list begins after its first sample or ends before its last one.
 extension MovieBox {
-    /// The frames and samples of audio that a file of these tracks shows.
+    /// The numbers of visible frames and audio samples in a file of these tracks.
     package static func shown(
         _ layout: MovieLayout, _ tables: [UInt32: SampleTable]
     ) -> (frames: Int, audioSamples: Int64) {
@@ -15,7 +14,7 @@ extension MovieBox {
         return (video.map(movie.shownSamples) ?? 0, audio.map(movie.shownTicks) ?? 0)
     }
 
-    /// Ticks of `track` that are shown.
+    /// Number of visible ticks of `track`.
     func shownTicks(_ track: MovieLayout.Track) -> Int64 {
         guard let table = tables[track.id] else { return 0 }
         let all = max(0, table.presentationEnd - table.start - track.mediaTime)
@@ -24,7 +23,7 @@ extension MovieBox {
         return min(all, Int64(clamping: (ticks + scale / 2) / scale))
     }
 
-    /// Samples of `track` that begin while it is shown.
+    /// Number of samples of `track` that begin in its visible part.
     func shownSamples(_ track: MovieLayout.Track) -> Int {
         guard let table = tables[track.id] else { return 0 }
         let first = table.start + track.mediaTime
@@ -34,7 +33,7 @@ extension MovieBox {
 }
 
 extension SampleTable {
-    /// All presentation times, in the order of decoding.
+    /// All presentation times, in decoding order.
     var presentationTimes: [Int64] {
         var times: [Int64] = []
         times.reserveCapacity(count)

@@ -2,21 +2,21 @@
 
 internal import Media
 
-/// `ftyp` and `moov` (ISO/IEC 14496-12, 4.3 and 8.2), of a file that is open and of one that is closed.
+/// `ftyp` and `moov` (ISO/IEC 14496-12, 4.3 and 8.2), for open and for closed files.
 package struct MovieBox {
-    /// What the `moov` says besides the samples.
+    /// The contents of the `moov` except for the samples.
     package let layout: MovieLayout
-    /// The samples by track; empty while the file is open.
+    /// The samples by track ID; empty while the file is open.
     package let tables: [UInt32: SampleTable]
 
-    /// Bytes of `ftyp`, the same for both forms.
+    /// Size of `ftyp` in bytes, the same for both forms.
     package static let fileTypeSize = 32
-    /// Bytes of the `free` box behind it, which a 64-bit `mdat` header replaces at the close.
+    /// Size of the `free` box after it, which a 64-bit `mdat` header replaces when the file is closed.
     package static let placeholderSize = 16
-    /// Bytes of the head: both of them.
+    /// Size of the head: both boxes.
     package static let headSize = fileTypeSize + placeholderSize
 
-    /// `ftyp` and `free`: the head of a file that is open. `iso5` is what `default-base-is-moof` needs.
+    /// `ftyp` and `free`: the head of an open file. `iso5` is required for `default-base-is-moof`.
     package static var openHead: [UInt8] {
         var writer = BoxWriter()
         fileType(major: "iso6", compatible: ["iso6", "iso5", "avc1", "mp41"], &writer)
@@ -24,7 +24,7 @@ package struct MovieBox {
         return writer.bytes
     }
 
-    /// `ftyp` and the header of the one `mdat` that reaches to `end`: the head of a closed file.
+    /// `ftyp` and the header of the single `mdat` that ends at `end`: the head of a closed file.
     package static func closedHead(mediaEnd end: Int64) -> [UInt8] {
         var writer = BoxWriter()
         fileType(major: "isom", compatible: ["isom", "iso4", "avc1", "mp41"], &writer)
@@ -34,8 +34,8 @@ package struct MovieBox {
         return writer.bytes
     }
 
-    /// The head of a plain file whose tables lie in front of its one `mdat`, which reaches to `end`: `reserved` bytes longer
-    /// than ``headSize``, unless the tables take more.
+    /// The head of a plain file whose tables precede its single `mdat`, which ends at `end`. It is `reserved` bytes
+    /// longer than ``headSize``, or more if the tables need it.
     package static func head(
         _ layout: MovieLayout, _ tables: [UInt32: SampleTable], reserved: Int64, mediaEnd end: Int64
     ) -> [UInt8] {
@@ -56,7 +56,7 @@ package struct MovieBox {
         return writer.bytes
     }
 
-    /// Whether `bytes` are one of the `ftyp` boxes that this program writes.
+    /// Whether `bytes` are one of the `ftyp` boxes that relay writes.
     package static func isFileType(_ bytes: [UInt8]) -> Bool {
         var quickTime = BoxWriter()
         quickTimeFileType(&quickTime)
@@ -69,7 +69,7 @@ package struct MovieBox {
         fileType(major: "qt  ", compatible: ["qt  "] + Array(repeating: "\0\0\0\0", count: 3), &writer)
     }
 
-    /// Whether `bytes` are the head of a file of this program, open or closed, or the beginning of one.
+    /// Whether `bytes` are the head of a file that relay wrote, open or closed, or a prefix of such a head.
     package static func isHead(_ bytes: [UInt8]) -> Bool {
         let fixed = bytes.prefix(fileTypeSize + 8)
         return [openHead, closedHead(mediaEnd: 1 << 32)].contains { $0.prefix(fixed.count).elementsEqual(fixed) }
@@ -83,12 +83,12 @@ package struct MovieBox {
         }
     }
 
-    /// The `moov` of a file that is open: no samples, but `mvex`.
+    /// The `moov` of an open file: no samples, but `mvex`.
     package static func open(_ layout: MovieLayout) -> [UInt8] {
         MovieBox(layout: layout, tables: [:]).encode(isOpen: true)
     }
 
-    /// The `moov` of a file of fragments whose samples are all known: like that of an open file, but with their total
+    /// The `moov` of a fragmented file whose samples are all known: like that of an open file, but with the total
     /// duration.
     package static func open(_ movie: ClipMovie) -> [UInt8] {
         let whole = MovieBox(layout: movie.layout, tables: movie.tables)
@@ -101,7 +101,8 @@ package struct MovieBox {
         MovieBox(layout: layout, tables: tables).encode(isOpen: false)
     }
 
-    /// `duration`, in movie ticks, is that of the fragments that follow; nil if it is not known yet.
+    /// Encodes the `moov`. `duration`, in movie ticks, is that of the fragments that follow; nil if it is not known
+    /// yet.
     private func encode(isOpen: Bool, lasting duration: Int64? = nil) -> [UInt8] {
         var writer = BoxWriter(capacity: 4096 + tables.values.reduce(0) { $0 + $1.count * 8 })
         let tracks = layout.tracks.filter { isOpen || table($0)?.isEmpty == false }
@@ -125,7 +126,7 @@ package struct MovieBox {
         values.contains { $0 > Int64(Int32.max) } ? 1 : 0
     }
 
-    /// What the track shows, in movie ticks, rounded up so that the last frame is not cut.
+    /// The visible duration of the track, in movie ticks, rounded up so that the last frame is not cut.
     func visibleDuration(_ track: MovieLayout.Track) -> Int64 {
         guard let table = table(track) else { return 0 }
         let ticks = max(0, table.presentationEnd - table.start - track.mediaTime)
@@ -133,13 +134,13 @@ package struct MovieBox {
         let all = Int64(clamping: (product + Int128(track.timescale) - 1) / Int128(max(1, track.timescale)))
         if let limit = track.limit { return min(all, limit) }
         guard let end = layout.end else { return all }
-        // A hair less of frames: rounded up it would show the one that the next file shows first.
+        // For video two ticks less: rounded up, the edit would include the first frame of the next file.
         return min(all, max(0, end &- emptyDuration(track) &- (track.kind == .video ? Self.hair : 0)))
     }
 
     private static let hair: Int64 = 2
 
-    /// Movie ticks before the track begins: its empty edit, and what its first decoding time is late.
+    /// Movie ticks before the track begins: its empty edit, plus its first decoding time.
     func emptyDuration(_ track: MovieLayout.Track) -> Int64 {
         let late = Int128(table(track)?.start ?? 0) * Int128(layout.timescale) / Int128(max(1, track.timescale))
         return track.emptyEdit &+ Int64(clamping: late)
@@ -190,7 +191,7 @@ package struct MovieBox {
         }
     }
 
-    /// `tref` of type `chap`: where the chapters are.
+    /// `tref` of type `chap`, which refers to the chapter track.
     private func chapterReference(_ trak: inout BoxWriter) {
         guard let chapters = layout.tracks.first(where: { $0.kind == .data }) else { return }
         trak.box("tref") { tref in
@@ -210,7 +211,7 @@ package struct MovieBox {
         let duration = presentationDuration(track)
         let created = Int64(clamping: layout.creationTime)
         let version: UInt8 = duration > Int64(UInt32.max) || created > Int64(UInt32.max) ? 1 : 0
-        // In the movie and, but for the text of chapters, enabled (8.3.2).
+        // In the movie and enabled, except for the chapter track (8.3.2).
         trak.fullBox("tkhd", version: version, flags: track.kind == .data ? 2 : 3) { box in
             box.time(created, version: version)
             box.time(created, version: version)
@@ -255,12 +256,13 @@ package struct MovieBox {
             box.time(created, version: version)
             box.u32(track.timescale)
             box.time(duration, version: version)
-            box.u16(0x55C4)  // und
+            box.u16(0x55C4)  // language code "und"
             box.u16(0)
         }
     }
 
-    /// `hdlr` (8.4.3). With a `component` it is QuickTime's, whose name has its length in front; else it ends with a 0.
+    /// `hdlr` (8.4.3). With a `component` it has QuickTime's form, where the name is preceded by its length; otherwise
+    /// the name ends with a 0.
     private func handler(_ component: String?, _ type: String, _ name: String, _ box: inout BoxWriter) {
         box.fullBox("hdlr") { box in
             if let component { box.code(component) } else { box.u32(0) }
@@ -280,13 +282,13 @@ package struct MovieBox {
         }
     }
 
-    /// `mehd` (8.8.2): without it a player that has the beginning alone cannot tell how long the file is.
+    /// `mehd` (8.8.2): without it a player that has only the beginning does not know the duration.
     private static func extendsHeader(_ duration: Int64, _ mvex: inout BoxWriter) {
         let version: UInt8 = duration > Int64(UInt32.max) ? 1 : 0
         mvex.fullBox("mehd", version: version) { $0.time(duration, version: version) }
     }
 
-    /// `trex` (8.8.3): a frame depends on others unless told otherwise; audio does not.
+    /// `trex` (8.8.3): by default a frame depends on others; audio does not.
     private func trackExtends(_ track: MovieLayout.Track, _ mvex: inout BoxWriter) {
         mvex.fullBox("trex") { trex in
             trex.u32(track.id)

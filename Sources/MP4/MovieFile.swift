@@ -2,20 +2,27 @@
 
 internal import Media
 
-/// The `moov` of a file and the samples of its tracks, whether the file is plain or still fragmented.
+/// The `moov` of a file and the samples of its tracks, for plain and fragmented files.
+///
+/// ```swift
+/// let file = try MovieFile.read(source)
+/// for track in file.layout.tracks {
+///     print(track.kind, file.tables[track.id]?.count ?? 0)
+/// }
+/// ```
 package struct MovieFile {
-    /// What the `moov` says besides the samples.
+    /// The contents of the `moov` except for the samples.
     package let layout: MovieLayout
-    /// The samples by track.
+    /// The samples by track ID.
     package let tables: [UInt32: SampleTable]
     /// Whether the file is a plain MP4; if not, it is a fragmented one.
     package let isClosed: Bool
 
-    /// The size of a `moov` for a day and more of program; no file has a longer one.
+    /// Limit for the size of a `moov`, enough for more than a day of program.
     private static let movieLimit: Int64 = 256 << 20
 
-    /// Reads the tables in `source`, without any media. What it reads is bounded by the size of `source`. Throws
-    /// ``MP4Failure`` if the bytes are not what this module writes, and what `source` throws.
+    /// Reads the tables in `source`, without any media. The size of `source` bounds what is read. Throws ``MP4Failure``
+    /// if this module did not write the bytes, and the errors of `source`.
     package static func read(_ source: some ByteSource) throws -> MovieFile {
         switch try FragmentedFileReader(source).read() {
         case .open(let file): return MovieFile(layout: file.layout, tables: file.tables, isClosed: false)

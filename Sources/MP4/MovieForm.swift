@@ -6,6 +6,6 @@ package enum MovieForm: String, Sendable, CaseIterable {
     case mp4
     /// Apple's QuickTime File Format.
     case mov
-    /// As ``mp4``, in fragments (ISO/IEC 14496-12, 8.8), so that it can be played while it is being received.
+    /// Like ``mp4``, but in fragments (ISO/IEC 14496-12, 8.8), so that it can be played while it is received.
     case fragmented
 }

@@ -3,8 +3,8 @@
 package import Media
 
 extension MovieLayout.Track {
-    /// How the frames of a video track are coded, as its `stsd` says. Throws ``MP4Failure`` for codecs other than
-    /// H.264, HEVC and AV1.
+    /// Reads the coding of a video track from its `stsd`. Throws ``MP4Failure`` for codecs other than H.264, HEVC and
+    /// AV1.
     package func video() throws(MP4Failure) -> TrackDescription {
         var whole = BoxReader(sampleDescription[...])
         var stsd = try whole.box().body

@@ -2,56 +2,58 @@
 
 package import Media
 
-/// What a file's `moov` says besides its samples.
+/// The contents of a file's `moov` except for the samples.
 package struct MovieLayout {
     /// One track.
     package struct Track {
-        /// `track_ID`: 1 is the frame, 2 the audio.
+        /// `track_ID`: 1 is the video, 2 the audio.
         package var id: UInt32
-        /// Video or audio.
+        /// Kind of the track.
         package var kind: TrackKind
-        /// Ticks a second.
+        /// Ticks per second.
         package var timescale: UInt32
         /// Display size in 16.16 fixed point; 0 for audio.
         package var width: UInt32 = 0
-        /// As ``width``.
+        /// Like ``width``.
         package var height: UInt32 = 0
-        /// How frames are turned for display (ISO/IEC 14496-12, 8.3.2): row by row.
+        /// The display matrix (ISO/IEC 14496-12, 8.3.2), row by row.
         package var matrix = unityMatrix
         /// The complete `stsd` box.
         package var sampleDescription: [UInt8]
-        /// Movie ticks in which the track shows nothing at first.
+        /// Movie ticks of the empty edit before the track begins.
         package var emptyEdit: Int64 = 0
-        /// Where on the track's timeline the presentation begins.
+        /// The track time at which the presentation begins.
         package var mediaTime: Int64 = 0
-        /// Movie ticks that the edit list of a file that was read shows; 0 while a file is open.
+        /// Movie ticks that the edit list of a file shows; 0 for an open file.
         package var shownDuration: Int64 = 0
-        /// Movie ticks that it shows at most, whatever samples there are behind them.
+        /// Limit for the movie ticks that the track shows, even if more samples follow.
         package var limit: Int64?
     }
 
-    /// The matrix that turns nothing.
+    /// The identity matrix.
     static let unityMatrix: [UInt32] = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x4000_0000]
 
-    /// What its boxes are like.
+    /// The form of its boxes.
     package private(set) var form = MovieForm.mp4
-    /// Movie ticks a second: the audio's rate, so that its edits are exact; without audio, the video's timescale.
+    /// Movie ticks per second: the audio's sample rate, so that its edits are exact; without audio, the video's
+    /// timescale.
     package var timescale: UInt32
     /// Seconds since 1904-01-01 UTC (ISO/IEC 14496-12, 8.2.2).
     package var creationTime: UInt64 = 0
     /// The tracks, in the order of their boxes.
     package var tracks: [Track]
-    /// Movie ticks at which the presentation ends, whatever samples there are behind it; nil for the end of the samples.
+    /// Movie ticks at which the presentation ends, even if more samples follow; nil for the end of the samples.
     package var end: Int64?
-    /// The complete `udta` box, or nothing.
+    /// The complete `udta` box, or empty.
     package var userData: [UInt8] = []
 
-    /// The number of the video track in files of ours.
+    /// The ID of the video track in files that relay writes.
     package static let videoID: UInt32 = 1
-    /// The number of the audio track in files of ours.
+    /// The ID of the audio track in files that relay writes.
     package static let audioID: UInt32 = 2
 
-    /// The layout of a file of the video and audio of `description` that was begun at `creationTime` and says `userData` about itself.
+    /// The layout of a file with the tracks of `description`, created at `creationTime`, with the `udta` box
+    /// `userData`.
     package init(
         description: StreamDescription, creationTime: UInt64, userData: [UInt8], form: MovieForm = .mp4
     ) {
@@ -85,7 +87,7 @@ package struct MovieLayout {
         self.userData = userData
     }
 
-    /// The least multiple of the packets' ticks a second that is at least 10000: all times stay exact.
+    /// The smallest multiple of the packets' ticks per second that is at least 10000, so that all times stay exact.
     static func videoTimescale(_ base: TimeBase) -> UInt32 {
         let ticks = UInt32(base.denominator)
         return ticks * max(1, (10_000 + ticks - 1) / ticks)

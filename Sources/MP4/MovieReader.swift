@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// Reads a `moov`: the one that an open file begins with, or the one that a closed file ends with.
+/// Reads a `moov`, at the beginning of an open file or at the end of a closed one.
 enum MovieReader {
     /// Ten years, in seconds.
     private static let longestEmptyEdit: Int64 = 315_360_000
@@ -41,7 +41,7 @@ enum MovieReader {
         let version = try header.versionAndFlags().version
         _ = try header.take(version == 0 ? 8 : 16)
         let id = try header.u32()
-        // To the last two fields, width and height.
+        // Skip to the last two fields, width and height.
         _ = try header.take(header.count - 8)
         let (width, height) = (try header.u32(), try header.u32())
 
@@ -77,7 +77,7 @@ enum MovieReader {
             let time = try elst.mediaTime(version: version)
             _ = try elst.u32()
             if time == -1 {
-                // Times are added to it, in a finer scale perhaps.
+                // Times are added to it, perhaps in a finer timescale.
                 guard duration <= Int64(movieTimescale) * longestEmptyEdit else {
                     throw MP4Failure(description: "a track begins absurdly late")
                 }

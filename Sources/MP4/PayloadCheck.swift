@@ -2,24 +2,24 @@
 
 internal import Media
 
-/// Looks for what a loss of power or a failing disk leaves of media that had not reached the disk: zeros.
+/// Detects what a power loss or a failing disk leaves of media that had not reached the disk: zeros.
 struct PayloadCheck {
-    /// Bytes of the length in front of each NAL unit of the video; nil if that is not coded as this program codes it.
+    /// Size of the length before each NAL unit of the video, in bytes; nil if relay did not encode it.
     private let lengthSize: Int?
 
-    /// Zeros in a row that no NAL unit has, because three are escaped (H.264, 7.4.1). A sector is 512 bytes, so it
-    /// holds several aligned blocks of this size wherever it lies.
+    /// A run of zeros that no NAL unit contains, because three zeros are escaped (H.264, 7.4.1). A sector has 512
+    /// bytes, so it contains several aligned blocks of this size at any offset.
     private static let block = 64
-    /// More than any frame has.
+    /// More bytes than any frame has.
     private static let largestSample: UInt32 = 64 << 20
 
-    /// A check of the samples of a file of `layout`.
+    /// A check for the samples of a file with `layout`.
     init(_ layout: MovieLayout) {
         let video = layout.tracks.first { $0.kind == .video }
         lengthSize = video.flatMap { try? SampleDescription.lengthSize($0.sampleDescription) }
     }
 
-    /// Whether all `samples` of a track of `kind`, which lie one behind the other from `offset` on, are whole.
+    /// Whether all `samples` of a track of `kind`, contiguous from `offset` on, are intact.
     func isWhole(
         _ samples: [SampleEntry], of kind: TrackKind, at offset: Int64, in source: any ByteSource
     ) throws -> Bool {
@@ -35,7 +35,7 @@ struct PayloadCheck {
         return true
     }
 
-    /// Whether `bytes` are NAL units with their lengths (ISO/IEC 14496-15, 5.3.4.2), none of them lost.
+    /// Whether `bytes` are NAL units with their lengths (ISO/IEC 14496-15, 5.3.4.2), all of them intact.
     private func isVideo(_ bytes: [UInt8]) -> Bool {
         guard let lengthSize else { return true }
         var position = 0

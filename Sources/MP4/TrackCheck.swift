@@ -2,17 +2,17 @@
 
 internal import Media
 
-/// Looks at the tables of one track: what they come to, and what in them cannot be right.
+/// Checks the tables of one track, and summarizes them.
 package struct TrackCheck {
-    /// What the tables come to.
+    /// The summary of the tables.
     package let facts: TrackFacts
     private let movie: MovieBox
     private let track: MovieLayout.Track
     private let table: SampleTable
     private let isClosed: Bool
-    /// Ticks at which something should be shown and nothing is, and how many samples are missing there.
+    /// Times, in ticks, at which samples are missing, with the number of missing samples.
     private let holes: [(at: Int64, samples: Int64)]
-    /// The earliest time at which a sample is shown, on the track's own timeline.
+    /// The earliest presentation time, on the track's own timeline.
     private let earliest: Int64
     private let doubled: Int
     private let isTrimmed: Bool
@@ -20,9 +20,9 @@ package struct TrackCheck {
     /// More frames than any decoder can reorder (H.264, A.3.1: 16 frames).
     private static let reorderLimit = 32
 
-    /// A check of `table`. A file that `endsSuddenly` may lack frames that are shown before its last ones. What somebody
-    /// else encoded, `isCopied`, keeps its sender's times: frames that are as long as they like, and pauses. One that
-    /// `isTrimmed` holds more than it shows.
+    /// Checks `table`. With `endsSuddenly`, frames before the last ones may be missing. With `isCopied`, the media was
+    /// encoded elsewhere and keeps its sender's times: frame durations may vary, and there may be pauses. With
+    /// `isTrimmed`, the file has more samples than it shows.
     package init(
         layout: MovieLayout, track: MovieLayout.Track, table: SampleTable, isClosed: Bool, endsSuddenly: Bool,
         isCopied: Bool = false, isTrimmed: Bool = false
@@ -35,7 +35,7 @@ package struct TrackCheck {
         self.table = table
         self.isClosed = isClosed
         let begin = table.start + track.mediaTime
-        // An edit of a negative duration, which a damaged byte can make, shows nothing.
+        // A damaged edit may have a negative duration; it shows nothing.
         let end = begin + max(0, movie.shownTicks(track))
         let times = table.presentationTimes.filter {
             !isTrimmed || track.kind == .audio || (begin..<end).contains($0)
@@ -47,7 +47,7 @@ package struct TrackCheck {
         for (index, (before, after)) in zip(times, times.dropFirst()).enumerated() {
             let distance = after - before
             if isCopied ? distance <= 0 : distance < usual - usual / 2 { doubled += 1 }
-            // Half a sample is rounding, not a hole.
+            // Half a sample is a rounding error, not a gap.
             guard distance > usual + usual / 2 else { continue }
             let behind = times.count - 1 - index
             if endsSuddenly, track.kind == .video, behind < Self.reorderLimit {
@@ -70,7 +70,7 @@ package struct TrackCheck {
             whole: torn.map { max(0, $0.at - first) } ?? shown, lateSamples: torn?.behind ?? 0)
     }
 
-    /// The duration that most samples have; at least 1.
+    /// The most frequent sample duration; at least 1.
     private static func usualDuration(_ table: SampleTable) -> Int64 {
         var counts: [UInt32: Int] = [:]
         for run in table.durations.runs { counts[run.value, default: 0] += Int(run.count) }
@@ -78,7 +78,7 @@ package struct TrackCheck {
         return max(1, Int64(most?.key ?? 1))
     }
 
-    /// What is wrong, one sentence each. All samples must lie in the bytes `media`.
+    /// The problems found, one sentence each. All samples must be within the byte range `media`.
     package func problems(media: Range<Int64>) -> [String] {
         let name = track.kind == .video ? "the frame" : "the audio"
         var problems = placeProblems(media).map { "\(name): \($0)" }
@@ -114,11 +114,12 @@ package struct TrackCheck {
         return []
     }
 
-    /// The edit list must begin with the first frame, hide no more audio than a decoder needs, and end at the end.
+    /// The edit list must begin with the first frame, hide no more audio than decoder priming needs, and end at the
+    /// end.
     private var editProblems: [String] {
         var problems: [String] = []
         let hidden = table.start + track.mediaTime - earliest
-        // The last packet of a program may be shorter than the hidden one, and the only one of its file that is heard.
+        // The last packet of a program may be shorter than the hidden one, and be the only audible packet in its file.
         let packet = max(facts.sampleDuration, table.durations.runs.first.map { Int64($0.value) } ?? 0)
         if !isTrimmed, track.kind == .video ? hidden != 0 : hidden > 2 * packet {
             problems.append("the edit list hides samples at the beginning")

@@ -2,19 +2,20 @@
 
 package import Media
 
-/// The clock of one track of a file.
+/// Converts packet times to the clock of one track of a file.
 package struct TrackClock {
-    /// The ticks at which the track's own timeline begins.
+    /// The tick at which the track's own timeline begins.
     package var origin: Int64 = 0
     package let timeBase: TimeBase
 
-    /// A clock of so many ticks a second, whose track begins at 0.
+    /// A clock with `timescale` ticks per second for a track that begins at 0.
     package init(timescale: UInt32) { timeBase = TimeBase(1, Int32(clamping: timescale)) }
 
-    /// A time of `packet` in ticks of the track. From the program's start, so that rounding does not add up.
+    /// Converts a time of `packet` to ticks of the track. It counts from the program's start, so that rounding errors
+    /// do not add up.
     package func ticks(_ time: Int64, _ packet: EncodedPacket) -> Int64 { packet.timeBase.rescale(time, to: timeBase) }
 
-    /// What the tables say of `packets`.
+    /// The table entries of `packets`.
     package func entries(_ packets: [EncodedPacket], next: EncodedPacket?) -> [SampleEntry] {
         packets.enumerated().map { index, packet in
             let decode = ticks(packet.dts, packet)

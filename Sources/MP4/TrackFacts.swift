@@ -2,28 +2,28 @@
 
 internal import Media
 
-/// What the tables of one track come to. Times are in ticks of the track.
+/// A summary of one track's tables. Times are in ticks of the track.
 package struct TrackFacts: Sendable, Equatable {
-    /// A year, in seconds: longer than any file may be.
+    /// A year, in seconds: longer than any recording.
     package static let longestTime: Int64 = 31_536_000
 
-    /// Ticks a second.
+    /// Ticks per second.
     package var timescale: Int64
-    /// Packets of audio, hidden ones included, or frames, without those that an edit list hides.
+    /// Number of audio packets, hidden ones included; or number of frames, without those that an edit list hides.
     package var samples: Int
-    /// Ticks from the file's first frame to what the track shows first.
+    /// Ticks from the file's first frame to the track's first visible sample.
     package var offset: Int64
-    /// Ticks that are shown or heard.
+    /// Number of visible ticks.
     package var shown: Int64
-    /// How long most samples last.
+    /// The most frequent sample duration.
     package var sampleDuration: Int64
-    /// From the first sample that is shown to the last one.
+    /// Ticks from the first visible sample to the last one.
     package var lastSample: Int64
-    /// Ticks from the first sample that is shown to the first one that is missing before the end: what is decoded
-    /// early is written early, and a file that ends suddenly may hold a frame without the one before it. Otherwise
-    /// the same as ``shown``.
+    /// Ticks from the first visible sample to the first one that is missing near the end; equal to ``shown`` if none is
+    /// missing. Frames are written in decoding order, so a file that ends suddenly may lack a frame that is shown
+    /// before its last one.
     package var whole: Int64
-    /// Samples behind ``whole``.
+    /// Number of samples after ``whole``.
     package var lateSamples: Int
 
     /// `ticks` in nanoseconds.

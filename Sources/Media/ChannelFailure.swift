@@ -2,11 +2,11 @@
 
 /// Why a channel could not be opened, or went wrong.
 package struct ChannelFailure: Error, CustomStringConvertible {
-    /// What kind of trouble it is. The command has an exit status for each.
+    /// The class of the failure. The command has an exit status for each.
     package enum Cause: Sendable, Equatable {
-        /// The configuration does not fit what is there.
+        /// The configuration does not fit the machine, the input or the files.
         case configuration
-        /// The input cannot be read, or has no frame.
+        /// The input cannot be read, or has no frames.
         case inputUnreadable
         /// No output ever came on air, and nothing was recorded.
         case nothingDelivered
@@ -14,7 +14,7 @@ package struct ChannelFailure: Error, CustomStringConvertible {
         case internalError
         /// The record directory cannot be written.
         case cannotRecord
-        /// The storage guard refused, and there was nothing else to do.
+        /// The storage guard refused to record, and the channel had no other output.
         case storageRefused
     }
 
@@ -32,7 +32,7 @@ package struct ChannelFailure: Error, CustomStringConvertible {
 
 /// How a channel ended.
 package enum ChannelEnd: Sendable, Equatable {
-    /// It has done what it was to do, or was told to end.
+    /// The channel finished its work, or was told to end.
     case done
     /// It broke off; the log says why.
     case failed(ChannelFailure.Cause)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A decimal number, exact, with up to nine digits behind the point.
+/// An exact decimal number with up to nine digits after the decimal point.
 package struct DecimalNumber {
     private let whole: Int64
     private let billionths: Int64

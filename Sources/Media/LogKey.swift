@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Keys of log lines' metadata that more than one target reads.
+/// Metadata keys of log lines that more than one target reads.
 package enum LogKey {
-    /// What kind of event a line is to operators, where no other key tells: `storage`, `upload`, `operator`, `marker` or
-    /// `status`. It is not written.
+    /// The kind of event that a line reports to operators, if no other key tells: `storage`, `upload`, `operator`,
+    /// `marker` or `status`. It is not written to the log.
     package static let event = "event"
 }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why an endpoint (a server, a receiver, a directory) could not be reached or used, in terms of what to do next.
+/// Why an endpoint (a server, a receiver, a directory) could not be reached or used, in terms of what the output does
+/// next.
 package struct OutputFailure: Error, Sendable, Equatable, CustomStringConvertible {
     /// What the failure means for the next attempt.
     package enum Kind: String, Sendable, Codable {
         /// No peer answered: name not resolved, connection refused, no route, silence up to a deadline.
         case unreachable
-        /// The connection was up and broke.
+        /// The connection was established, then broke.
         case lost
-        /// The peer answered and closed or failed the session; it may accept the next.
+        /// The peer answered, then closed or failed the session; it may accept the next one.
         case rejected
-        /// The peer refused for a reason that will not pass by itself: bad key, no permission, wrong passphrase.
+        /// The peer refused for a reason that needs an operator: bad key, no permission, wrong passphrase.
         case refused
     }
 
@@ -18,19 +19,19 @@ package struct OutputFailure: Error, Sendable, Equatable, CustomStringConvertibl
     package enum Hint: String, Sendable, Codable {
         /// The host's name is not known.
         case unknownName
-        /// The server's certificate does not hold.
+        /// The server's certificate is not valid.
         case certificate
-        /// The server does not take the stream key or the login.
+        /// The server rejects the stream key or the login.
         case credentials
     }
 
-    /// What the failure means.
+    /// The kind of failure.
     package let kind: Kind
     /// The step that failed, such as `resolve`, `connect`, `handshake`, `publish`, `send`.
     package let step: String
-    /// What was attempted on what, and what the library said; without secrets.
+    /// What was attempted on what, and the library's message; without secrets.
     package let reason: String
-    /// What to look at first; nil where the reason says all that is known.
+    /// What to look at first; nil if the reason already says all that is known.
     package let hint: Hint?
 
     /// A failure of `kind` in `step`.

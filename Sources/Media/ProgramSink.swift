@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Takes what goes on air, in order: each frame of the program once, and its audio without a hole.
+/// Receives the program, in order: each frame once, and audio without gaps.
 ///
-/// Called by the program's thread alone. The calls block while the encoder works; that is what paces a program that
-/// is not paced by a clock.
+/// Only the program's thread calls it. The calls block while the encoder works; that sets the pace of a program without
+/// a clock.
 package protocol ProgramSink: AnyObject, Sendable {
-    /// Takes the program's `index`-th frame. Indices grow; a hole means that frames were skipped.
+    /// Encodes the program's `index`-th frame. Indices grow; a gap means that frames were skipped.
     func encode(_ frame: VideoFrame, at index: Int64) throws
-    /// Takes the audio that follows what was taken before.
+    /// Encodes `audio`, which follows directly on the audio before it.
     func encode(_ audio: AudioBuffer) throws
-    /// Says that the program is over, and puts out what is still being encoded.
+    /// Ends the program and flushes the encoders.
     func finish() throws
 }

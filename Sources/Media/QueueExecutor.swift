@@ -2,12 +2,11 @@
 
 package import Dispatch
 
-/// Runs an actor on a serial queue, and ends the process where its state is touched on another.
+/// Runs an actor on a serial queue, and traps if its state is touched from another queue.
 ///
-/// This is the one proof for state that belongs to a queue: the compiler keeps others from an actor's state, and
-/// `assumeIsolated` asks the queue.
+/// The compiler keeps other code away from an actor's state, and `assumeIsolated` checks the queue at run time.
 package final class QueueExecutor: SerialExecutor {
-    /// The serial queue. What is posted to it runs in that order.
+    /// The serial queue. Work runs in the order in which it is posted.
     package let queue: DispatchQueue
 
     /// An executor that runs on `queue`, which must be serial.
@@ -21,7 +20,7 @@ package final class QueueExecutor: SerialExecutor {
     package func checkIsolated() { dispatchPrecondition(condition: .onQueue(queue)) }
 }
 
-/// An actor that lives on a serial queue, together with what is posted there directly.
+/// An actor that runs on a serial queue, to which work can also be posted directly.
 package protocol QueueActor: Actor {
     /// The executor of the actor's queue.
     nonisolated var executor: QueueExecutor { get }
@@ -30,12 +29,12 @@ package protocol QueueActor: Actor {
 extension QueueActor {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// Runs `work` on the actor's queue, behind what was posted before. Any thread; does not block.
+    /// Runs `work` on the actor's queue, after all earlier posts. Any thread; does not block.
     package nonisolated func post(_ work: @escaping @Sendable (isolated Self) -> Void) {
         executor.queue.async { self.assumeIsolated(work) }
     }
 
-    /// As ``post(_:)``, after `delay`.
+    /// Like ``post(_:)``, after `delay`.
     package nonisolated func post(after delay: Duration, _ work: @escaping @Sendable (isolated Self) -> Void) {
         executor.queue.asyncAfter(deadline: .now() + .nanoseconds(Int(clamping: delay.inNanoseconds))) {
             self.assumeIsolated(work)

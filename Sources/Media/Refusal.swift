@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why something that an operator or a program asked for was not done.
+/// Why a request of an operator or a program was not carried out.
 package struct Refusal: Error, Equatable, CustomStringConvertible {
-    /// What kind of answer it is. The HTTP server has a status for each.
+    /// The class of the refusal. The HTTP server has a status for each.
     package enum Kind: Sendable {
         /// The request cannot be understood.
         case malformed
-        /// Who asks is not known.
+        /// The client is not authenticated.
         case unauthenticated
-        /// Who asks may not do it.
+        /// The client may not do this.
         case forbidden
-        /// There is no such thing.
+        /// The thing that the request names does not exist.
         case notFound
-        /// It does not fit what is now.
+        /// The request does not fit the present state.
         case conflict
         /// The body is too large.
         case tooLarge
-        /// It is understood, and cannot be done as it is written.
+        /// The request is well-formed, but cannot be carried out as written.
         case unusable
-        /// Too much was asked for in a short time.
+        /// The client asked too often in a short time.
         case tooMany
         /// It may be possible later.
         case unavailable
@@ -28,10 +28,10 @@ package struct Refusal: Error, Equatable, CustomStringConvertible {
     package let kind: Kind
     /// A sentence for the operator, without secrets.
     package let detail: String
-    /// What is wrong, a line each, where there is more than one thing.
+    /// One line for each problem, if there is more than one.
     package var errors: [String] = []
 
-    /// A failure of `kind`.
+    /// A refusal of `kind`.
     package init(_ kind: Kind, _ detail: String, errors: [String] = []) {
         (self.kind, self.detail, self.errors) = (kind, detail, errors)
     }

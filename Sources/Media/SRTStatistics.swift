@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What libsrt says of a connection, or of all callers of a listener together.
+/// libsrt's statistics of a connection, or of all callers of a listener together.
 package struct SRTStatistics: Sendable, Equatable {
-    /// What is counted from a connection's beginning.
+    /// Counters since the connection began.
     package struct Totals: Sendable, Codable, Equatable {
         /// Data packets, retransmissions included (`pktSentTotal`).
         package var packetsSent: Int64 = 0
@@ -12,14 +12,14 @@ package struct SRTStatistics: Sendable, Equatable {
         package var packetsRetransmitted: Int64 = 0
         /// Data packets that the receiver reported lost (`pktSndLossTotal`).
         package var packetsLost: Int64 = 0
-        /// Data packets that the library gave up as too late (`pktSndDropTotal`).
+        /// The number of bytes in the dropped packets (`byteSndDropTotal`).
         package var packetsDropped: Int64 = 0
         /// The bytes in them (`byteSndDropTotal`).
         package var bytesDropped: Int64 = 0
         /// Loss reports (`pktRecvNAKTotal`).
         package var reportsReceived: Int64 = 0
 
-        /// The names that operators see; they do not change. `_total` counts from the connection's beginning.
+        /// The names that operators see; they do not change. `_total` counts since the connection began.
         private enum CodingKeys: String, CodingKey {
             case packetsSent = "packets_sent_total"
             case packetsSentUnique = "packets_sent_unique_total"
@@ -33,7 +33,7 @@ package struct SRTStatistics: Sendable, Equatable {
         /// Nothing counted yet.
         package init() {}
 
-        /// Adds what another connection has counted.
+        /// Adds the counters of another connection.
         package mutating func add(_ other: Totals) {
             packetsSent += other.packetsSent
             packetsSentUnique += other.packetsSentUnique
@@ -45,27 +45,27 @@ package struct SRTStatistics: Sendable, Equatable {
         }
     }
 
-    /// What holds of a connection at one moment.
+    /// The state of a connection at one moment.
     package struct Moment: Sendable, Codable, Equatable {
         /// The round trip, smoothed (`msRTT`).
         package var roundTripMilliseconds: Double
-        /// What goes out, retransmissions included, in Mbit/s (`mbpsSendRate`).
+        /// The send rate, retransmissions included, in Mbit/s (`mbpsSendRate`).
         package var sendRate: Double
-        /// What the path could carry, as the receiver estimates, in Mbit/s (`mbpsBandwidth`).
+        /// The path's capacity as the receiver estimates it, in Mbit/s (`mbpsBandwidth`).
         package var bandwidth: Double
-        /// What the library may send at most, in Mbit/s (`mbpsMaxBW`).
+        /// The library's limit for the send rate, in Mbit/s (`mbpsMaxBW`).
         package var maximumBandwidth: Double
-        /// The stream's rate that the library was told, in Mbit/s (`SRTO_INPUTBW`); nil if the address gives one.
+        /// The stream's rate as relay told the library, in Mbit/s (`SRTO_INPUTBW`); nil if the address gives one.
         package var inputBandwidth: Double?
         /// Data packets sent and not acknowledged (`pktFlightSize`).
         package var packetsInFlight: Int
-        /// How many of them the receiver allows (`pktFlowWindow`).
+        /// The receiver's limit for packets in flight (`pktFlowWindow`).
         package var flowWindow: Int
-        /// Media that waits for its acknowledgement (`msSndBuf`).
+        /// Duration of the media that waits for its acknowledgement (`msSndBuf`).
         package var sendBufferMilliseconds: Int
-        /// Room in the library's send buffer (`byteAvailSndBuf`).
+        /// Free bytes in the library's send buffer (`byteAvailSndBuf`).
         package var sendBufferFreeBytes: Int
-        /// How long the receiver holds what it gets (`msSndTsbPdDelay`).
+        /// How long the receiver buffers what it gets (`msSndTsbPdDelay`).
         package var latencyMilliseconds: Int
 
         /// The names that operators see; they do not change.
@@ -82,7 +82,7 @@ package struct SRTStatistics: Sendable, Equatable {
             case latencyMilliseconds = "latency_ms"
         }
 
-        /// What libsrt says of a connection now.
+        /// Creates the state from libsrt's values.
         package init(
             roundTripMilliseconds: Double, sendRate: Double, bandwidth: Double, maximumBandwidth: Double,
             inputBandwidth: Double? = nil, packetsInFlight: Int, flowWindow: Int, sendBufferMilliseconds: Int,
@@ -95,7 +95,7 @@ package struct SRTStatistics: Sendable, Equatable {
             (self.sendBufferFreeBytes, self.latencyMilliseconds) = (sendBufferFreeBytes, latencyMilliseconds)
         }
 
-        /// Takes in another caller's moment: rates add up, of the rest the worse stays.
+        /// Merges another caller's state: rates add up, of all other values the worse one is kept.
         mutating func join(_ other: Moment) {
             sendRate += other.sendRate
             roundTripMilliseconds = max(roundTripMilliseconds, other.roundTripMilliseconds)
@@ -110,16 +110,16 @@ package struct SRTStatistics: Sendable, Equatable {
         }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     package var totals = Totals()
-    /// What holds now; nil without a connection.
+    /// The current state; nil without a connection.
     package var moment: Moment?
 
     /// No connection yet.
     package init() {}
 
-    /// Several callers' numbers as one: counts and rates add up, of the rest the worst is shown. `past` is what those
-    /// that left had counted.
+    /// Merges several callers' numbers: counters and rates add up, of all other values the worst is kept. `past` has
+    /// the counters of callers that left.
     package static func merged(_ all: [SRTStatistics], past: Totals = Totals()) -> SRTStatistics {
         var result = SRTStatistics()
         result.totals = past

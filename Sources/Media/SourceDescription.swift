@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a source turned out to be when it was opened.
+/// What relay found out about a source when it opened it.
 package struct SourceDescription: Sendable {
-    /// The video as a program of its own shape would carry it: display size after rotation (made even), nominal
-    /// frame rate, pixel aspect, color. Nil when the source has no video.
+    /// The video format of a program of the source's own size: display size after rotation (made even), nominal frame
+    /// rate, pixel aspect ratio, color. Nil if the source has no video.
     package var video: VideoFormat?
     /// Whether the source has audio.
     package var hasAudio: Bool
-    /// Whether media comes at its own pace and must be taken when it comes.
+    /// Whether media arrives at its own pace and must be read as it arrives.
     package var isLive: Bool
-    /// How long the source lasts, if it says so.
+    /// Duration of the source, if it is known.
     package var duration: Duration?
-    /// Whether a file ends before what its own tables name, as one does that was copied in part.
+    /// Whether a file ends before the data that its own tables name, as a partly copied file does.
     package var isCutOff = false
 
-    /// A description of these properties.
+    /// Creates a description.
     package init(video: VideoFormat?, hasAudio: Bool, isLive: Bool, duration: Duration?) {
         self.video = video
         self.hasAudio = hasAudio

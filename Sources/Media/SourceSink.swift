@@ -1,37 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a source delivers decoded frames and audio.
+/// Receives a source's decoded frames and audio.
 ///
-/// A source that can wait (a file) delivers only while there is room, on its own timeline: 0 is its first frame (or, for
-/// a source of audio alone, its first sample). A live source says first, by ``attach(_:)``, when its times are due, and
-/// delivers as media comes: frames with their time on its own timeline, audio at its position in the program. The sink
-/// drops what it cannot keep, counted. None of the calls but ``waitForRoom(timeout:)`` blocks. One producer
-/// thread at a time.
+/// A source that can wait (a file) delivers only while there is room, on its own timeline: 0 is its first frame (or
+/// first sample, if it has only audio). A live source first calls ``attach(_:)`` to say when its times are due, then
+/// delivers as media arrives: frames with their time on its own timeline, audio at its position in the program. The
+/// sink drops what it cannot keep, and counts it. Only ``waitForRoom(timeout:)`` blocks. One producer thread at a time.
 package protocol SourceSink: AnyObject, Sendable {
-    /// Whether `track` is wanted now. Always true for a live source.
+    /// Whether `track` has room now. Always true for a live source.
     func hasRoom(for track: TrackKind) -> Bool
-    /// Blocks the producer until room may have appeared, the sink was closed, or `timeout` passed.
+    /// Blocks the producer until there may be room, the sink is closed, or `timeout` has passed.
     func waitForRoom(timeout: Duration)
-    /// The program's time, by which a live source places its audio.
+    /// The program's time, which a live source needs to position its audio.
     var programTime: ProgramTime { get }
-    /// Says when what a live source delivers is due. Once, before it delivers anything.
+    /// Sets when a live source's media is due. The source calls it once, before it delivers anything.
     func attach(_ times: any SourceTimes)
-    /// Moves a live source's audio that was delivered and not taken yet by `samples`, later if positive: its map moved
-    /// at once.
+    /// Moves a live source's queued audio by `samples`, later if positive, after its clock mapping made a step.
     func moveAudio(by samples: Int64)
-    /// Delivers one frame, in the program's size and 4:2:0, with its pts on the source's timeline.
+    /// Delivers one frame in the program's size and 4:2:0. Its pts is on the source's timeline.
     func deliver(_ frame: VideoFrame)
-    /// Delivers audio in the program's audio format, at its position. Audio that begins
-    /// before the end of what was delivered replaces the overlap; a hole is filled with silence by the sink.
+    /// Delivers audio in the program's audio format, at its position. Audio that begins before the end of earlier audio
+    /// replaces the overlap; the sink fills a gap with silence.
     func deliver(_ audio: AudioBuffer)
-    /// Says that `track` has nothing to offer now although the source cannot read on, because the other track is
-    /// full: the consumer must not wait for it.
+    /// Tells the consumer not to wait for `track`: it has nothing now, and the source cannot read on because the other
+    /// track is full.
     func markStarved(_ track: TrackKind)
-    /// Says that a live source was placed: what was collected of it meanwhile is decoded as fast as it can be, until
-    /// ``markCaughtUp()``.
+    /// Reports that a live source decodes a backlog as fast as it can, until ``markCaughtUp()``.
     func markBehind()
-    /// Says that all data so far of a live source is decoded: what follows comes at its own pace.
+    /// Reports that the backlog of a live source is decoded: from now on media comes at its own pace.
     func markCaughtUp()
-    /// Says that nothing more will come on `track`.
+    /// Ends `track`: it delivers nothing more.
     func end(_ track: TrackKind)
 }

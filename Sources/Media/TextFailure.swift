@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a person wrote that is not what it should be, in one sentence that says what would be right.
+/// Why a text that a person wrote is not valid, in one sentence that says what would be right.
 package struct TextFailure: Error, Sendable, Equatable, CustomStringConvertible {
     package let description: String
 
@@ -8,19 +8,19 @@ package struct TextFailure: Error, Sendable, Equatable, CustomStringConvertible 
     package init(_ description: String) { self.description = description }
 }
 
-/// A word that is not one of the known ones, in a sentence that lists all of those.
+/// A word that is not one of the known ones. The sentence lists the known ones.
 package struct UnknownWord: Error, Equatable, CustomStringConvertible {
     /// The sentence.
     package let description: String
 
-    /// Says that `word` is not a `kind`, and that there are `known`.
+    /// Says that `word` is not a `kind`, and lists `known`.
     package init(_ word: String, of kind: String, known: [String]) {
         description = "There is no \(kind) \(word). There are \(known.joined(separator: ", "))."
     }
 }
 
 extension RawRepresentable<String> where Self: CaseIterable {
-    /// Decodes one of the words. Throws ``UnknownWord``, which calls them a `kind`, for any other word.
+    /// Decodes one of the known words. Throws ``UnknownWord``, with `kind` in its sentence, for any other word.
     package init(decoding decoder: any Decoder, kind: String) throws {
         let word = try decoder.singleValueContainer().decode(String.self)
         guard let value = Self(rawValue: word) else {

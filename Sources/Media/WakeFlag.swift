@@ -2,19 +2,21 @@
 
 internal import Synchronization
 
-/// Makes one pass over a queue of many wakes. Any thread.
+/// Combines many wakes of a queue into one pass. Any thread.
 ///
-/// Who wakes posts a pass if ``raise()`` says so; the pass calls ``lower()`` before it looks at what there is. So
-/// whatever was queued before a wake is seen by the pass that the wake posted, or by one that was posted before and had not begun.
+/// The waking thread posts a pass if ``raise()`` returns true. The pass calls ``lower()`` before it reads the queue. So
+/// an item queued before a wake is always seen, by the pass that this wake posted or by an earlier one that had not
+/// begun.
 package struct WakeFlag: ~Copyable, Sendable {
     private let isRaised = Atomic(false)
 
     /// A flag that is not raised.
     package init() {}
 
-    /// Whether a pass must be posted: none is under way that has not begun yet.
+    /// Returns whether the caller must post a pass: no posted pass is still waiting to begin.
     package borrowing func raise() -> Bool { !isRaised.exchange(true, ordering: .acquiringAndReleasing) }
 
-    /// A pass begins. An exchange and not a store: it sees all that was written before the wakes that it takes back.
+    /// The pass calls this when it begins. An exchange and not a store: the pass must see all that was written before
+    /// the wakes that it serves.
     package borrowing func lower() { _ = isRaised.exchange(false, ordering: .acquiringAndReleasing) }
 }

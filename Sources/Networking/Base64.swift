@@ -4,7 +4,7 @@
 package enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
-    /// `bytes` written out.
+    /// Encodes `bytes`.
     package static func encode(_ bytes: [UInt8]) -> String {
         var text = ""
         for start in stride(from: 0, to: bytes.count, by: 3) {

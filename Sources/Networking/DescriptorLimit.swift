@@ -2,10 +2,10 @@
 
 internal import Glibc
 
-/// How many descriptors the process may hold.
+/// The limit for open descriptors of this process.
 package enum DescriptorLimit {
-    /// Raises the limit to the hardest that this user may have, and returns it. The usual soft limit of 1024 is kept
-    /// low for programs that call `select`, which we do not.
+    /// Raises the soft limit to the hard limit, and returns it. The usual soft limit of 1024 is low for the sake of
+    /// programs that call `select`; relay does not.
     @discardableResult
     package static func raise() -> Int {
         var limit = rlimit()
@@ -18,8 +18,7 @@ package enum DescriptorLimit {
         return Int(clamping: limit.rlim_cur)
     }
 
-    /// What keeps outputs that take `descriptors` in all from being held at a limit of `limit`: a sentence for the operator,
-    /// or nil.
+    /// Returns a sentence for the operator if outputs that need `descriptors` in all exceed `limit`, else nil.
     package static func shortage(descriptors: Int, limit: Int) -> String? {
         let needed = descriptors + base
         guard needed > limit else { return nil }
@@ -27,7 +26,7 @@ package enum DescriptorLimit {
             + "(ulimit -Hn, or LimitNOFILE= of the service)."
     }
 
-    /// For the inputs, the recorder, the libraries and the log.
+    /// Descriptors for the inputs, the recorder, the libraries and the log.
     private static let base = 128
     private static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
 }

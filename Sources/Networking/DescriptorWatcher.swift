@@ -4,27 +4,27 @@ internal import CLinux
 internal import Glibc
 internal import Synchronization
 
-/// Waits, on a thread of its own, until descriptors can be read or written, and tells once for each wish.
+/// Waits on its own thread until descriptors are readable or writable, and reports it once for each request.
 ///
-/// Not a dispatch source: on Linux those have ended the process when one was cancelled (libdispatch issue 949, and seen
-/// here once at the end of a stream). Here an event names a number, never a place in memory, so one that comes late
-/// finds no handler. All calls may come from any thread; none blocks.
+/// Dispatch sources are no option: on Linux, cancelling one has crashed the process (libdispatch issue 949; also seen
+/// here at the end of a stream). An event here carries a number, not a pointer, so a late event finds no handler. Any
+/// thread may call; no call blocks.
 package final class DescriptorWatcher: Sendable {
-    /// What a descriptor is ready for. An error or a hang-up counts as both.
+    /// What a descriptor is ready for. An error or a hang-up sets both bits.
     package struct Readiness: OptionSet, Sendable {
-        /// One bit for each.
+        /// One bit for each direction.
         package let rawValue: UInt8
 
         /// The readiness with these bits.
         package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-        /// There is something to read.
+        /// Data can be read.
         package static let read = Readiness(rawValue: 1)
-        /// There is room to write.
+        /// Data can be written.
         package static let write = Readiness(rawValue: 2)
     }
 
-    /// What the thread holds, so that it does not hold the watcher.
+    /// The state that the thread retains, so that it does not retain the watcher.
     private final class Registry: Sendable {
         let epoll: CInt
         let stop: CInt
@@ -42,7 +42,7 @@ package final class DescriptorWatcher: Sendable {
             if stop >= 0 { close(stop) }
         }
 
-        /// Serves events until it is told to stop.
+        /// Serves events until the watcher stops it.
         func run() {
             var events = [epoll_event](repeating: epoll_event(), count: 64)
             while true {
@@ -68,7 +68,7 @@ package final class DescriptorWatcher: Sendable {
 
     private let registry: Registry
 
-    /// A watcher with its thread; nil if the kernel gives none.
+    /// Creates a watcher and its thread; nil if the kernel refuses.
     package init?(name: String) {
         guard let registry = Registry() else { return nil }
         self.registry = registry
@@ -80,7 +80,7 @@ package final class DescriptorWatcher: Sendable {
         write(registry.stop, &one, MemoryLayout.size(ofValue: one))
     }
 
-    /// Watches `descriptor` from now on, for nothing yet, and returns the watch's number; nil if the kernel refuses.
+    /// Registers `descriptor`, without a request yet, and returns the number of the watch; nil if the kernel refuses.
     /// `handler` is called on the watcher's thread, and must not block.
     package func add(_ descriptor: CInt, _ handler: @escaping @Sendable (Readiness) -> Void) -> UInt64? {
         let number = registry.watches.withLock { watches in
@@ -95,12 +95,12 @@ package final class DescriptorWatcher: Sendable {
         return number
     }
 
-    /// Tells once when `descriptor` is ready for one of `wishes`, in place of what was wished for before.
+    /// Asks for one report when `descriptor` is ready for any of `wishes`; replaces the previous request.
     package func arm(_ number: UInt64, _ descriptor: CInt, for wishes: Readiness) {
         _ = control(EPOLL_CTL_MOD, descriptor, number, wishes)
     }
 
-    /// Ends the watch. To be called before the descriptor is closed.
+    /// Ends the watch. Call it before closing the descriptor.
     package func remove(_ number: UInt64, _ descriptor: CInt) {
         _ = control(EPOLL_CTL_DEL, descriptor, number, [])
         registry.watches.withLock { $0.handlers[number] = nil }

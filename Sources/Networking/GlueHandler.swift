@@ -2,8 +2,8 @@
 
 internal import NIOCore
 
-/// One of two handlers that pass everything between two channels of one event loop, and hold back what the other side
-/// does not take: what waits belongs in the output's queue, where the policy sees it.
+/// One of two handlers that forward everything between two channels of one event loop. They stop reading when the other
+/// side is full, so that the backlog stays in the output's queue, where the drop policy sees it.
 final class GlueHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -12,12 +12,12 @@ final class GlueHandler: ChannelDuplexHandler {
     private var partner: GlueHandler?
     private var context: ChannelHandlerContext?
     private var isReadHeld = false
-    /// Told how many bytes were received here, and then how many of them the other side's kernel took.
+    /// Receives the number of bytes received here, and later the number that the other side's kernel accepted.
     private let count: @Sendable (Int) -> Void
 
     init(count: @escaping @Sendable (Int) -> Void = { _ in }) { self.count = count }
 
-    /// Makes two handlers each other's partner, until one of their channels ends.
+    /// Makes two handlers each other's partner until one of their channels ends.
     static func connect(_ first: GlueHandler, _ second: GlueHandler) {
         first.partner = second
         second.partner = first
@@ -60,7 +60,7 @@ final class GlueHandler: ChannelDuplexHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // The near end sends nothing more: the other end is told so, and reading from it continues.
+        // The near end has sent its last byte: the other end is told, and data from it still flows.
         if case .inputClosed? = event as? ChannelEvent { partner?.context?.close(mode: .output, promise: nil) }
         context.fireUserInboundEventTriggered(event)
     }

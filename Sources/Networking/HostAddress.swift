@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import CLinux  // netdb.h and sys/socket.h, of which the Glibc module lacks parts
+package import CLinux  // netdb.h and sys/socket.h: the Glibc module lacks parts of them
 package import Glibc
 internal import Media
 
-/// An Internet address with a port, as the kernel takes it.
+/// An Internet address with a port, in the kernel's format.
 package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
     /// `AF_INET` or `AF_INET6`.
     package let family: CInt
@@ -16,7 +16,7 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
         bytes = Array(UnsafeRawBufferPointer(start: address, count: Int(entry.ai_addrlen)))
     }
 
-    /// The address that `literal` writes out, such as `127.0.0.1`, `::1` or `fe80::1%eth0`; `nil` if it is a name.
+    /// Parses `literal`, such as `127.0.0.1`, `::1` or `fe80::1%eth0`; `nil` if it is a name.
     package init?(literal: String, port: UInt16) {
         guard let first = try? Self.lookUp(literal, port: port, flags: AI_NUMERICHOST).first else { return nil }
         self = first
@@ -27,13 +27,14 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
         (try? lookUp(nil, port: port, flags: AI_PASSIVE)) ?? []
     }
 
-    /// What the system's resolver finds for `host`, in its order of preference. Blocks as long as that does.
+    /// Asks the system's resolver for `host`; returns the addresses in its order of preference. Blocks as long as the
+    /// resolver does.
     static func lookUp(
         _ host: String?, port: UInt16, flags: CInt = 0
     ) throws(OutputFailure) -> [HostAddress] {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
-        hints.ai_socktype = CInt(SOCK_STREAM.rawValue)  // of any type: the addresses are the same for all
+        hints.ai_socktype = CInt(SOCK_STREAM.rawValue)  // for any type: the addresses are the same
         hints.ai_flags = AI_NUMERICSERV | flags
         var first: UnsafeMutablePointer<addrinfo>?
         let status = getaddrinfo(host, String(port), &hints, &first)
@@ -48,17 +49,17 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
             .compactMap { $0.flatMap { HostAddress($0.pointee) } }
     }
 
-    /// The address alone, in network order: 4 or 16 bytes.
+    /// The bare address in network order: 4 or 16 bytes.
     var networkBytes: [UInt8] { Array(family == AF_INET ? bytes[4..<8] : bytes[8..<24]) }
 
-    /// Whether it is a multicast group's: 224.0.0.0/4 (RFC 5771) and ff00::/8 (RFC 4291, 2.7).
+    /// Whether it is a multicast address: 224.0.0.0/4 (RFC 5771) or ff00::/8 (RFC 4291, 2.7).
     var isGroup: Bool {
         let first = networkBytes.first ?? 0
         return family == AF_INET6 ? first == 0xFF : first >> 4 == 0xE
     }
 
-    /// The number of this machine's interface that has the address, an IPv6 one; `nil` if none has. A link-local one says
-    /// itself which it is meant on.
+    /// Index of the local interface that has this IPv6 address; `nil` if none has. A link-local address names its
+    /// interface.
     var interfaceIndex: UInt32? {
         guard family == AF_INET6 else { return nil }
         let scope = bytes[24..<28].withUnsafeBytes { $0.loadUnaligned(as: UInt32.self) }
@@ -76,7 +77,7 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
 
     /// The same address with another port.
     func with(port: UInt16) -> HostAddress {
-        // Both families have the port behind the family, in network order (ip(7), ipv6(7)).
+        // In both families the port follows the family, in network order (ip(7), ipv6(7)).
         var copy = bytes
         copy.replaceSubrange(2..<4, with: [UInt8(port >> 8), UInt8(truncatingIfNeeded: port)])
         return HostAddress(family: family, bytes: copy)
@@ -87,7 +88,7 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
         self.bytes = bytes
     }
 
-    /// Lends the address as the socket calls take it; valid during the call.
+    /// Lends the address in the form that socket calls take; valid during the call.
     package func withSockaddr<R>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
         var storage = sockaddr_storage()
         withUnsafeMutableBytes(of: &storage) { $0.copyBytes(from: bytes) }

@@ -4,21 +4,21 @@ internal import Dispatch
 package import Media
 internal import Synchronization
 
-/// Finds the addresses of names within a deadline of its own, whatever the system's resolver does.
+/// Resolves names within its own deadline, however long the system's resolver takes.
 ///
-/// `getaddrinfo` cannot be interrupted. It runs on a thread of its own, one for each name and not for each attempt, so a
-/// name server that never answers costs one blocked thread per host. An answer that came too late for somebody is kept
-/// for the next attempt: a name server that takes 30 s delays an output by that much and no more.
+/// `getaddrinfo` cannot be interrupted. It runs on one thread per name and not per attempt, so a name server that never
+/// answers costs one blocked thread per host. An answer that is too late for a caller is kept for the next attempt: a
+/// name server that takes 30 s delays an output by 30 s, and no more.
 package final class HostResolver: Sendable {
     /// The result of a request: at least one address, or the reason why none was found (`unreachable`, step `resolve`).
     package typealias Answer = Result<[HostAddress], OutputFailure>
-    /// Finds a host's addresses; may block for good.
+    /// Resolves a host; may block forever.
     typealias LookUp = @Sendable (String) throws(OutputFailure) -> [HostAddress]
 
     private struct Entry {
         var waiting: [Int: @Sendable (Answer) -> Void] = [:]
         var isLookingUp = false
-        /// Somebody did not get the answer in time.
+        /// Whether a caller timed out before the answer came.
         var isLate = false
         var late: (addresses: [HostAddress], at: Int64)?
     }
@@ -37,7 +37,7 @@ package final class HostResolver: Sendable {
     private let lookUp: LookUp
     private let state = Mutex(State())
 
-    /// A resolver that answers within `timeout` and keeps late answers for `keep`.
+    /// A resolver that answers within `timeout` and keeps late answers for the duration `keep`.
     init(
         timeout: Duration = .seconds(5), keep: Duration = .seconds(60), clock: any MonotonicClock = SystemClock(),
         lookUp: @escaping LookUp = { (host) throws(OutputFailure) in try HostAddress.lookUp(host, port: 0) }
@@ -48,8 +48,8 @@ package final class HostResolver: Sendable {
         self.lookUp = lookUp
     }
 
-    /// Finds the addresses of `host`, a name or a literal, with `port` in them. Does not block. `completion` is called
-    /// once: at once on the calling thread for a literal, else on another, within the deadline.
+    /// Resolves `host`, a name or a literal; the addresses have `port`. Does not block. Calls `completion` once: for a
+    /// literal at once on the calling thread, else on another thread within the deadline.
     package func resolve(_ host: String, port: UInt16, completion: @escaping @Sendable (Answer) -> Void) {
         if let literal = HostAddress(literal: host, port: port) { return completion(.success([literal])) }
         let complete: @Sendable (Answer) -> Void = { answer in

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Keeps a talkative peer from filling the log: decides which of its messages an operator sees.
+/// Decides which messages of a peer are logged, so that a talkative peer does not fill the log.
 package struct NoticeLimit: Sendable {
-    /// What becomes of a message.
+    /// What happens to a message.
     package enum Verdict: Sendable { case passed, last, leftOut }
 
-    /// Messages in a minute that pass.
+    /// Number of messages per minute that are logged.
     package static let messages = 20
     private static let minute: Int64 = 60_000_000_000
 
     private var begin: Int64?
     private var count = 0
 
-    /// A limit that nothing was counted by yet.
+    /// A limit that has counted no message.
     package init() {}
 
-    /// Counts a message at `now`, monotonic nanoseconds. The first beyond the limit is ``Verdict/last``, the place for a
-    /// word about those that follow.
+    /// Counts a message at `now`, in monotonic nanoseconds. The first message beyond the limit gets ``Verdict/last``:
+    /// the caller logs that it omits further ones.
     package mutating func admit(at now: Int64) -> Verdict {
         if begin.map({ now - $0 >= Self.minute }) ?? true {
             begin = now
@@ -27,7 +27,8 @@ package struct NoticeLimit: Sendable {
         return count == Self.messages + 1 ? .last : .leftOut
     }
 
-    /// What is said at `now` when there is `text` to say: that, a word about those that follow, or nothing.
+    /// The text to log at `now` for the message `text`: the message itself, a notice that further ones are omitted, or
+    /// nil.
     package mutating func said(of text: String, at now: Int64) -> String? {
         switch admit(at: now) {
         case .passed: text

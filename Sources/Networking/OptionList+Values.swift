@@ -2,10 +2,10 @@
 
 internal import Media
 
-/// Options that inputs and outputs have in common.
+/// Options that inputs and outputs share.
 extension OptionList {
-    /// Takes `name=`, what logs and the status call an input or an output, or another `option` with a name; nil if it is not
-    /// given.
+    /// Takes `name=`, the name of an input or output in logs and status, or the name in another `option`; nil if it is
+    /// not given.
     package mutating func takeName(_ option: String = "name") throws(AddressError) -> String? {
         guard let name = try take(option) else { return nil }
         let isPlain = name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_.".contains($0)) }
@@ -15,15 +15,14 @@ extension OptionList {
         return name
     }
 
-    /// Takes the option `option`, a length of time within `range`; nil if it is not given.
+    /// Takes a duration within `range` from `option`; nil if it is not given.
     package mutating func takeTime(_ option: String, in range: ClosedRange<Duration>) throws(AddressError) -> Duration?
     {
         guard let text = try take(option) else { return nil }
         return try Self.time(text, of: option, in: range)
     }
 
-    /// The length of time in `text`, the value of `option`, within `range`. Errors say that `word` may be written
-    /// there, too.
+    /// Parses `text`, the value of `option`, as a duration within `range`. Errors mention that `word` is valid too.
     package static func time(
         _ text: String, of option: String, in range: ClosedRange<Duration>, or word: String? = nil
     ) throws(AddressError) -> Duration {

@@ -2,16 +2,15 @@
 
 internal import Media
 
-/// The options of an address or of an output: pairs of a name and a value, of which each may be given once.
+/// The options of an address or of an output: name-value pairs, each allowed once.
 ///
-/// A reader takes the options that it knows, by name, and then calls ``finish()``: options that were not taken are
-/// unknown. No error repeats a name or a value that is not known, because it may be a piece of a secret that is not
-/// escaped.
+/// A reader takes the options that it knows by name, then calls ``finish()``: options that were not taken are unknown.
+/// No error repeats an unknown name or value, because it may be part of a secret that is not escaped.
 package struct OptionList {
     private struct Pair {
         let name: String
         let value: String
-        /// How an error names it.
+        /// The option's name in errors.
         var subject = "An option"
     }
 
@@ -19,11 +18,11 @@ package struct OptionList {
     private let kind: String
     private var pairs: [Pair]
     private var known: [String] = []
-    /// What an error about an unknown option ends with.
+    /// Text at the end of an error about an unknown option.
     private var advice = ""
 
-    /// The options in the `query` of an address of the protocol `kind`: `name=value` pairs with `&` between them, whose
-    /// escapes are decoded. Names are taken in lower case; `aliases` are other names of options.
+    /// Parses the `query` of an address of the protocol `kind`: percent-encoded `name=value` pairs separated by `&`.
+    /// Names are read in lower case; `aliases` maps other names of options to these.
     package init(query: String?, of kind: String, aliases: [String: String] = [:]) {
         self.kind = kind
         pairs = (query ?? "").split(separator: "&").enumerated().map { index, pair in
@@ -35,9 +34,8 @@ package struct OptionList {
         }
     }
 
-    /// Reads the options in `text`, as they follow the `#` of an output: `name=value` pairs with commas between them.
-    /// In a value, a comma is written `%2C`; `read` decodes a value. Throws what `read` throws, or an error for an
-    /// option without a value.
+    /// Parses `text`, the part of an output after `#`: `name=value` pairs separated by commas. In a value, a comma is
+    /// written `%2C`; `read` decodes a value. Throws the errors of `read`, and an error for an option without a value.
     package init(behindMark text: Substring, of kind: String, read: (String) throws -> String) throws {
         self.kind = kind
         let advice = " Write a comma in a value as %2C."
@@ -51,7 +49,7 @@ package struct OptionList {
         }
     }
 
-    /// The options `values` of an output of the protocol `kind`.
+    /// The options `values` for an output of the protocol `kind`.
     package init(_ values: [String: String], of kind: String) {
         self.kind = kind
         pairs = values.map { Pair(name: $0.key, value: $0.value) }
@@ -66,7 +64,7 @@ package struct OptionList {
         return values.first
     }
 
-    /// Takes the values of the option `name`, which may be given several times, in their order.
+    /// Takes all values of the option `name`, which may be repeated, in their order.
     package mutating func takeAll(_ name: String) -> [String] {
         known.append(name)
         defer { pairs.removeAll { $0.name == name } }
@@ -113,7 +111,7 @@ package struct OptionList {
         return .milliseconds(count * factor)
     }
 
-    /// Throws if there are options that the reader did not take.
+    /// Throws if options are left that the reader did not take.
     package func finish() throws(AddressError) {
         guard let first = pairs.first else { return }
         let known = known.sorted()
@@ -122,7 +120,7 @@ package struct OptionList {
         throw AddressError("\(first.subject) is unknown to \(kind); \(help)\(advice)")
     }
 
-    /// A sentence about the option `name`, which ends with `rule`.
+    /// An error about the option `name` that ends with `rule`.
     package func error(in name: String, _ rule: String) -> AddressError {
         AddressError("The \(kind) option \(name) \(rule).")
     }
@@ -134,7 +132,7 @@ package struct OptionList {
 }
 
 extension String {
-    /// The Levenshtein distance to `other`: edits of one character.
+    /// The Levenshtein distance to `other`: the number of one-character edits.
     fileprivate func distance(to other: String) -> Int {
         let target = Array(other.prefix(40))
         var row = Array(0...target.count)

@@ -5,27 +5,27 @@ internal import DequeModule
 internal import Glibc
 package import Media
 
-/// Bytes on their way to a socket: references to shared bytes, in order, without a copy.
+/// Bytes that wait for a socket: references to shared bytes, in order, without a copy.
 ///
-/// The sender takes the bytes by ``withVectors(limit:_:)`` and tells ``consume(_:)`` how much the socket took.
+/// The sender reads the bytes by ``withVectors(limit:_:)`` and reports to ``consume(_:)`` how many the socket accepted.
 package struct OutboundBuffer {
     private struct Piece {
         let bytes: SharedBytes
         var start: Int
         let end: Int
         let endsFrame: Bool
-        /// The same bytes, where the kernel need not copy them.
+        /// The same bytes in a file, from which the kernel sends them without a copy.
         let place: SharedFile.Place?
     }
 
     private var pieces = Deque<Piece>()
-    /// Bytes not taken yet.
+    /// Bytes that the socket has not accepted yet.
     package private(set) var pendingBytes = 0
 
     /// An empty buffer.
     package init() {}
 
-    /// The count and not the pieces, whose memory need not be fetched for it.
+    /// Tests the count and not the pieces, because the pieces may not be in the cache.
     package var isEmpty: Bool { pendingBytes == 0 }
 
     /// Appends a part of `bytes`; `endsFrame` marks the last byte of a frame.
@@ -39,18 +39,18 @@ package struct OutboundBuffer {
         pendingBytes += range.count
     }
 
-    /// Appends all of `bytes`, which are in a file too, at `place`, if there is one.
+    /// Appends all of `bytes`. `place` is their position in a file, if they are in one too.
     package mutating func append(_ bytes: SharedBytes, endsFrame: Bool = false, place: SharedFile.Place? = nil) {
         append(bytes, 0..<bytes.count, endsFrame: endsFrame, place: place)
     }
 
-    /// Where the head of the buffer is in a file, if it is in one, and how many bytes it has.
+    /// File position and byte count of the head of the buffer, if it is in a file.
     var placeOfHead: (SharedFile.Place, count: Int)? {
         guard let head = pieces.first, let place = head.place else { return nil }
         return (SharedFile.Place(file: place.file, start: place.start + head.start), head.end - head.start)
     }
 
-    /// A copy of everything in one piece of memory.
+    /// Copies the whole buffer into one piece of memory.
     package func joined() -> SharedBytes {
         SharedBytes(count: pendingBytes) { copy in
             var position = 0
@@ -64,7 +64,7 @@ package struct OutboundBuffer {
         }
     }
 
-    /// Lends the head of the buffer as at most `limit` vectors, valid during the call: the pieces keep their bytes.
+    /// Lends the head of the buffer as at most `limit` vectors, without a copy; valid during the call.
     package func withVectors<R>(limit: Int = 64, _ body: (UnsafeMutableBufferPointer<iovec>) -> R) -> R {
         let count = min(limit, pieces.count)
         return withUnsafeTemporaryAllocation(of: iovec.self, capacity: max(count, 1)) { vectors in

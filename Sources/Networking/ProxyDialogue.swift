@@ -2,27 +2,27 @@
 
 internal import Media
 
-/// The conversation in which a proxy is asked for a connection to a host: bytes in, bytes out.
-/// What it keeps of an answer is bounded, whatever the proxy sends.
+/// The handshake that asks a proxy for a connection to a host: bytes in, bytes out. It buffers a bounded part of an
+/// answer, whatever the proxy sends.
 protocol ProxyDialogue {
-    /// What the client says first.
+    /// The client's first message.
     mutating func begin() -> [UInt8]
-    /// Takes what the proxy said.
+    /// Processes bytes from the proxy.
     mutating func take(_ bytes: [UInt8]) throws(OutputFailure) -> ProxyReaction
 }
 
-/// What follows from a proxy's words.
+/// What the client does after bytes from the proxy.
 enum ProxyReaction: Equatable {
-    /// They are not complete.
+    /// Wait: the answer is not complete.
     case more
-    /// This is to be sent next.
+    /// Send these bytes next.
     case send([UInt8])
     /// The connection is established.
     case done
 }
 
 extension ProxyURL {
-    /// The conversation about a connection to `host`, which the proxy resolves.
+    /// The handshake for a connection to `host`, which the proxy resolves.
     func dialogue(host: String, port: UInt16) -> any ProxyDialogue {
         switch kind {
         case .http: HTTPProxyDialogue(proxy: self, host: host, port: port)
@@ -30,7 +30,7 @@ extension ProxyURL {
         }
     }
 
-    /// The failure with which a conversation ends.
+    /// An error that ends the handshake.
     func failure(_ kind: OutputFailure.Kind, _ reason: String) -> OutputFailure {
         OutputFailure(kind, step: "proxy", reason: "\(self): \(reason)")
     }
@@ -140,7 +140,7 @@ struct SOCKSProxyDialogue: ProxyDialogue {
     private mutating func request() throws(OutputFailure) -> [UInt8] {
         phase = .connection
         let port = [UInt8(port >> 8), UInt8(truncatingIfNeeded: port)]
-        // The three kinds of address (RFC 1928, 5): 1 for IPv4, 4 for IPv6, 3 for a name, which the proxy resolves.
+        // The three address types (RFC 1928, 5): 1 for IPv4, 4 for IPv6, 3 for a name, which the proxy resolves.
         if let address = HostAddress(literal: host, port: 0)?.networkBytes {
             return [5, 1, 0, address.count == 4 ? 1 : 4] + address + port
         }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A proxy that RTMP outputs go through: `http://[user:password@]host:port` (CONNECT) or
-/// `socks5://[user:password@]host:port`. The target's name is resolved by the proxy.
+/// A proxy for RTMP outputs: `http://[user:password@]host:port` (CONNECT) or `socks5://[user:password@]host:port`. The
+/// proxy resolves the target's name.
 ///
-/// It prints itself without its secrets.
+/// Its description omits user and password.
 package struct ProxyURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// How the proxy is asked.
+    /// The proxy's protocol.
     package enum Kind: String, Sendable {
         /// `CONNECT` of HTTP/1.1 (RFC 9110, 9.3.6).
         case http
@@ -13,7 +13,7 @@ package struct ProxyURL: Sendable, Equatable, CustomStringConvertible, CustomDeb
         case socks5
     }
 
-    /// How the proxy is asked.
+    /// The proxy's protocol.
     package let kind: Kind
     /// The proxy's name or address; an IPv6 literal without brackets.
     package let host: String
@@ -22,7 +22,7 @@ package struct ProxyURL: Sendable, Equatable, CustomStringConvertible, CustomDeb
     let user: String?
     let password: String?
 
-    /// The proxy in `text`.
+    /// Parses `text`.
     package init(_ text: String) throws(AddressError) {
         let parts = try URLParts(text)
         guard let kind = Kind(rawValue: parts.scheme) else {
@@ -51,6 +51,6 @@ package struct ProxyURL: Sendable, Equatable, CustomStringConvertible, CustomDeb
 
     package var debugDescription: String { description }
 
-    /// What `dump` and mirrors see: the masked form only.
+    /// The masked form, for `dump` and mirrors.
     package var customMirror: Mirror { Mirror(self, children: ["address": description]) }
 }

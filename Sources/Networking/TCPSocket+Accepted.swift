@@ -5,8 +5,7 @@ package import Media
 package import NIOCore
 
 extension TCPSocket {
-    /// A socket with a descriptor of its own for the connection of `channel`, which outlives that of the channel. On the
-    /// channel's loop.
+    /// Duplicates the descriptor of `channel`; the socket outlives the channel. Runs on the channel's loop.
     package convenience init(copyOf channel: any Channel) throws(OutputFailure) {
         let copy = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
             of: NIOBSDSocket.Handle.self

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CLinux  // netdb.h and sys/socket.h, of which the Glibc module lacks parts
+internal import CLinux  // netdb.h and sys/socket.h: the Glibc module lacks parts of them
 internal import Glibc
 package import Media
 
 extension TCPSocket {
-    /// A connection that is not established yet.
+    /// A connection attempt.
     private struct Candidate {
         let address: HostAddress
         let socket: TCPSocket
     }
 
-    /// A non-blocking connection to the first of `addresses` that answers, all within `timeout`; the others are
-    /// closed. Blocks. `name` is what the failure calls the host.
+    /// Connects to the first of `addresses` that answers, all within `timeout`, and closes the other attempts. The
+    /// socket is non-blocking; the call blocks. Failures call the host `name`.
     ///
-    /// `opened` is told each socket before it is waited for and says whether to continue. Another thread can end the
-    /// wait by shutting these sockets down.
+    /// `opened` receives each socket before the wait and returns whether to continue. Another thread can end the wait
+    /// by shutting these sockets down.
     package static func connect(
         to addresses: [HostAddress], name: String, within timeout: Duration, opened: (TCPSocket) -> Bool
     ) throws(OutputFailure) -> TCPSocket {
@@ -50,7 +50,7 @@ extension TCPSocket {
         throw OutputFailure(.unreachable, step: "connect", reason: "\(name): \(sentence(failures))")
     }
 
-    /// Waits until a candidate is connected, fails or `time` comes. Returns the connected one and takes out those that
+    /// Waits until an attempt succeeds or fails, or until `time`. Returns the connected one and removes those that
     /// failed.
     private static func pollCandidates(
         _ candidates: inout [Candidate], _ race: inout AddressRace, _ failures: inout [(HostAddress, String)],
@@ -74,14 +74,14 @@ extension TCPSocket {
         return nil
     }
 
-    /// Each address' failure; the address itself only where there are several.
+    /// One sentence with each address's failure; it names the addresses only if there are several.
     private static func sentence(_ failures: [(HostAddress, String)]) -> String {
         if failures.isEmpty { return "no address was tried" }
         if failures.count == 1 { return failures[0].1 }
         return failures.map { "\($0.0): \($0.1)" }.joined(separator: "; ")
     }
 
-    /// A socket on its way to `address`.
+    /// Starts to connect to `address`.
     private convenience init(connectingTo address: HostAddress) throws(OutputFailure) {
         let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
         let descriptor = socket(address.family, type, 0)
@@ -95,22 +95,22 @@ extension TCPSocket {
         }
     }
 
-    /// Sets the options that all connections have, on both the calling and the accepting side.
+    /// Sets the options of all connections, outgoing and accepted.
     func setStreamOptions() {
         let tcp = CInt(IPPROTO_TCP)
         setOption(tcp, TCP_NODELAY, CInt(1))
-        // A dead link is noticed within 15 s, also with data in flight: the time counts from the first byte that is not
-        // acknowledged, and ends at a retransmission. 6 s proved too short in the field (OBS 63c3299a9).
+        // A dead link is detected within 15 s, also with data in flight: the timer starts at the first unacknowledged
+        // byte and is checked at each retransmission. 6 s proved too short in the field (OBS 63c3299a9).
         setOption(tcp, TCP_USER_TIMEOUT, CInt(12_000))
-        // The backlog belongs in the queue, where the policy can drop it, not in the kernel.
+        // The backlog belongs in the output's queue, where the drop policy can drop it, not in the kernel.
         setOption(tcp, TCP_NOTSENT_LOWAT, CInt(256 << 10))
         setOption(SOL_SOCKET, SO_KEEPALIVE, CInt(1))
         setOption(tcp, TCP_KEEPIDLE, CInt(10))
         setOption(tcp, TCP_KEEPINTVL, CInt(5))
     }
 
-    /// Asks `proxy`, at the other end, for a connection to `host`, within `timeout`. The socket does not block; this
-    /// does, and no longer than the socket is open.
+    /// Asks the connected `proxy` for a connection to `host`, within `timeout`. Blocks, but no longer than the socket
+    /// is open; the socket itself is non-blocking.
     package func tunnel(through proxy: ProxyURL, to host: String, port: UInt16, within timeout: Duration)
         throws(OutputFailure)
     {
@@ -128,7 +128,7 @@ extension TCPSocket {
         }
     }
 
-    /// A question is short: a fresh connection takes it at once.
+    /// Sends a short request, which a fresh connection accepts at once.
     private func send(_ bytes: [UInt8], to proxy: ProxyURL) throws(OutputFailure) {
         var buffer = OutboundBuffer()
         buffer.append(SharedBytes(bytes))
@@ -151,7 +151,7 @@ extension TCPSocket {
         }
     }
 
-    /// The error that the kernel noted for the socket, 0 if none.
+    /// The socket's pending error, or 0.
     private var pendingError: CInt {
         var code: CInt = 0
         var length = socklen_t(MemoryLayout<CInt>.size)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CLinux  // netdb.h and sys/socket.h, of which the Glibc module lacks parts
+internal import CLinux  // netdb.h and sys/socket.h: the Glibc module lacks parts of them
 internal import Glibc
 internal import Media
 
-/// The owner of one stream socket, which is closed with the last reference to its owner: a TCP connection, or the near
-/// end of a ``SocketTunnel`` to one. All calls may come from any thread.
+/// Owns one stream socket and closes it in `deinit`: a TCP connection, or the near end of a ``SocketTunnel`` to one.
+/// Any thread may call.
 package final class TCPSocket: Sendable {
     /// The result of a send or a receive. Would-block is a result, not an error.
     package enum Outcome: Equatable {
@@ -15,7 +15,7 @@ package final class TCPSocket: Sendable {
         case failed(CInt)
     }
 
-    /// Valid as long as the socket is held.
+    /// Valid as long as this object is retained.
     package let descriptor: CInt
     private let tunnel: (any SocketTunnel)?
 
@@ -26,20 +26,20 @@ package final class TCPSocket: Sendable {
 
     deinit { close(descriptor) }
 
-    /// librtmp sends without `MSG_NOSIGNAL`, so a dead peer would end the process.
+    /// Ignores SIGPIPE: librtmp sends without `MSG_NOSIGNAL`, so a dead peer would end the process.
     package static let ignoresBrokenPipes: Void = {
         signal(SIGPIPE, SIG_IGN)
     }()
 
-    /// Wakes every thread that is blocked on the socket; nothing passes afterwards.
+    /// Shuts the socket down, which wakes every thread that is blocked on it.
     package func shutDown(_ how: CInt = CInt(SHUT_RDWR)) { shutdown(descriptor, how) }
 
-    /// Makes the close a reset: the server sees a broken connection, not the end of the programme.
+    /// Makes the close a reset: the server sees a broken connection, not the end of the program.
     package func resetOnClose() {
         if let tunnel { tunnel.reset() } else { setOption(SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0)) }
     }
 
-    /// Sends what the socket takes at once.
+    /// Sends as much as the socket accepts at once.
     package func send(_ buffer: OutboundBuffer) -> Outcome {
         if let (place, count) = buffer.placeOfHead { return send(count, from: place) }
         return buffer.withVectors { vectors in
@@ -54,7 +54,7 @@ package final class TCPSocket: Sendable {
         }
     }
 
-    /// `sendfile` has no flag for one call: the descriptor itself must not block.
+    /// `sendfile` has no non-blocking flag, so the descriptor itself must be non-blocking.
     private func send(_ bytes: Int, from place: SharedFile.Place) -> Outcome {
         var offset = off_t(place.start)
         while true {
@@ -64,7 +64,7 @@ package final class TCPSocket: Sendable {
         }
     }
 
-    /// Receives what is there.
+    /// Receives the available bytes.
     package func receive(into memory: UnsafeMutableRawBufferPointer) -> Outcome {
         while true {
             let count = recv(descriptor, memory.baseAddress, memory.count, CInt(MSG_DONTWAIT))
@@ -74,20 +74,20 @@ package final class TCPSocket: Sendable {
         }
     }
 
-    /// Bytes that were sent and that the peer has not acknowledged, wherever they are on the way.
+    /// Bytes sent that the peer has not acknowledged, the tunnel's buffers included.
     package var unacknowledgedBytes: Int {
         var count: CInt = 0
         let own = ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 ? Int(count) : 0
         return own + (tunnel?.unacknowledgedBytes ?? 0)
     }
 
-    /// What ended the connection, where the socket itself only sees its end.
+    /// Why a tunnel's connection ended; the socket itself only sees an end of file.
     package var ending: String? { tunnel?.ending }
 
-    /// Why the connection failed with `code` here.
+    /// The reason for a failure with the error number `code`.
     package func reason(_ code: CInt) -> String { ending ?? Self.message(code) }
 
-    /// The kernel's words for an error number.
+    /// The system's text for an error number.
     package static func message(_ code: CInt) -> String { String(cString: strerror(code)) }
 
     private static func outcome(_ code: CInt) -> Outcome {
@@ -102,8 +102,8 @@ package final class TCPSocket: Sendable {
 }
 
 extension TCPSocket {
-    /// The smoothed round trip of the connection, in microseconds (`tcpi_rtt`); nil where the kernel has none, as of the near
-    /// end of a tunnel.
+    /// The smoothed round trip of the connection, in microseconds (`tcpi_rtt`); nil if the kernel has none, as for the
+    /// near end of a tunnel.
     package var roundTripMicroseconds: UInt32? {
         var info = tcp_info()
         var length = socklen_t(MemoryLayout<tcp_info>.size)
@@ -113,10 +113,10 @@ extension TCPSocket {
         return info.tcpi_rtt
     }
 
-    /// From now on no call waits.
+    /// Makes the descriptor non-blocking.
     package func setNonBlocking() { _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) }
 
-    /// How the socket treats the time until the stream is published: the bound of each blocking call of librtmp.
+    /// Limits each blocking call of librtmp to `timeout`, until the stream is published.
     package func setBlocking(timeout: Duration) {
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
         let microseconds = Int(timeout.inNanoseconds / 1000)

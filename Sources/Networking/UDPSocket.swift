@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CLinux  // netdb.h and sys/socket.h, of which the Glibc module lacks parts
+internal import CLinux  // netdb.h and sys/socket.h: the Glibc module lacks parts of them
 internal import Glibc
 package import Media
 
-/// The owner of one UDP socket with a fixed receiver, which is closed with the last reference to its owner. It never
-/// blocks.
+/// Owns one UDP socket with a fixed receiver, and closes it in `deinit`. It never blocks.
 package final class UDPSocket {
     /// The result of a send.
     package enum Outcome: Equatable {
         case sent
         /// The datagram went out, but an earlier one reached no receiver.
         case sentAfterLoss(String)
-        /// The kernel holds as much as it may.
+        /// The kernel's send buffer is full.
         case wouldBlock
-        /// This datagram reached no receiver; the next may.
+        /// This datagram was lost; the next may arrive.
         case lost(String)
-        /// There is no way to the receiver.
+        /// The receiver cannot be reached.
         case failed(String)
     }
 
     private let descriptor: CInt
 
-    /// A socket that sends to the first of `addresses` that it can.
+    /// Opens a socket to the first of `addresses` for which that succeeds.
     package static func open(_ url: UDPURL, _ addresses: [HostAddress]) throws(OutputFailure) -> UDPSocket {
         var failure = OutputFailure(.unreachable, step: "connect", reason: "\(url): the name has no address")
         for address in addresses {
@@ -53,11 +52,11 @@ package final class UDPSocket {
             switch errno {
             case EINTR: continue
             case EAGAIN, EWOULDBLOCK, ENOBUFS: return .wouldBlock
-            // The call reports the network's error for an earlier datagram, once, instead of sending this one (udp(7)).
+            // `send` reports the error of an earlier datagram once, instead of sending this one (udp(7)).
             case ECONNREFUSED where earlier == nil, EHOSTUNREACH where earlier == nil:
                 earlier = TCPSocket.message(errno)
-            // A host that is not there yet, or a firewall: UDP has no connection that could be lost, and a stream that
-            // starts again each second would be of no use.
+            // The host is not up yet, or a firewall rejects the datagram. UDP has no connection to lose, and restarting
+            // the stream every second would not help.
             case ECONNREFUSED, EHOSTUNREACH, EHOSTDOWN, EPERM: return .lost(TCPSocket.message(errno))
             default: return .failed(TCPSocket.message(errno))
             }

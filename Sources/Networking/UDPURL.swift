@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where an MPEG transport stream goes by UDP: `udp://239.1.1.1:5000?ttl=4&localaddr=192.0.2.1`, a group or one host.
+/// The address of an MPEG transport stream over UDP: `udp://239.1.1.1:5000?ttl=4&localaddr=192.0.2.1`, a group or one
+/// host.
 ///
-/// Options carry the names that FFmpeg uses: `ttl`, `pkt_size`, `localaddr`, `dscp` or `tos`, `buffer_size`. There are
-/// no secrets in it.
+/// Options have FFmpeg's names: `ttl`, `pkt_size`, `localaddr`, `dscp` or `tos`, `buffer_size`. The address contains no
+/// secrets.
 package struct UDPURL: Sendable, Equatable, CustomStringConvertible {
     /// The receiver's name or address, or the group.
     package let host: String
     /// The port.
     package let port: UInt16
-    /// Routers that a datagram may pass; nil is the system's default for one host. A group's is 1: the local network. 0, for a group
-    /// only, keeps it on this machine.
+    /// Number of routers that a datagram may pass; nil is the system's default for a single host. A group's default is
+    /// 1: the local network. 0, for a group only, keeps it on this machine.
     package private(set) var timeToLive: Int32?
-    /// Bytes in a datagram: a whole number of TS packets.
+    /// Bytes per datagram: a whole number of TS packets.
     package private(set) var datagramBytes = 1316
-    /// The address to send from; for a group it names the interface.
+    /// The address to send from; for a group it selects the interface.
     package private(set) var localAddress: String?
     /// The IP header's traffic class (RFC 2474: the code point in its upper six bits).
     package private(set) var trafficClass: Int32?
-    /// Bytes that the kernel may hold.
+    /// Size of the kernel's send buffer in bytes.
     package private(set) var bufferBytes: Int32?
 
     /// The largest payload of a datagram in whole TS packets.
     private static let maximumDatagram: Int64 = 65_507 / 188 * 188
 
-    /// The address in `text`.
+    /// Parses `text`.
     package init(_ text: String) throws(AddressError) {
         let parts = try URLParts(text)
         guard parts.scheme == "udp" else { throw AddressError("The address must begin with udp://.") }
@@ -58,7 +59,7 @@ package struct UDPURL: Sendable, Equatable, CustomStringConvertible {
         let codePoint = try options.takeNumber("dscp", in: 0...63)
         trafficClass = try options.takeNumber("tos", in: 0...255).map { Int32($0) }
         if let codePoint {
-            // The two names of one thing.
+            // `dscp` and `tos` name the same option.
             guard trafficClass == nil else { throw options.error(in: "dscp", "is given twice, as tos too") }
             trafficClass = Int32(codePoint) << 2
         }

@@ -12,12 +12,12 @@ package struct URLParts {
     package let host: String
     /// The port, from 1 to 65535.
     package let port: UInt16?
-    /// What follows the authority's slash, up to the query.
+    /// The path without its first slash, up to the query.
     package let path: String
-    /// What follows the question mark.
+    /// The text after the question mark.
     package let query: String?
 
-    /// The pieces of `text`, whose sentence of an error never repeats what it holds.
+    /// Parses `text`. Errors never repeat any part of it.
     package init(_ text: String) throws(AddressError) {
         guard !text.unicodeScalars.contains(where: { $0.properties.isWhitespace || $0.value < 0x20 }) else {
             throw AddressError("The address contains a space or control character; write it as %20.")
@@ -64,7 +64,7 @@ package struct URLParts {
         return (String(host), number)
     }
 
-    /// `text` with each `%XX` replaced; what is no valid escape stays as it is.
+    /// Decodes each `%XX` in `text`; an invalid escape is kept.
     package static func decode(_ text: some StringProtocol) -> String {
         let source = Array(text.utf8)
         var bytes: [UInt8] = []
@@ -83,14 +83,14 @@ package struct URLParts {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The value of one hexadecimal digit (RFC 3986, 2.1). Not `UInt8(_:radix:)`, which takes a sign.
+    /// The value of one hexadecimal digit (RFC 3986, 2.1). `UInt8(_:radix:)` would accept a sign.
     private static func hexadecimal(_ digit: UInt8) -> UInt8? {
         Character(UnicodeScalar(digit)).hexDigitValue.map { UInt8($0) }
     }
 
-    /// The host as it is written in an address: an IPv6 literal in brackets.
+    /// The host in the form that addresses need: an IPv6 literal in brackets.
     package static func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
 
-    /// A secret's first two characters, if it is long enough that they tell little.
+    /// A secret's first two characters, if it is long enough that they reveal little.
     package static func masked(_ secret: String) -> String { secret.count < 6 ? "***" : "\(secret.prefix(2))***" }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A value of AMF0, the notation of RTMP commands (Action Message Format AMF 0, 2.1).
+/// A value of AMF0, the encoding of RTMP commands (Action Message Format AMF 0, 2.1).
 package enum AMF0Value: Equatable, Sendable {
     case number(Double)
     case boolean(Bool)
@@ -9,22 +9,22 @@ package enum AMF0Value: Equatable, Sendable {
     case array([AMF0Value])
     case null
 
-    /// The text, if it is one.
+    /// The text, if it is a text.
     var text: String? {
         if case .string(let text) = self { text } else { nil }
     }
 
-    /// The number, if it is one.
+    /// The number, if it is a number.
     var number: Double? {
         if case .number(let number) = self { number } else { nil }
     }
 
-    /// A property, if it is an object with such a property.
+    /// The property `name`, if it is an object that has it.
     func property(_ name: String) -> AMF0Value? {
         if case .object(let properties) = self { properties[name] } else { nil }
     }
 
-    /// A property's text, if it is an object with such a property.
+    /// The text of the property `name`, if it is an object that has one.
     func text(_ name: String) -> String? { property(name)?.text }
 }
 
@@ -59,7 +59,7 @@ struct AMF0Writer {
         write(properties)
     }
 
-    /// Any value; an object's properties in the order of their names.
+    /// Any value; an object's properties are sorted by name.
     mutating func write(_ value: AMF0Value) {
         switch value {
         case .number(let number): write(number)
@@ -82,7 +82,7 @@ struct AMF0Writer {
         bytes += [0, 0, 0x09]
     }
 
-    /// A name or short text: at most 65535 bytes (2.4); longer ones are cut.
+    /// A name or short text: at most 65535 bytes (2.4); longer ones are truncated.
     private mutating func name(_ text: String) {
         let utf8 = Array(text.utf8.prefix(0xFFFF))
         bytes += [UInt8(utf8.count >> 8), UInt8(utf8.count & 0xFF)]
@@ -90,10 +90,9 @@ struct AMF0Writer {
     }
 }
 
-/// Reads AMF0 that somebody else wrote: bounded in depth and in the number of values, and nothing is allocated on the
-/// word of a length field.
+/// Reads AMF0 from an untrusted peer. Depth and number of values are bounded, and no length field causes an allocation.
 struct AMF0Reader {
-    /// The bytes are not AMF0, nest deeper than 8, or hold more than 4096 values.
+    /// The bytes are not AMF0, nest deeper than 8, or contain more than 4096 values.
     struct Malformed: Error {}
 
     private static let deepest = 8
@@ -105,7 +104,7 @@ struct AMF0Reader {
 
     var isAtEnd: Bool { bytes.isEmpty }
 
-    /// All values up to the end, or up to the first that cannot be read.
+    /// All values up to the end, or up to the first one that is not valid.
     static func values(_ bytes: some Collection<UInt8>) -> [AMF0Value] {
         var reader = AMF0Reader(bytes)
         var values: [AMF0Value] = []
@@ -122,7 +121,7 @@ struct AMF0Reader {
         case 0x02: return .string(try string(lengthBytes: 2))
         case 0x0C, 0x0F: return .string(try string(lengthBytes: 4))
         case 0x10:
-            _ = try string(lengthBytes: 2)  // the class
+            _ = try string(lengthBytes: 2)  // the class name
             return .object(try properties(depth: depth))
         case 0x03: return .object(try properties(depth: depth))
         case 0x08:
@@ -130,7 +129,7 @@ struct AMF0Reader {
             return .object(try properties(depth: depth))
         case 0x05, 0x06, 0x0D: return .null
         case 0x07:
-            _ = try integer(2)  // a reference to an object; no message that we read contains one
+            _ = try integer(2)  // a reference to an object; no message that relay reads contains one
             return .null
         case 0x11: return try escaped()
         case 0x0A: return .array(try array(depth: depth))
@@ -142,7 +141,7 @@ struct AMF0Reader {
         }
     }
 
-    /// A value of AMF3 within AMF0 (3.1).
+    /// An AMF3 value within AMF0 (3.1).
     private mutating func escaped() throws(Malformed) -> AMF0Value {
         var reader = AMF3Reader(bytes)
         defer { bytes = reader.bytes }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads values of AMF3 (Action Message Format AMF 3), which Flash clients put into commands of AMF0, as far as commands
-/// need them: the primitive types, strings, arrays and objects. Bounded as ``AMF0Reader`` is.
+/// Reads values of AMF3 (Action Message Format AMF 3), which Flash clients put into AMF0 commands. It supports what
+/// commands need: the primitive types, strings, arrays and objects. Bounded like ``AMF0Reader``.
 struct AMF3Reader {
     private static let deepest = 8
 
-    /// What is not read yet.
+    /// The unread bytes.
     private(set) var bytes: ArraySlice<UInt8>
     private var strings: [String] = []
     private var traits: [Traits] = []
 
-    /// What an object of a class has (3.12).
+    /// The members that objects of a class have (3.12).
     private struct Traits {
         let names: [String]
         let isDynamic: Bool
@@ -18,7 +18,7 @@ struct AMF3Reader {
 
     init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
 
-    /// The next value, which with those in it may be one of `valuesLeft` values.
+    /// Reads the next value, which with its nested values may use up to `valuesLeft` values.
     mutating func next(valuesLeft: inout Int, depth: Int = 0) throws(AMF0Reader.Malformed) -> AMF0Value {
         guard depth < Self.deepest, valuesLeft > 0 else { throw AMF0Reader.Malformed() }
         valuesLeft -= 1
@@ -28,7 +28,7 @@ struct AMF3Reader {
         case 0x03: return .boolean(true)
         case 0x04:
             let value = Int32(bitPattern: try unsigned29())
-            return .number(Double((value << 3) >> 3))  // 29 bits with their sign
+            return .number(Double((value << 3) >> 3))  // 29 bits including the sign
         case 0x05: return .number(try double())
         case 0x06: return .string(try string())
         case 0x09: return .array(try array(&valuesLeft, depth))
@@ -40,7 +40,7 @@ struct AMF3Reader {
     private mutating func array(_ valuesLeft: inout Int, _ depth: Int) throws(AMF0Reader.Malformed) -> [AMF0Value] {
         let header = try unsigned29()
         guard header & 1 == 1 else { throw AMF0Reader.Malformed() }
-        // The associative part is not kept.
+        // The associative part is skipped.
         while case let name = try string(), !name.isEmpty { _ = try next(valuesLeft: &valuesLeft, depth: depth + 1) }
         var values: [AMF0Value] = []
         for _ in 0..<header >> 1 { values.append(try next(valuesLeft: &valuesLeft, depth: depth + 1)) }
@@ -61,13 +61,13 @@ struct AMF3Reader {
     }
 
     private mutating func traits(of header: UInt32) throws(AMF0Reader.Malformed) -> Traits {
-        // References to objects and objects that encode themselves are not for commands.
+        // Commands contain neither references to objects nor objects with their own encoding.
         guard header & 1 == 1, header & 7 != 7 else { throw AMF0Reader.Malformed() }
         if header & 2 == 0 {
             guard header >> 2 < traits.count else { throw AMF0Reader.Malformed() }
             return traits[Int(header >> 2)]
         }
-        _ = try string()  // the class
+        _ = try string()  // the class name
         var names: [String] = []
         for _ in 0..<header >> 4 {
             guard !bytes.isEmpty else { throw AMF0Reader.Malformed() }

@@ -2,9 +2,9 @@
 
 package import Media
 
-/// The body of an audio message (Adobe FLV 10.1, E.4.2; Enhanced RTMP v2, "Enhanced Audio"), without its header.
+/// The body of an audio message without its header (Adobe FLV 10.1, E.4.2; Enhanced RTMP v2, "Enhanced Audio").
 package struct FLVAudio: Sendable {
-    /// The codecs that we carry. The raw value is Enhanced RTMP's name.
+    /// The supported codecs. The raw value is Enhanced RTMP's name.
     package enum Codec: String, Sendable, CaseIterable {
         case aac = "mp4a"
         case opus = "Opus"
@@ -14,26 +14,26 @@ package struct FLVAudio: Sendable {
         case mp3 = ".mp3"
     }
 
-    /// What the message brings.
+    /// The content of the message.
     package enum Content: Sendable {
         /// `AudioSpecificConfig` of AAC, the identification header of Opus, the metadata blocks of FLAC.
         case configuration(SharedBytes)
         /// One or more coded frames.
         case frame(SharedBytes)
-        /// Nothing follows with this configuration.
+        /// The last packet with this configuration was sent.
         case end
     }
 
     /// The codec.
     package let codec: Codec
-    /// What the message brings.
+    /// The content of the message.
     package let content: Content
 
-    /// The tracks besides the first that the message is about as well, such as `audio track 2 (AAC)`.
+    /// The other tracks in the message, such as `audio track 2 (AAC)`.
     package let otherTracks: [String]
 
-    /// The audio in a message's body; nil if it holds none, such as the layout of channels. Throws
-    /// ``FLVFailure/otherTracks(_:)`` if all of it is of tracks other than the first.
+    /// Parses the body of a message; nil without audio, for example for a channel layout. Throws
+    /// ``FLVFailure/otherTracks(_:)`` if it has only tracks other than the first.
     package init?(body: ArraySlice<UInt8>) throws(FLVFailure) {
         var reader = FLVReader(body)
         guard !body.isEmpty else { return nil }
@@ -72,15 +72,15 @@ package struct FLVAudio: Sendable {
         }
     }
 
-    /// What a track is called, the first being 1.
+    /// The display name of a track; the first is number 1.
     private static func title(_ packet: FLVPacket) -> String {
         let codec = Codec(rawValue: packet.fourCC).map(\.title) ?? FLVVideo.printable(packet.fourCC)
         return "audio track \(Int(packet.track) + 1) (\(codec))"
     }
 
-    /// The packet type that names the channels' order.
+    /// The packet type for the order of the channels.
     private static let channels: UInt8 = 4
-    /// Names of old formats, for the message to a client that sends one.
+    /// Names of old formats, for the refusal of a client that sends one.
     private static let names: [UInt8: String] = [
         0: "PCM", 1: "ADPCM", 3: "PCM", 4: "Nellymoser", 5: "Nellymoser", 6: "Nellymoser", 7: "G.711", 8: "G.711",
         11: "Speex",
@@ -88,7 +88,7 @@ package struct FLVAudio: Sendable {
 }
 
 extension FLVAudio.Codec {
-    /// The codec's name as people write it.
+    /// The codec's display name.
     fileprivate var title: String {
         switch self {
         case .aac: "AAC"

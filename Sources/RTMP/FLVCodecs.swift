@@ -3,7 +3,7 @@
 package import Media
 
 extension FLVVideo.Codec {
-    /// The codec as Enhanced RTMP names it; nil for one that is sent in the form of Adobe's FLV, and for what is no video.
+    /// The codec in Enhanced RTMP; nil for a video codec that uses Adobe's FLV form, and for other codecs.
     init?(enhanced codec: Media.Codec) {
         switch codec {
         case .hevc: self = .hevc
@@ -14,7 +14,7 @@ extension FLVVideo.Codec {
 }
 
 extension FLVAudio.Codec {
-    /// The codec as Enhanced RTMP names it; nil for one that is sent in the form of Adobe's FLV, and for what is no audio.
+    /// The codec in Enhanced RTMP; nil for an audio codec that uses Adobe's FLV form, and for other codecs.
     init?(enhanced codec: Media.Codec) {
         switch codec {
         case .opus: self = .opus
@@ -25,14 +25,15 @@ extension FLVAudio.Codec {
 }
 
 extension Media.Codec {
-    /// The codec's name in Enhanced RTMP, if it is sent in that form.
+    /// The codec's FourCC in Enhanced RTMP, if it uses that form.
     var enhancedFourCC: String? {
         FLVVideo.Codec(enhanced: self)?.rawValue ?? FLVAudio.Codec(enhanced: self)?.rawValue
     }
 }
 
 extension RTMPCapabilities {
-    /// The codecs of `stream` that a peer that says this does not take; none if it says nothing.
+    /// The codecs of `stream` that the peer does not support according to these capabilities; empty if the peer sent
+    /// none.
     package func unknownCodecs(of stream: StreamDescription) -> [Media.Codec] {
         guard isEnhanced else { return [] }
         return [stream.video, stream.audio].compactMap { $0?.codec }.filter { codec in

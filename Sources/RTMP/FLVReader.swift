@@ -2,18 +2,18 @@
 
 /// Why the body of an audio or video message cannot be used.
 package enum FLVFailure: Error, Equatable, Sendable {
-    /// It ends too early, or contradicts itself.
+    /// It is truncated or contradictory.
     case malformed
-    /// It is of a codec that we do not carry: its name.
+    /// It has a codec that relay does not support; the value is its name.
     case unsupported(String)
-    /// It is about tracks other than the first alone: what they are.
+    /// It has only tracks other than the first; the value lists them.
     case otherTracks([String])
 }
 
-/// What a packet of Enhanced RTMP says of itself in front of its payload, for audio and video alike (Enhanced RTMP v2,
-/// "Enhanced Audio", "Enhanced Video").
+/// The header of an Enhanced RTMP packet, the same for audio and video (Enhanced RTMP v2, "Enhanced Audio", "Enhanced
+/// Video").
 struct FLVPacket {
-    /// Packet types that both have.
+    /// Packet types that audio and video share.
     enum Kind {
         static let sequenceStart: UInt8 = 0
         static let codedFrames: UInt8 = 1
@@ -21,16 +21,16 @@ struct FLVPacket {
         static let modifier: UInt8 = 7
     }
 
-    /// The packet type behind modifiers and the multitrack header.
+    /// The packet type after modifiers and the multitrack header.
     let type: UInt8
-    /// Four characters, such as `hvc1`.
+    /// The FourCC, such as `hvc1`.
     let fourCC: String
-    /// 0 unless the packet says otherwise.
+    /// The track number; 0 unless the packet has another.
     let track: UInt8
     let payload: ArraySlice<UInt8>
 }
 
-/// Takes an audio or video message's body apart.
+/// Parses the body of an audio or video message.
 struct FLVReader {
     private(set) var bytes: ArraySlice<UInt8>
 
@@ -47,11 +47,10 @@ struct FLVReader {
         return UInt32(high) << 16 | UInt32(middle) << 8 | UInt32(low)
     }
 
-    /// A big-endian number of three bytes with its sign.
+    /// A signed big-endian number of three bytes.
     mutating func signed24() throws(FLVFailure) -> Int32 { Int32(bitPattern: try unsigned24() << 8) >> 8 }
 
-    /// The packets in what follows the first byte, whose low half is `type`. `multitrack` is that type's number for
-    /// several tracks.
+    /// The packets after the first byte, whose low half is `type`. `multitrack` is the packet type for several tracks.
     mutating func packets(type: UInt8, multitrack: UInt8) throws(FLVFailure) -> [FLVPacket] {
         var type = type
         while type == FLVPacket.Kind.modifier { type = try modified() }
@@ -62,7 +61,8 @@ struct FLVReader {
         return try tracks(type: header & 0x0F, form: header >> 4)
     }
 
-    /// Skips a modifier, and returns the packet type behind it. What it modifies is a time by less than a millisecond.
+    /// Skips a modifier and returns the packet type after it. A modifier changes a timestamp by less than a
+    /// millisecond.
     private mutating func modified() throws(FLVFailure) -> UInt8 {
         var count = Int(try byte()) + 1
         if count == 256 { count = (Int(try byte()) << 8 | Int(try byte())) + 1 }
@@ -71,7 +71,8 @@ struct FLVReader {
         return try byte() & 0x0F
     }
 
-    /// The tracks of a packet with several: `form` is 0 for one track, 1 for many of one codec, 2 for many of many.
+    /// The tracks of a multitrack packet: `form` is 0 for one track, 1 for several with one codec, 2 for several with
+    /// several codecs.
     private mutating func tracks(type: UInt8, form: UInt8) throws(FLVFailure) -> [FLVPacket] {
         guard form <= 2 else { throw .malformed }
         var packets: [FLVPacket] = []

@@ -2,14 +2,14 @@
 
 internal import Media
 
-/// Reads what the server, or the player, sends while the stream is on air, and keeps what must be sent in return. Not
-/// thread-safe.
+/// Parses the bytes that the server or the player sends while the stream is on air, and queues the necessary replies.
+/// Not thread-safe.
 package struct RTMPBackChannel {
-    /// What follows from received bytes.
+    /// The result of parsing.
     package struct Answer {
-        /// What the server says, in order.
+        /// The server's status messages, in order.
         package var messages: [RTMPStatusMessage] = []
-        /// What the player wants, in order.
+        /// The player's commands, in order.
         package var wishes: [RTMPPlayerCommand] = []
     }
 
@@ -17,12 +17,13 @@ package struct RTMPBackChannel {
     private var waiting: [UInt8]
     private var received: Int
     private var acknowledged: Int
-    /// Bytes after which the server wants an acknowledgement (Adobe RTMP 1.0, 5.4.4); the usual value until it says.
+    /// Number of bytes after which the server expects an acknowledgement (Adobe RTMP 1.0, 5.4.4); a common value until
+    /// the server sets it.
     private var window = 2_500_000
-    /// What must be sent, at most one message of each kind.
+    /// Replies to send, at most one message of each kind.
     private var owed: [RTMPMessage] = []
 
-    /// Goes on where librtmp stopped reading.
+    /// Continues where librtmp stopped reading.
     package init(handover: RTMPSession.Handover) {
         self.init(parser: handover.parser, unread: handover.unread, receivedBytes: handover.receivedBytes)
     }
@@ -34,13 +35,13 @@ package struct RTMPBackChannel {
         acknowledged = receivedBytes
     }
 
-    /// What was received before this object was made; once.
+    /// The bytes that were received before this object existed; returned once.
     package mutating func unread() -> [UInt8] {
         defer { waiting = [] }
         return waiting
     }
 
-    /// Takes `bytes`. What cannot be parsed ends the parsing, not the output: the media does not depend on it.
+    /// Parses `bytes`. Invalid bytes end the parsing, but not the output: sending media does not depend on it.
     package mutating func take(_ bytes: [UInt8], isCounted: Bool = true) -> Answer {
         var answer = Answer()
         if isCounted { received += bytes.count }
@@ -56,17 +57,17 @@ package struct RTMPBackChannel {
         return answer
     }
 
-    /// Whether something must be sent.
+    /// Whether there are replies to send.
     package var owesReplies: Bool { !owed.isEmpty }
 
-    /// What must be sent: each once, whenever there is room.
+    /// The replies to send. Call it when there is room.
     package mutating func takeReplies() -> [RTMPMessage] {
         defer { owed = [] }
         return owed
     }
 
-    /// The newest of its kind takes the place of an older one that could not be sent: an acknowledgement counts from the
-    /// beginning, and a server that asks and does not read must not fill the memory.
+    /// A new reply replaces an older one of its kind that could not be sent: an acknowledgement counts from the
+    /// beginning, and a server that asks without reading must not fill the memory.
     private mutating func owe(_ message: RTMPMessage) {
         owed.removeAll { $0.kind == message.kind }
         owed.append(message)
@@ -75,13 +76,13 @@ package struct RTMPBackChannel {
     private mutating func handle(_ message: RTMPInboundParser.Message, into answer: inout Answer) {
         let body = message.body
         switch message.type {
-        case 4:  // User Control: event 6 is a ping, 7 its answer with the same time (7.1.7)
+        case 4:  // User Control: event 6 is a ping, 7 its reply with the same time (7.1.7)
             guard body.count >= 6, body[0] == 0, body[1] == 6 else { return }
             owe(RTMPMessage(kind: .userControl, payload: SharedBytes([0, 7] + body[2..<6])))
         case 5:
             guard body.count >= 4 else { return }
             window = max(1, body.prefix(4).reduce(0) { $0 << 8 | Int($1) })
-        case 6:  // Set Peer Bandwidth is answered with our window (5.4.5)
+        case 6:  // the reply to Set Peer Bandwidth is our window (5.4.5)
             guard body.count >= 4 else { return }
             owe(RTMPMessage(kind: .windowSize, payload: SharedBytes(body.prefix(4))))
         case 20: append(command: body, to: &answer)

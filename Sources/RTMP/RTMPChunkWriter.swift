@@ -3,28 +3,28 @@
 package import Media
 package import Networking
 
-/// Cuts messages into chunks (Adobe RTMP 1.0, 5.3.1) and appends them to a buffer, payloads by reference.
+/// Splits messages into chunks (Adobe RTMP 1.0, 5.3.1) and appends them to a buffer, payloads by reference.
 ///
-/// The first message of a chunk stream has a type-0 header, later ones of the published stream a type-1 header with
-/// the difference in time. So a value needs the extended timestamp, which many servers get wrong, only after a pause
-/// of 4.6 hours.
+/// The first message of a chunk stream has a type-0 header. Later ones of the published stream have a type-1 header
+/// with a time difference, so they need the extended timestamp, which many servers get wrong, only after a pause of 4.6
+/// hours.
 package struct RTMPChunkWriter {
-    /// What was announced to the peer.
+    /// The chunk size that was announced to the peer.
     static let chunkBytes = RTMPChunkSize.announced
     private static let extended: UInt32 = 0xFF_FFFF
 
-    /// The stream's number, as the server gave it in its answer to `createStream`.
+    /// The stream's ID, from the server's answer to `createStream`.
     package let streamID: UInt32
     private var lastVideo: Int64?
     private var lastAudio: Int64?
     private var lastData: Int64?
 
-    /// A writer of a connection's first message.
+    /// A writer for a new connection.
     package init(streamID: UInt32) { self.streamID = streamID }
 
-    /// Appends the messages of a frame and of the audio in front of it, which `timeline` dates, in one piece that other
-    /// connections send, too. Does nothing and returns false unless they are just that, and unless their headers hold
-    /// nothing of this connection's own.
+    /// Appends the messages of a frame and of the audio before it as one piece that other connections send, too;
+    /// `timeline` sets their times. Does nothing and returns false for other packets, and if the headers would be
+    /// specific to this connection.
     package mutating func append(
         _ packets: [EncodedPacket], on timeline: inout RTMPTimeline, sharing bursts: inout RTMPBursts,
         to buffer: inout OutboundBuffer
@@ -68,7 +68,7 @@ package struct RTMPChunkWriter {
         buffer.append(payload, start..<payload.count, endsFrame: message.endsFrame)
     }
 
-    /// The time of the last message of that kind, if there was one and the next one may refer to it.
+    /// Time of the last message of that kind, if there was one and the next may refer to it.
     private func previous(_ kind: RTMPMessage.Kind) -> Int64? {
         switch kind {
         case .video: lastVideo
@@ -87,7 +87,7 @@ package struct RTMPChunkWriter {
         }
     }
 
-    /// Basic and message header, extended timestamp and the body's own first bytes.
+    /// Basic header, message header, extended timestamp and the first bytes of the body.
     private func header(_ message: RTMPMessage, isFirst: Bool, time: UInt32) -> SharedBytes {
         let isExtended = time >= Self.extended
         let headerBytes = (isFirst ? 12 : 8) + (isExtended ? 4 : 0)
@@ -97,7 +97,7 @@ package struct RTMPChunkWriter {
             bytes.storeBigEndian(UInt32(truncatingIfNeeded: message.bodyCount), bytes: 3, at: 4)
             bytes[7] = message.kind.rawValue
             if isFirst {
-                // The one little-endian number of the protocol.
+                // The protocol's only little-endian number.
                 bytes.storeBigEndian((message.isOfStream ? streamID : 0).byteSwapped, bytes: 4, at: 8)
             }
             if isExtended { bytes.storeBigEndian(time, bytes: 4, at: headerBytes - 4) }

@@ -2,22 +2,22 @@
 
 internal import Media
 
-/// The `connect` command (Adobe RTMP 1.0, 7.2.1.1). Our own and not librtmp's, which puts additional properties outside
-/// the command object.
+/// The `connect` command (Adobe RTMP 1.0, 7.2.1.1). It replaces librtmp's, which puts additional properties outside the
+/// command object.
 struct RTMPConnectCommand {
-    /// The command's number.
+    /// The command's transaction ID.
     static let transaction = 1
-    /// Servers take this one for an encoder.
+    /// Servers recognize this version as an encoder.
     static let flashVersion = "FMLE/3.0 (compatible; FMSc/1.0)"
-    /// `capsEx`: the server may ask us to connect again (Enhanced RTMP v2, "Enhancing NetConnection connect Command").
+    /// `capsEx`: the server may ask us to reconnect (Enhanced RTMP v2, "Enhancing NetConnection connect Command").
     private static let reconnects = 1.0
 
-    /// The application, with the login behind it.
+    /// The application, followed by the login.
     let app: String
-    /// The `tcUrl`, with the login behind it.
+    /// The `tcUrl`, followed by the login.
     let target: String
 
-    /// Whether the server is told that we send codecs in Enhanced RTMP's form.
+    /// Whether the command announces codecs in Enhanced RTMP's form.
     var isEnhanced = false
 
     /// The command in AMF0.

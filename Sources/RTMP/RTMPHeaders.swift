@@ -2,18 +2,18 @@
 
 package import Media
 
-/// The messages that begin and end a published stream.
+/// The messages at the start and the end of a published stream.
 package enum RTMPHeaders {
-    /// `onMetaData` and each track's decoder configuration, all at 0. A server is told to keep the first for players, a
-    /// player is not.
+    /// `onMetaData` and each track's decoder configuration, all at time 0. A server is told to keep `onMetaData` for
+    /// players; a player is not.
     package static func messages(for description: StreamDescription, isForPlayer: Bool = false) -> [RTMPMessage] {
         let body = metadata(description, isForPlayer: isForPlayer)
         let metadata = RTMPMessage(kind: .data, payload: SharedBytes(body))
         return [metadata] + [description.video, description.audio].compactMap { $0.flatMap(configuration) }
     }
 
-    /// The messages in front of a packet of `track` that is the first of its coding, all at `timestamp`: `onMetaData` of
-    /// the whole `description`, which holds the track already, and the track's decoder configuration.
+    /// The messages before the first packet of `track` with a new coding, all at `timestamp`: `onMetaData` of the whole
+    /// `description`, which already has the new track, and the track's decoder configuration.
     package static func messages(
         of track: TrackDescription, in description: StreamDescription, at timestamp: Int64, isForPlayer: Bool = false
     ) -> [RTMPMessage] {
@@ -26,7 +26,7 @@ package enum RTMPHeaders {
         }
     }
 
-    /// The message with a track's decoder configuration; nil for a track that has none.
+    /// The message with a track's decoder configuration; nil if the track needs no configuration.
     private static func configuration(_ track: TrackDescription) -> RTMPMessage? {
         switch track.codec {
         case .h264, .hevc, .av1:
@@ -40,7 +40,7 @@ package enum RTMPHeaders {
                 FLVAudio.Codec(enhanced: track.codec).map { .enhancedAudio($0, packetType: 0) }
                 ?? RTMPMessage.Prefix.audio(packetType: 0)
             return RTMPMessage(kind: .audio, prefix: prefix, payload: track.decoderConfiguration)
-        // Their packets say it all.
+        // Their packets need no configuration.
         case .mp3, .ac3, .scte35, .amf0, .text: return nil
         }
     }
@@ -55,8 +55,8 @@ package enum RTMPHeaders {
         }
     }
 
-    /// The body of the `onMetaData` message: what OBS sends, name by name, because servers were written against it. A
-    /// track that is not there is not named.
+    /// The body of the `onMetaData` message, with the same names as OBS sends, because servers were written for OBS.
+    /// Properties of a missing track are left out.
     static func metadata(_ description: StreamDescription, isForPlayer: Bool = false) -> [UInt8] {
         var writer = AMF0Writer()
         if !isForPlayer { writer.write("@setDataFrame") }
@@ -68,7 +68,7 @@ package enum RTMPHeaders {
                 ("videocodecid", .number(codecID(video.codec))),
                 ("videodatarate", .number(Double(video.bitrate) / 1000)),
             ]
-            // A variable rate has no number.
+            // A variable rate is left out.
             if let rate = video.nominalRate { properties.append(("framerate", .number(rate.value))) }
         }
         if let audio = description.audio, let format = audio.audioFormat {
@@ -100,7 +100,8 @@ package enum RTMPHeaders {
         return [unpublish, delete].map { RTMPMessage(kind: .command, payload: SharedBytes($0.bytes)) }
     }
 
-    /// What tells a player that the stream is over: Stream EOF (7.1.7), and the two codes that players wait for.
+    /// The messages that tell a player that the stream is over: Stream EOF (7.1.7), and the two status codes that
+    /// players expect.
     package static func playEnd(streamID: UInt32) -> [RTMPMessage] {
         let end = SharedBytes(count: 6) { bytes in
             bytes.storeBigEndian(UInt32(RTMPAnswers.UserEvent.streamEnd), bytes: 2, at: 0)

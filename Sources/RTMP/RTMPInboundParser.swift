@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many bytes of a message are sent between two headers.
+/// Limit for the bytes of a message between two headers.
 enum RTMPChunkSize {
-    /// The size at the beginning of a connection (Adobe RTMP 1.0, 5.4.1).
+    /// The chunk size at the beginning of a connection (Adobe RTMP 1.0, 5.4.1).
     static let initial = 128
-    /// The size that we announce: the largest that servers take, so a frame is one chunk or a few.
+    /// The chunk size that we announce: the largest that servers accept, so that a frame has few chunks.
     static let announced = 65_536
 }
 
-/// Reads the other side's chunks (Adobe RTMP 1.0, 5.3.1) and puts messages together, bounded against a hostile peer: it
-/// allocates what has come, never what was announced. Any chunk size; a chunk need not be there as a whole.
+/// Parses the peer's chunks (Adobe RTMP 1.0, 5.3.1) and assembles messages, safe against a hostile peer: it allocates
+/// memory for received bytes only, never for announced ones. Any chunk size; chunks may arrive in pieces.
 ///
-/// After an error it is of no use.
+/// After an error it cannot be used any more.
 package struct RTMPInboundParser {
-    /// The bytes are no chunks, or ask for more memory than they may have.
+    /// The bytes are not chunks, or would need more memory than the limits allow.
     struct Malformed: Error, Equatable {
-        /// What is wrong, in a few words.
+        /// The reason in a few words.
         let reason: String
     }
 
-    /// How much a peer may make us keep.
+    /// Limits for the memory that a peer may use.
     struct Limits: Equatable {
         /// Limit for the body of one message, in bytes.
         var messageBytes: Int
@@ -28,34 +28,34 @@ package struct RTMPInboundParser {
         /// Limit for the number of chunk streams that were ever used.
         var chunkStreams = 64
 
-        /// The most that a conversation about a stream needs.
+        /// Enough for the commands about a stream.
         static let conversation = Limits(messageBytes: 1 << 20, heldBytes: 2 << 20)
     }
 
     /// A complete message.
     package struct Message: Equatable {
         let type: UInt8
-        /// Milliseconds of the sender's clock, modulo 2^32.
+        /// Timestamp in milliseconds of the sender's clock, modulo 2^32.
         var timestamp: UInt32 = 0
-        /// The message stream, 0 for what concerns the connection.
+        /// The message stream ID; 0 for messages about the connection.
         var streamID: UInt32 = 0
         let body: [UInt8]
     }
 
-    /// What a chunk stream remembers between its chunks.
+    /// The state of a chunk stream between its chunks.
     struct ChunkStream: Equatable {
         var type: UInt8 = 0
         var length = 0
-        /// The timestamp of the message under way, or else of the last one.
+        /// The timestamp of the incomplete message, or of the last one.
         var timestamp: UInt32 = 0
-        /// What a header without a time of its own adds.
+        /// The time difference for a header without its own time.
         var delta: UInt32 = 0
-        /// The extended timestamp of the last header that had one of the three forms with a time; nil without.
+        /// The extended timestamp of the last header with a time, of any of the three forms; nil without one.
         var extended: UInt32?
         var streamID: UInt32 = 0
         var body: [UInt8] = []
 
-        /// Appends to the body, whose memory grows with what comes, and never beyond the message.
+        /// Appends to the body. Its memory grows with the received bytes, at most to the message's length.
         mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
             let needed = body.count + bytes.count
             if needed > body.capacity { body.reserveCapacity(max(needed, min(length, 2 * needed))) }
@@ -63,29 +63,29 @@ package struct RTMPInboundParser {
         }
     }
 
-    /// The most bytes of incomplete messages and of a header that are kept with the usual limits.
+    /// Maximum number of buffered bytes, for incomplete messages and a header, with the usual limits.
     static let maximumHeldBytes = Limits.conversation.heldBytes + headerBytes
     /// The size of a basic header, a message header and an extended timestamp.
     private static let headerBytes = 3 + 11 + 4
-    /// This value says that the time is in the extended field behind the header (5.3.1.3).
+    /// With this value, the time is in the extended field after the header (5.3.1.3).
     private static let extendedMark: UInt32 = 0xFF_FFFF
 
-    /// What the peer may ask for from now on.
+    /// The present limits for the peer.
     var limits: Limits
     private(set) var chunkBytes: Int
     private var streams: [Int: ChunkStream]
-    /// A header that is not complete.
+    /// An incomplete header.
     private var header: [UInt8] = []
-    /// The chunk stream whose chunk is under way, and how many of its bytes are to come.
+    /// The chunk stream of the incomplete chunk, and the number of its missing bytes.
     private var chunk: (stream: Int, remaining: Int)?
     /// The total size of the bodies in `streams`.
     private var messageBytes: Int
-    /// The peer does not repeat extended timestamps within a message, as Adobe's own encoder once did not.
+    /// Whether the peer does not repeat extended timestamps within a message, like an old encoder of Adobe.
     private var omitsExtended = false
     /// Bytes that were read as an extended timestamp but belong to the message's body.
     private var replay: [UInt8] = []
 
-    /// Creates a parser that continues where another reader stopped, with the chunk size and streams known by then.
+    /// A parser that continues where another reader stopped, with its chunk size and streams.
     init(chunkBytes: Int = RTMPChunkSize.initial, streams: [Int: ChunkStream] = [:], limits: Limits = .conversation) {
         self.chunkBytes = max(1, chunkBytes)
         self.streams = streams
@@ -93,10 +93,10 @@ package struct RTMPInboundParser {
         messageBytes = streams.values.reduce(0) { $0 + $1.body.count }
     }
 
-    /// How many bytes are kept until more comes; at most the limit and a header.
+    /// Number of bytes buffered until more arrive; at most the limit plus a header.
     var heldBytes: Int { header.count + replay.count + messageBytes }
 
-    /// Takes all of `bytes` and returns the messages that are complete now.
+    /// Parses all of `bytes` and returns the messages that are now complete.
     mutating func parse(_ bytes: some Collection<UInt8>) throws(Malformed) -> [Message] {
         let bytes = Array(bytes)
         var (cursor, messages) = (0, [Message]())
@@ -104,7 +104,8 @@ package struct RTMPInboundParser {
         return messages
     }
 
-    /// The next complete message in `bytes` from `cursor` on, which moves behind it; nil when all bytes are taken.
+    /// Returns the next complete message in `bytes` from `cursor` on, and moves `cursor` past it; nil when all bytes
+    /// are used up.
     mutating func next(in bytes: Span<UInt8>, at cursor: inout Int) throws(Malformed) -> Message? {
         if !replay.isEmpty {
             let held = replay
@@ -143,7 +144,7 @@ package struct RTMPInboundParser {
         bytes.withUnsafeBufferPointer { streams[id]?.append($0) }
     }
 
-    /// The message of the chunk stream, if its body is complete. Obeys what concerns the chunks themselves.
+    /// The message of the chunk stream, if its body is complete. Carries out messages about the chunks themselves.
     private mutating func complete(_ id: Int) throws(Malformed) -> Message? {
         guard let stream = streams[id], stream.body.count == stream.length else { return nil }
         discard(id)
@@ -169,7 +170,7 @@ package struct RTMPInboundParser {
         body.count < 4 ? nil : body.prefix(4).reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// Forgets what has come of a message.
+    /// Discards an incomplete message.
     private mutating func discard(_ id: Int) {
         messageBytes -= streams[id]?.body.count ?? 0
         streams[id]?.body = []
@@ -177,7 +178,7 @@ package struct RTMPInboundParser {
 }
 
 extension RTMPInboundParser {
-    /// Begins the chunk whose header is complete with the byte that was just added, if it is.
+    /// Begins the chunk if the byte that was just added completes its header.
     private mutating func beginChunk() throws(Malformed) {
         guard let (id, start) = chunkStreamID else { return }
         let format = header[0] >> 6
@@ -206,21 +207,21 @@ extension RTMPInboundParser {
         streams[id] = stream
     }
 
-    /// The fields of a header of type 0, 1 or 2 (5.3.1.2).
+    /// Reads the fields of a header of type 0, 1 or 2 (5.3.1.2).
     private func take(_ format: UInt8, _ start: Int, time: UInt32, into stream: inout ChunkStream) {
         stream.delta = time
         stream.timestamp = format == 0 ? time : stream.timestamp &+ time
         guard format < 2 else { return }
         stream.length = Int(integer(at: start + 3, bytes: 3))
         stream.type = header[start + 6]
-        // The one little-endian number of the protocol.
+        // The protocol's only little-endian number.
         if format == 0 { stream.streamID = integer(at: start + 7, bytes: 4).byteSwapped }
     }
 
-    /// A header of type 3, whose extended timestamp, if there must be one, begins at `end`. False if bytes are missing.
+    /// Reads a header of type 3, whose extended timestamp, if it has one, begins at `end`. False if bytes are missing.
     ///
-    /// The field should be repeated in each chunk, and some peers do not: what differs from the message's own is its
-    /// body.
+    /// Each chunk should repeat that field, but some peers do not: if it differs from the message's own, it belongs to
+    /// the body.
     private mutating func repeats(_ stream: inout ChunkStream, from end: Int) throws(Malformed) -> Bool {
         let isContinued = !stream.body.isEmpty
         if let extended = stream.extended, !omitsExtended {
@@ -234,12 +235,12 @@ extension RTMPInboundParser {
                 replay = Array(header[end...])
             }
         }
-        // A new message with all the properties of the last one, its difference in time included.
+        // A new message with all the properties of the last one, including its time difference.
         if !isContinued { stream.timestamp &+= stream.delta }
         return true
     }
 
-    /// The number in a basic header of one to three bytes, and where the message header begins (5.3.1.1).
+    /// The number in a basic header of one to three bytes, and the position of the message header (5.3.1.1).
     private var chunkStreamID: (id: Int, end: Int)? {
         let low = Int(header[0] & 0x3F)
         if low > 1 { return (low, 1) }

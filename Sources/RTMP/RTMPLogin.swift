@@ -4,21 +4,21 @@ internal import LibAV
 package import Media
 internal import Networking
 
-/// The login of Adobe's and Limelight's servers: the server closes the connection with a question, and the next
-/// connection brings the answer behind the application's name.
+/// The login of Adobe's and Limelight's servers: the server closes the connection with a challenge, and the next
+/// connection carries the response after the application's name.
 ///
-/// Neither is specified in public. Both are as librtmp and FFmpeg (`rtmpproto.c`, `do_adobe_auth`, `do_llnw_auth`) do
-/// them. The digest is MD5, so over plain `rtmp://` the password is worth little to somebody who listens.
+/// Neither has a public specification. Both follow librtmp and FFmpeg (`rtmpproto.c`, `do_adobe_auth`, `do_llnw_auth`).
+/// The digest is MD5, a weak protection against eavesdroppers on plain `rtmp://`.
 package struct RTMPLogin {
     private enum Scheme: String { case adobe, llnw }
     private enum Phase { case unasked, named, answered }
 
     private let url: RTMPURL
     private var phase = Phase.unasked
-    /// Eight hexadecimal digits of the client's own, new for each answer.
+    /// The client's nonce: eight hexadecimal digits, new for each response.
     private let nonce: () -> String
 
-    /// A login that has not begun. `nonce` makes eight hexadecimal digits, new at each call.
+    /// A login that has not begun. `nonce` returns eight hexadecimal digits, new at each call.
     package init(
         url: RTMPURL,
         nonce: @escaping () -> String = {
@@ -30,8 +30,8 @@ package struct RTMPLogin {
         self.nonce = nonce
     }
 
-    /// What the next connection says behind the application's name, if `message` asks for a login; `nil` if the message is
-    /// about something else. Throws if the server does not let this user in.
+    /// The text that the next connection adds to the application's name, if `message` asks for a login; `nil` for other
+    /// messages. Throws if the server refuses this user.
     package mutating func answer(to message: RTMPStatusMessage) throws(OutputFailure) -> String? {
         guard let scheme = Self.scheme(in: message.text) else { return nil }
         guard let user = url.user, let password = url.password else {
@@ -57,7 +57,7 @@ package struct RTMPLogin {
         return text.contains("authmod=llnw") ? .llnw : nil
     }
 
-    /// The `name=value` pairs behind the question mark.
+    /// The `name=value` pairs after the question mark.
     private static func fields(in text: String) -> [String: String] {
         let query = text.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
         let pairs = query.prefix { !$0.isWhitespace }.split(separator: "&").map {

@@ -2,20 +2,20 @@
 
 internal import Media
 
-/// One RTMP message (Adobe RTMP 1.0, 5.3.1): a few bytes of its own and a shared payload behind them.
+/// One RTMP message (Adobe RTMP 1.0, 5.3.1): a few bytes of its own, followed by a shared payload.
 package struct RTMPMessage {
-    /// The bytes in front of the payload within the message's body (Adobe FLV 10.1, E.4.2 and E.4.3).
+    /// The bytes before the payload in the message's body (Adobe FLV 10.1, E.4.2 and E.4.3).
     enum Prefix: Equatable {
         case none
         /// AAC: the tag byte and the packet type.
         case audio(packetType: UInt8)
         /// AVC: frame type and codec, packet type, composition time.
         case video(isKeyframe: Bool, packetType: UInt8, compositionTime: Int32)
-        /// MP3, whose frames say the rest.
+        /// MP3, which needs nothing else.
         case mp3
-        /// Another audio codec, in the form of Enhanced RTMP v2: packet type and codec.
+        /// Any other audio codec, in the form of Enhanced RTMP v2: packet type and codec.
         case enhancedAudio(FLVAudio.Codec, packetType: UInt8)
-        /// Another video codec: frame type with packet type, codec, and the composition time of a frame that has one.
+        /// Any other video codec: frame type with packet type, codec, and the composition time of a frame that has one.
         case enhancedVideo(FLVVideo.Codec, isKeyframe: Bool, packetType: UInt8, compositionTime: Int32)
 
         var count: Int {
@@ -28,7 +28,8 @@ package struct RTMPMessage {
             }
         }
 
-        /// A frame of AV1 has none, and of the others a packet type says that it is 0.
+        /// Whether the prefix has a composition time: AV1 frames have none, and for other codecs one packet type means
+        /// 0.
         private static func hasTime(_ codec: FLVVideo.Codec, _ type: UInt8, _ time: Int32) -> Bool {
             type == FLVPacket.Kind.codedFrames && codec != .av1 && time != 0
         }
@@ -74,11 +75,11 @@ package struct RTMPMessage {
     var timestamp: Int64 = 0
     var prefix = Prefix.none
     let payload: SharedBytes
-    /// Whether the last byte completes a frame that counts.
+    /// Whether the last byte completes a frame that is counted.
     var endsFrame = false
 
-    /// Audio, video and data each have a chunk stream of their own; commands share librtmp's, control has the
-    /// protocol's (5.4).
+    /// Audio, video and data each have their own chunk stream; commands use librtmp's, control messages the protocol's
+    /// (5.4).
     var chunkStream: UInt8 {
         switch kind {
         case .audio: 4
@@ -89,13 +90,13 @@ package struct RTMPMessage {
         }
     }
 
-    /// Whether the message belongs to the published stream rather than to the connection.
+    /// Whether the message belongs to the published stream and not to the connection.
     var isOfStream: Bool { kind == .audio || kind == .video || kind == .data }
     var bodyCount: Int { prefix.count + payload.count }
 }
 
 extension UnsafeMutableRawBufferPointer {
-    /// Stores the four characters of a codec's name.
+    /// Stores a codec's FourCC.
     fileprivate func storeFourCC(_ name: String, at start: Int) {
         for (index, character) in name.utf8.prefix(4).enumerated() { self[start + index] = character }
     }

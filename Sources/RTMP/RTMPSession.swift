@@ -5,37 +5,37 @@ internal import Glibc
 package import Media
 package import Networking
 
-/// librtmp, from the handshake until the server has accepted the stream; then the socket is taken over.
+/// A librtmp session, from the handshake until the server has accepted the stream; then relay takes over the socket.
 ///
 /// Every call blocks until the socket's timeouts expire, or until another thread shuts the socket down.
 package final class RTMPSession {
-    /// The state with which the conversation continues without librtmp.
+    /// The state with which relay continues the conversation.
     package struct Handover {
-        /// The stream's number.
+        /// The stream's ID.
         package let streamID: UInt32
-        /// Continues to read where librtmp stopped.
+        /// Continues where librtmp stopped reading.
         let parser: RTMPInboundParser
-        /// The bytes that librtmp had received but not looked at.
+        /// The bytes that librtmp received but did not parse.
         let unread: [UInt8]
-        /// Bytes received so far.
+        /// Number of bytes received so far.
         let receivedBytes: Int
     }
 
     private let rtmp: UnsafeMutablePointer<RTMP>
     private let url: RTMPURL
-    /// The text behind the application's name for the login; empty without one.
+    /// The text after the application's name for the login; empty without a login.
     private let login: String
     private let isEnhanced: Bool
-    /// What the server said in its answer to `connect` that it can do.
+    /// The server's capabilities, from its answer to `connect`.
     package private(set) var capabilities = RTMPCapabilities()
-    /// The server's reason to refuse, if it gave one.
+    /// The server's reason for a refusal, if it sent one.
     package private(set) var refusal: RTMPStatusMessage?
-    /// librtmp keeps pointers into these.
+    /// librtmp keeps pointers to these.
     private var strings: [UnsafeMutablePointer<CChar>] = []
 
-    /// A session on a copy of `socket`'s descriptor: librtmp closes what it is given. It never learns the user and the
-    /// password, or it would log in over a connection of its own, without deadline, IPv6, TLS or proxy.
-    /// `isEnhanced` says that the server is told of Enhanced RTMP.
+    /// A session on a duplicate of `socket`'s descriptor, because librtmp closes its descriptor. librtmp does not get
+    /// the user and password, because it would log in over a connection of its own, without deadline, IPv6, TLS or
+    /// proxy. `isEnhanced` announces Enhanced RTMP to the server.
     package init(
         url: RTMPURL, login: String, socket: TCPSocket, isEnhanced: Bool = false
     ) throws(OutputFailure) {
@@ -48,12 +48,12 @@ package final class RTMPSession {
         self.url = url
         self.login = login
         self.isEnhanced = isEnhanced
-        RTMP_LogSetLevel(RTMP_LOGCRIT)  // its messages hold the key
+        RTMP_LogSetLevel(RTMP_LOGCRIT)  // its messages contain the key
         RTMP_Init(rtmp)
         var (host, path, target, app) = (
             string(url.host), string(url.playPath), string(url.connectURL + login), string(url.connectApp + login)
         )
-        var noProxy = AVal()  // the one argument that librtmp reads without looking whether it is there
+        var noProxy = AVal()  // the only argument that librtmp reads without a null check
         var version = string(RTMPConnectCommand.flashVersion)
         RTMP_SetupStream(
             rtmp, RTMP_PROTOCOL_RTMP, &host, UInt32(url.port), &noProxy, &path, &target, nil, nil, &app, nil, nil, 0,
@@ -63,7 +63,7 @@ package final class RTMPSession {
     }
 
     deinit {
-        // Without a stream to end, RTMP_Close only closes: the teardown is ours to say, or not to.
+        // Without a stream ID, RTMP_Close only closes: relay sends the teardown itself, if at all.
         rtmp.pointee.m_stream_id = 0
         RTMP_Close(rtmp)
         RTMP_Free(rtmp)
@@ -76,11 +76,12 @@ package final class RTMPSession {
         return AVal(av_val: copy, av_len: Int32(strlen(copy)))
     }
 
-    /// Shakes hands, sends `connect`, announces our chunk size, and reads until the server has accepted the connection.
+    /// Performs the handshake, sends `connect`, announces our chunk size, and reads until the server has accepted the
+    /// connection.
     package func connect() throws(OutputFailure) {
         let command = RTMPConnectCommand(
             app: url.connectApp + login, target: url.connectURL + login, isEnhanced: isEnhanced)
-        // librtmp numbers the commands that follow from here on.
+        // librtmp numbers the following commands from here on.
         rtmp.pointee.m_numInvokes = Int32(RTMPConnectCommand.transaction)
         try withPacket(command.bytes, type: RTMP_PACKET_TYPE_INVOKE, channel: 3) { RTMP_Connect1(rtmp, &$0) }
         let size = withUnsafeBytes(of: UInt32(RTMPChunkWriter.chunkBytes).bigEndian) { Array($0) }
@@ -101,8 +102,8 @@ package final class RTMPSession {
         try read("publish", until: { rtmp.pointee.m_bPlaying != 0 }) { _ in }
     }
 
-    /// What `RTMP_ConnectStream` does, but it keeps the server's reason, and does not wait on after `_error`: the server
-    /// will not change its mind. `saw` is shown each command.
+    /// Does what `RTMP_ConnectStream` does, but keeps the server's reason, and stops at `_error`, because the server
+    /// will not change its answer. `saw` receives each command.
     private func read(_ step: String, until isDone: () -> Bool, saw: ([UInt8]) -> Void) throws(OutputFailure) {
         var packet = RTMPPacket()
         while !isDone() {
@@ -111,7 +112,7 @@ package final class RTMPSession {
             defer { RTMPPacket_Free(&packet) }
             if let command = command(in: packet) {
                 if let message = RTMPStatusMessage(command: command), message.isError {
-                    // Not librtmp's business: to the question for a login it would answer by itself.
+                    // Hide it from librtmp, which would answer a login challenge by itself.
                     refusal = message
                     throw failure(step)
                 }
@@ -121,7 +122,7 @@ package final class RTMPSession {
         }
     }
 
-    /// Gives `body` a packet with `bytes`, which librtmp wants room in front of.
+    /// Calls `body` with a packet that contains `bytes`; librtmp needs room before them.
     private func withPacket(
         _ bytes: [UInt8], type: Int32, channel: Int32, _ body: (inout RTMPPacket) -> Int32
     ) throws(OutputFailure) {
@@ -152,7 +153,7 @@ package final class RTMPSession {
         return Array(UnsafeRawBufferPointer(start: body, count: Int(packet.m_nBodySize)))
     }
 
-    /// What later chunks with shortened headers refer to.
+    /// The state to which later chunks with shortened headers refer.
     private func inboundStreams() -> [Int: RTMPInboundParser.ChunkStream] {
         guard let channels = rtmp.pointee.m_vecChannelsIn else { return [:] }
         var streams: [Int: RTMPInboundParser.ChunkStream] = [:]

@@ -3,18 +3,18 @@
 package import Media
 internal import Networking
 
-/// What a server says of the stream in an `onStatus` or `_error` command (Adobe RTMP 1.0, 7.2.2 and 7.2.1).
+/// A server's `onStatus` or `_error` command about the stream (Adobe RTMP 1.0, 7.2.2 and 7.2.1).
 package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
-    /// Whether it ends what is asked for while the stream is being set up: the server will not change its mind.
+    /// Whether it ends the setup of the stream: the server will not change its answer.
     package let isError: Bool
     /// Whether it came in an `onStatus` command.
     private let isStatus: Bool
     let code: String
     let text: String
-    /// The `tcUrl` that comes with a reconnect request, if one does.
+    /// The `tcUrl` of a reconnect request, if it has one.
     package let address: String?
 
-    /// The message in the AMF0 command `command`, if it is one.
+    /// Parses the AMF0 `command`; nil if it is another one.
     init?(command: [UInt8]) {
         let values = AMF0Reader.values(command)
         guard let name = values.first?.text, ["onStatus", "_error", "close"].contains(name) else { return nil }
@@ -23,8 +23,8 @@ package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
         code = information?.text("code") ?? name
         text = information?.text("description") ?? ""
         address = information?.text("tcUrl")
-        // releaseStream and FCPublish (2, 3) need not be known to a server; librtmp numbers the
-        // rest 1 (connect), 4 (createStream) and 5 (publish).
+        // A server may not know releaseStream and FCPublish (2, 3); librtmp numbers the others 1 (connect), 4
+        // (createStream) and 5 (publish).
         let isOfConnect = values.count > 1 && values[1] == .number(1)
         let isOfStream = values.count > 1 && (values[1] == .number(4) || values[1] == .number(5))
         isError =
@@ -32,24 +32,25 @@ package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
             || (name == "onStatus" && information?.text("level") == "error" && !Self.isOfOtherService(code))
     }
 
-    /// Whether it ends a stream that is on air: an error of publishing or of the connection. Others, such as
-    /// `NetStream.Record.Failed`, are about what the server does beside; if it does not take the stream either, it closes.
+    /// Whether it ends a stream that is on air: an error of publishing or of the connection. Other errors, such as
+    /// `NetStream.Record.Failed`, are about additional services; if the server does not accept the stream either, it
+    /// closes the connection.
     package var endsPublishing: Bool {
         isError && (!isStatus || ["netstream.publish.", "netconnection."].contains { code.lowercased().hasPrefix($0) })
     }
 
-    /// Whether `code` is about a service of the server beside publishing.
+    /// Whether `code` is about a service of the server other than publishing.
     private static func isOfOtherService(_ code: String) -> Bool {
         ["netstream.record.", "netstream.play.", "netstream.seek."].contains { code.lowercased().hasPrefix($0) }
     }
 
-    /// Whether the server asks us to publish again, and takes what is sent until then (Enhanced RTMP v2, "Reconnect
+    /// Whether the server asks us to publish again, and accepts media until then (Enhanced RTMP v2, "Reconnect
     /// Request").
     package var isReconnectRequest: Bool { code == "NetConnection.Connect.ReconnectRequest" }
 
-    /// Whatever the code: the name is taken, as it is as long as the server holds our own last connection.
+    /// With any code: the stream name is in use, possibly by our own last connection, which the server still holds.
     private static let busy = ["already", "in use"]
-    /// What servers say of a key, a login, a permission or an application that will not appear by itself.
+    /// Server texts about a key, a login, a permission or an application that retrying will not fix.
     private static let lasting = [
         "publish.denied", "publish.unauthorized", "connect.invalidapp", "code=403", "needauth", "authfail",
         "nosuchuser",
@@ -57,7 +58,7 @@ package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
         "access denied", "stream key", "authorized key", "invalid key", "token",
     ]
 
-    /// A bare `BadName` or `Rejected` may be either, and is tried again as if it were the former.
+    /// A bare `BadName` or `Rejected` may be either kind; it counts as one that retrying may fix.
     package var failureKind: OutputFailure.Kind {
         let words = "\(code) \(text)".lowercased()
         if Self.busy.contains(where: { words.contains($0) }) { return .rejected }
@@ -66,7 +67,7 @@ package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
 
     package var description: String { text.isEmpty ? code : "\(code): \(text)" }
 
-    /// The message without the secrets of `url`. One line of at most 200 characters. It is cut after the
+    /// The message in one line of at most 200 characters, without the secrets of `url`. It is truncated after the
     /// secrets are masked, because half of a secret would not be found.
     package func words(masking url: RTMPURL) -> String {
         let line = url.masking(String(description.prefix(4096)))

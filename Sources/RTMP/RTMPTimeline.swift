@@ -9,18 +9,18 @@ package struct RTMPTimeline {
     private var lastAudio: Int64 = 0
     private var lastData: Int64 = 0
 
-    /// A clock that begins with the first packet.
+    /// A clock that starts at the first packet.
     package init() {}
 
     /// Whether there was a packet.
     package var hasBegun: Bool { origin != nil }
 
-    /// When `packet` is sent, in milliseconds; moves the clock there. Asked again it says the same.
+    /// The timestamp for `packet` in milliseconds; moves the clock there. Repeated calls return the same.
     package mutating func timestamp(of packet: EncodedPacket) -> Int64 {
         let decoding = packet.dtsNanoseconds.milliseconds
         let start = origin ?? decoding
         origin = start
-        // Receivers take a step back for a wrap of the 32-bit clock.
+        // Receivers mistake a step back for a wrap of the 32-bit clock.
         switch packet.track {
         case .audio:
             lastAudio = max(decoding - start, lastAudio)
@@ -34,7 +34,7 @@ package struct RTMPTimeline {
         }
     }
 
-    /// The message that carries `packet`, which must be of video, of audio, of AMF0 data or a text.
+    /// The message that carries `packet`, which must be video, audio, AMF0 data or a text.
     package mutating func message(for packet: EncodedPacket) -> RTMPMessage {
         let timestamp = timestamp(of: packet)
         switch packet.track {
@@ -54,9 +54,10 @@ package struct RTMPTimeline {
 }
 
 extension RTMPTimeline {
-    /// The body of a data message with words on a moment: `onTextData`, name by name as FFmpeg's FLV muxer writes text and
-    /// its demuxer reads it, as subtitles (libavformat/flvenc.c and flvdec.c). Not Adobe's `onCuePoint`: by that services are
-    /// told of breaks for advertisements (YouTube's `com.youtube.cuepoint`, AWS Elemental's `ON_CUE_POINT_SCTE35`).
+    /// The body of a data message with a text for a moment: `onTextData`, with the same names as FFmpeg's FLV muxer
+    /// writes for text and its demuxer reads as subtitles (libavformat/flvenc.c and flvdec.c). Adobe's `onCuePoint` is
+    /// not used, because services expect ad breaks there (YouTube's `com.youtube.cuepoint`, AWS Elemental's
+    /// `ON_CUE_POINT_SCTE35`).
     private static func textData(_ text: String) -> [UInt8] {
         var writer = AMF0Writer()
         writer.write("onTextData")
@@ -70,7 +71,7 @@ extension RTMPTimeline {
     }
 
     private static func videoPrefix(_ packet: EncodedPacket) -> RTMPMessage.Prefix {
-        // Both are floored before they are subtracted: flooring the difference would be 1 ms off in most frames.
+        // Both are rounded down before the subtraction: rounding the difference would be 1 ms off in most frames.
         let offset = Int32(clamping: packet.ptsNanoseconds.milliseconds - packet.dtsNanoseconds.milliseconds)
         guard let codec = FLVVideo.Codec(enhanced: packet.description.codec) else {
             return .video(isKeyframe: packet.isKeyframe, packetType: 1, compositionTime: offset)
@@ -80,6 +81,6 @@ extension RTMPTimeline {
 }
 
 extension Int64 {
-    /// Nanoseconds as milliseconds, rounded down; the same as rounding down from any finer clock at once.
+    /// Nanoseconds as milliseconds, rounded down; rounding down in several steps gives the same.
     fileprivate var milliseconds: Int64 { self >= 0 ? self / 1_000_000 : (self - 999_999) / 1_000_000 }
 }

@@ -2,24 +2,23 @@
 
 package import Networking
 
-/// How an RTMP output reaches its server, and what that understands.
+/// How an RTMP output reaches its server, and what the server supports.
 package struct RTMPTransport: Sendable, Equatable {
-    /// Whose certificates the server may show; of no meaning without TLS.
+    /// Which server certificates are accepted; ignored without TLS.
     package var tls: TLSVerification
-    /// The proxy to go through, if any.
+    /// The proxy to use, if any.
     package var proxy: ProxyURL?
-    /// Whether the server understands Enhanced RTMP, and so HEVC, AV1, Opus and AC-3.
+    /// Whether the server supports Enhanced RTMP, and so HEVC, AV1, Opus and AC-3.
     package var isEnhanced = false
 
-    /// A transport of these values.
+    /// Creates a transport.
     package init(tls: TLSVerification = .system, proxy: ProxyURL? = nil) {
         self.tls = tls
         self.proxy = proxy
     }
 
-    /// The transport that an output's options ask for, which are taken out of `options`: `tls=insecure`, `tls-ca=FILE`,
-    /// `proxy=URL` and `enhanced=yes`. What they leave open is as in `standard`. `isSecure` is whether the address is
-    /// `rtmps://`.
+    /// Takes the transport's options from `options`: `tls=insecure`, `tls-ca=FILE`, `proxy=URL` and `enhanced=yes`.
+    /// Missing ones are as in `standard`. `isSecure` is whether the address is `rtmps://`.
     package init(
         taking options: inout OptionList, standard: RTMPTransport = RTMPTransport(), isSecure: Bool
     ) throws(AddressError) {

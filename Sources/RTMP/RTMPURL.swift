@@ -2,26 +2,26 @@
 
 package import Networking
 
-/// Where an RTMP output goes: `rtmp://[user:password@]host[:port]/app[/instance…]/key[?query]`, or the same with
-/// `rtmps://`, which is RTMP over TLS. MediaMTX and others name a stream by `rtmp://host/stream` alone: then the stream's
-/// name is the application, and no key is published.
+/// The address of an RTMP output: `rtmp://[user:password@]host[:port]/app[/instance…]/key[?query]`, or the same with
+/// `rtmps://`, which is RTMP over TLS. MediaMTX and others accept `rtmp://host/stream`: then the stream's name is the
+/// application, and there is no key.
 ///
-/// It prints itself without its secrets, so that interpolation cannot leak them.
+/// Its description contains no secrets, so that interpolation cannot leak them.
 package struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// Whether the connection is TLS.
     package let isSecure: Bool
     /// The server's name or address; an IPv6 literal without brackets.
     package let host: String
-    /// The server's port; 1935, or 443 with TLS, unless the address says otherwise.
+    /// The server's port; by default 1935, or 443 with TLS.
     package let port: UInt16
-    /// The application with its instance, such as `live`; without a key the stream's name.
+    /// The application with its instance, such as `live`; without a key, the stream's name.
     package let app: String
     let key: String
     let query: String?
     let user: String?
     let password: String?
 
-    /// The address in `text`.
+    /// Parses `text`.
     package init(_ text: String) throws(AddressError) {
         let parts = try URLParts(text)
         guard ["rtmp", "rtmps"].contains(parts.scheme) else {
@@ -58,7 +58,7 @@ package struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebu
         password = other.password
     }
 
-    /// The address without user, password and query, and of the key at most its first two characters.
+    /// The address without user, password and query, and with at most two characters of the key.
     package var description: String {
         let app = app.prefix { $0 != "?" }
         let name = key.isEmpty ? URLParts.masked(String(app)) : "\(app)/\(URLParts.masked(key))"
@@ -67,7 +67,7 @@ package struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebu
 
     package var debugDescription: String { description }
 
-    /// What `dump` and mirrors see: the masked form only.
+    /// The masked form, for `dump` and mirrors.
     package var customMirror: Mirror { Mirror(self, children: ["address": description]) }
 
     private var authority: String {
@@ -75,19 +75,19 @@ package struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebu
         return isUsual ? URLParts.bracketed(host) : "\(URLParts.bracketed(host)):\(port)"
     }
 
-    /// What `connect` names as `tcUrl` (Adobe RTMP 1.0, 7.2.1.1).
+    /// The `tcUrl` of `connect` (Adobe RTMP 1.0, 7.2.1.1).
     var connectURL: String { "\(isSecure ? "rtmps" : "rtmp")://\(authority)/\(connectApp)" }
 
-    /// What `connect` names as the application. Without a key the query is the application's, as FFmpeg sends it.
+    /// The application of `connect`. Without a key the query is the application's, as FFmpeg sends it.
     var connectApp: String {
         guard key.isEmpty, let query else { return app }
         return app.contains("?") ? "\(app)&\(query)" : "\(app)?\(query)"
     }
 
-    /// What `publish` names: the key, and the query, which is where servers take tokens from.
+    /// The name of `publish`: the key and the query, from which servers read tokens.
     package var playPath: String { key.isEmpty ? "" : query.map { "\(key)?\($0)" } ?? key }
 
-    /// `text`, in which every secret of this address is replaced.
+    /// Replaces every secret of this address in `text`.
     package func masking(_ text: String) -> String {
         var masked = text
         let tokens = (query ?? "").split(separator: "&").flatMap { pair in

@@ -2,9 +2,9 @@
 
 internal import Synchronization
 
-/// Decides which receivers a listening output takes, while they call.
+/// Decides which receivers a listening output accepts, during their handshake.
 ///
-/// The library asks in its receiving thread, which serves every socket of the port: nothing here waits.
+/// The library calls this in its receiving thread, which serves every socket of the port: nothing here may block.
 package final class SRTAdmission: Sendable {
     private struct State {
         var callers = 0
@@ -21,19 +21,19 @@ package final class SRTAdmission: Sendable {
     private let maximum: Int
     private let state = Mutex(State())
 
-    /// Takes at most `maximum` receivers at a time, and if `wanted` is given those that ask for it only.
+    /// Accepts at most `maximum` receivers at a time; if `wanted` is given, only those that request it.
     package init(wanted: SRTStreamID?, maximum: Int) {
         self.wanted = wanted
         self.maximum = maximum
     }
 
-    /// Receivers on air now, told by who accepts them.
+    /// Sets the number of receivers on air; the code that accepts them calls this.
     package func setCallers(_ count: Int) { state.withLock { $0.callers = count } }
 
-    /// How many were sent away so far, and why the last one was.
+    /// The number of rejected callers, and the reason for the last rejection.
     package var rejections: (count: UInt64, last: SRTRejection?) { state.withLock { ($0.rejections, $0.last) } }
 
-    /// Whether a receiver that asks for `text` may come, or why not.
+    /// Why a receiver with the stream ID `text` is rejected; nil if it is accepted.
     func judge(_ text: String) -> SRTRejection? {
         state.withLock { state in
             let rejection = refusal(of: SRTStreamID(text), beside: state.callers)
@@ -42,7 +42,7 @@ package final class SRTAdmission: Sendable {
         }
     }
 
-    /// Counts a receiver that was let in beside others at once, and had to be sent away after all.
+    /// Counts a receiver that was accepted together with others and had to be closed again.
     package func countOverload() { state.withLock { $0.count(.overload) } }
 
     private func refusal(of asked: SRTStreamID, beside callers: Int) -> SRTRejection? {

@@ -2,40 +2,40 @@
 
 package import Media
 
-/// What libsrt has to know of a stream's rate: how fast it may send, and how much it may hold.
+/// Computes libsrt's settings for a stream's rate: the send rate and the buffer sizes.
 ///
-/// The library's own estimate of the rate (`SRTO_INPUTBW` 0) lags behind a rate that varies, so it is told: the nominal
-/// rate of the transport stream, or the measured one where that is higher. It is measured over a quarter of the latency. A
-/// keyframe that takes longer to get out leaves too little of the latency for sending again what is lost of it: told an
-/// average, the library lost packets for good in the first keyframes, with a tenth of all lost and a latency of 400 ms.
-/// What goes beyond it is for retransmissions.
+/// The library's own estimate of the rate (`SRTO_INPUTBW` 0) lags behind a variable rate, so relay sets the rate: the
+/// nominal rate of the transport stream, or the measured one if that is higher. It is measured over a quarter of the
+/// latency. If a keyframe takes longer to send, too little of the latency is left for retransmissions: with an average
+/// rate, the library dropped packets of the first keyframes, at 10 % loss and a latency of 400 ms. The capacity above
+/// that rate is for retransmissions.
 ///
 /// Times are microseconds.
 package struct SRTBandwidth {
-    /// What libsrt uses if it is told nothing: `SRTO_FC` in packets, and `SRTO_SNDBUF` in bytes.
+    /// libsrt's defaults: `SRTO_FC` in packets, and `SRTO_SNDBUF` in bytes.
     static let usual = (flowWindow: 25_600, sendBuffer: 12_058_624)
-    /// The packets' payload beside the UDP and SRT headers, in bytes.
+    /// The payload of a packet without the UDP and SRT headers, in bytes.
     private static let payload = 1316
-    /// The longest round trip that the buffers are computed for, in milliseconds.
+    /// The longest round trip for which the buffers suffice, in milliseconds.
     private static let roundTrip: Int64 = 1000
-    /// How many seconds a measured rate is remembered: longer than a usual GOP.
+    /// How many seconds a measured rate is kept: longer than a usual GOP.
     private static let memory = 30
-    /// What an encoder may put out at once beside its rate, in microseconds of that rate: the buffer of its VBV.
+    /// The burst that an encoder may send above its rate, in microseconds of that rate: the buffer of its VBV.
     private static let burst: Int64 = 1_000_000
 
-    /// Whether the library's rate is to follow from the stream's, because the address gives no `maxbw`.
+    /// Whether relay sets the library's rate, because the address has no `maxbw`.
     let isLimited: Bool
-    /// Whether it is told the stream's rate, because the address gives no `inputbw` either.
+    /// Whether relay sets the stream's rate, because the address has no `inputbw` either.
     package let adaptsInput: Bool
-    /// Whether what may be added is ours to say, because the address gives no `oheadbw` either.
+    /// Whether relay sets the overhead, because the address has no `oheadbw` either.
     package let adaptsOverhead: Bool
-    /// The stream's rate, as the library was last told: `SRTO_INPUTBW`, in bytes a second.
+    /// The stream's rate as last set in the library: `SRTO_INPUTBW`, in bytes per second.
     package private(set) var input: Int64
-    /// `SRTO_OHEADBW`: what retransmissions and the packet filter may add, in percent of the stream's rate.
+    /// `SRTO_OHEADBW`: the allowance for retransmissions and the packet filter, in percent of the stream's rate.
     package let overhead: CInt
-    /// `SRTO_FC`, in packets, if the usual one is too small for the round trip and the latency.
+    /// `SRTO_FC`, in packets, if the default is too small for the round trip and the latency.
     let flowWindow: Int64?
-    /// `SRTO_SNDBUF`, in bytes, if the usual one is too small for what waits for its acknowledgement.
+    /// `SRTO_SNDBUF`, in bytes, if the default is too small for the unacknowledged data.
     let sendBuffer: Int64?
 
     private let nominal: Int64
@@ -44,11 +44,11 @@ package struct SRTBandwidth {
     private var peak: Int64
     private var recent: [Int64] = []
 
-    /// The rates for the streams of `description`, sent to `url`.
+    /// The rates for the tracks of `description`, sent to `url`.
     package init(_ description: StreamDescription, url: SRTURL) {
         nominal = Self.nominal(description)
         window = min(max(url.latencyMilliseconds / 4, 50), 1000) * 1000
-        peak = nominal * (window + Self.burst) / window  // until something is measured
+        peak = nominal * (window + Self.burst) / window  // until there is a measurement
         input = peak
         isLimited = url.options[.maxbw] == nil
         adaptsInput = isLimited && url.options[.inputbw] == nil
@@ -61,14 +61,14 @@ package struct SRTBandwidth {
         sendBuffer = buffer > Self.usual.sendBuffer ? buffer : nil
     }
 
-    /// Bytes a second of a transport stream: each packet of 188 bytes carries 184; each access unit costs a PES header and
-    /// on average half a packet of stuffing; then come the tables.
+    /// Bytes per second of the transport stream: each packet of 188 bytes carries 184; each access unit costs a PES
+    /// header and on average half a packet of stuffing; the tables come on top.
     static func nominal(_ description: StreamDescription) -> Int64 {
         var (bits, rates) = (0.0, 0.0)
         if let video = description.video, let frames = video.frameFormat {
             // A variable rate is seldom higher.
             let rate = video.nominalRate?.value ?? 60
-            // A stream of constant quality has no rate: 0.15 bits a pixel is more than most frames need.
+            // A stream of constant quality has no nominal rate: 0.15 bits per pixel are more than most frames need.
             bits += video.bitrate > 0 ? Double(video.bitrate) : Double(frames.width * frames.height) * rate * 0.15
             rates += rate * 130
         }
@@ -79,7 +79,7 @@ package struct SRTBandwidth {
         return Int64(bits / 8 * 188 / 184 + rates) + 6000
     }
 
-    /// What forward error correction adds, in percent: a packet for each row and one for each column
+    /// The overhead of forward error correction in percent: a packet for each row and one for each column
     /// (`fec,cols:10,rows:5`).
     static func redundancy(_ filter: String?) -> Int {
         guard let filter else { return 0 }
@@ -93,7 +93,7 @@ package struct SRTBandwidth {
         return 100 / columns + (rows > 1 ? 100 / rows : 0)
     }
 
-    /// Takes in what a frame that is in time has added at `now`.
+    /// Counts the bytes of a frame that is sent on time, at `now`.
     package mutating func count(bytes: Int, at now: Int64) {
         if now - windowStart >= window {
             peak = max(peak, windowBytes * 1_000_000 / window)
@@ -102,8 +102,8 @@ package struct SRTBandwidth {
         windowBytes += Int64(bytes)
     }
 
-    /// Called each second: returns the rate that the library has to be told, if it changed by more than a tenth. It is
-    /// never below the nominal rate: a still frame is followed by others.
+    /// Call this each second: returns the rate to set in the library, if it changed by more than a tenth. It is never
+    /// below the nominal rate, because a still scene may end at any time.
     package mutating func update() -> Int64? {
         recent = recent.suffix(Self.memory - 1) + [peak]
         peak = 0

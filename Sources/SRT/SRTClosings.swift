@@ -2,29 +2,29 @@
 
 internal import Media
 
-/// Decides whether another SRT socket may be made while earlier ones are still closing.
+/// Decides whether another SRT socket may be created while earlier ones are still closing.
 ///
-/// `srt_close` may hang, and each close has a thread. Up to ``maximum`` closes hold no new socket back. Beyond that one
-/// socket a minute is made, so that threads grow slowly where the library hangs, and SRT does not end for good where
+/// `srt_close` may hang, and each close has a thread. Up to ``maximum`` pending closes do not limit new sockets. With
+/// more, one socket per minute is allowed, so that threads grow slowly if the library hangs, and SRT still works if
 /// single closes never return.
 struct SRTClosings {
-    /// Closes that may be under way without holding new sockets back.
+    /// The number of pending closes that do not limit new sockets.
     static let maximum = 32
-    /// Beyond that, the time between two new sockets.
+    /// The interval between new sockets beyond that number.
     static let interval = Duration.seconds(60)
 
-    /// Closes under way.
+    /// Number of pending closes.
     private(set) var count = 0
     private var lastOpening: Int64?
 
-    /// The right to make one socket.
+    /// Permission to create one socket.
     struct Reservation {
         fileprivate let time: Int64
         fileprivate let previous: Int64?
     }
 
-    /// Reserves room for a socket that is made at `now`, in monotonic nanoseconds; nil if there is no room. This is one
-    /// step, so that no other output takes the same room.
+    /// Reserves a socket at `now`, in monotonic nanoseconds; nil if it is not allowed. This is one atomic step, so that
+    /// no other output gets the same permission.
     mutating func reserve(at now: Int64) -> Reservation? {
         let isLate = lastOpening.map { now - $0 >= Self.interval.inNanoseconds } ?? true
         guard count < Self.maximum || isLate else { return nil }
@@ -32,14 +32,14 @@ struct SRTClosings {
         return Reservation(time: now, previous: lastOpening)
     }
 
-    /// No socket was made: releases the room, unless another socket has taken some since.
+    /// Returns a reservation whose socket was not created, unless another socket was allowed since.
     mutating func giveBack(_ reservation: Reservation) {
         if lastOpening == reservation.time { lastOpening = reservation.previous }
     }
 
-    /// A close begins.
+    /// Counts a close that begins.
     mutating func began() { count += 1 }
 
-    /// A close is over.
+    /// Counts a close that completed.
     mutating func ended() { count -= 1 }
 }

@@ -4,12 +4,12 @@ internal import CSRT
 internal import Media
 internal import Synchronization
 
-/// A connection on which a transport stream comes. It is closed when it is not held any more.
+/// A connection that receives a transport stream. It is closed when it is released.
 ///
-/// One thread at a time reads; all else may be called on any thread.
+/// One thread at a time reads; all other calls may come from any thread.
 package final class SRTConnection: Sendable {
     private struct State {
-        /// What was read and not taken yet.
+        /// Bytes that were read but not delivered yet.
         var unread: [UInt8] = []
         var offset = 0
         var statistics = SRTInputStatistics()
@@ -27,7 +27,7 @@ package final class SRTConnection: Sendable {
     private let isEnded = Atomic(false)
     private let state: Mutex<State>
 
-    /// A connection on `socket`, which is connected, to the peer at `address`.
+    /// A connection on the connected `socket`, with the peer at `address`.
     init(_ socket: SRTSocket, to address: String, clock: any MonotonicClock = SystemClock()) {
         self.socket = socket
         self.clock = clock
@@ -42,22 +42,22 @@ package final class SRTConnection: Sendable {
     /// Whether the stream is encrypted.
     package var isEncrypted: Bool { socket.isDecrypting }
 
-    /// What the library counts, as of a second ago at most while somebody reads.
+    /// The library's counters, at most a second old while the connection is read.
     package var statistics: SRTInputStatistics { state.withLock { $0.statistics } }
 
-    /// Why the connection was closed in favour of another, once.
+    /// Why the connection was closed in favor of another; returned once.
     func takeReason() -> String? { state.withLock { $0.reason.take() } }
 
-    /// Whether nothing will come any more.
+    /// Whether no more data can arrive.
     var isOver: Bool { isEnded.load(ordering: .acquiring) || socket.condition != .connected }
 
-    /// Whether nothing came for `time`.
+    /// Whether no data arrived for `time`.
     func isSilent(for time: Duration) -> Bool {
         clock.now - lastReceived.load(ordering: .relaxed) >= time.inNanoseconds
     }
 
-    /// Copies what came next into `buffer`. Returns how many bytes, 0 if nothing came within a tenth of a second, and nil if
-    /// nothing will come any more.
+    /// Copies the next bytes into `buffer`. Returns their count, 0 if no data arrived within a tenth of a second, and
+    /// nil at the end.
     package func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
         if let count = takeUnread(into: buffer) { return count }
         if buffer.count >= SRTSocket.longestMessage { return read(into: buffer) }
@@ -67,8 +67,8 @@ package final class SRTConnection: Sendable {
         return takeUnread(into: buffer) ?? 0
     }
 
-    /// Finds out whether a transport stream comes; nil if that is not known by the `deadline`, or when `isStopped`. What was
-    /// read is still there to be received. Blocks.
+    /// Finds out whether the data is a transport stream; nil if that is unknown at the `deadline`, or when `isStopped`.
+    /// The bytes read can still be received. Blocks.
     func isTransportStream(before deadline: Int64, isStopped: () -> Bool) -> Bool? {
         var message = [UInt8](repeating: 0, count: SRTSocket.longestMessage)
         while clock.now < deadline, !isStopped() {
@@ -82,10 +82,10 @@ package final class SRTConnection: Sendable {
         return nil
     }
 
-    /// Ends the connection; a read that waits returns within a tenth of a second.
+    /// Ends the connection; a waiting read returns within a tenth of a second.
     package func close() { close(because: nil) }
 
-    /// The same, for a reason that ``takeReason()`` says.
+    /// Ends the connection for a reason that ``takeReason()`` returns.
     func close(because reason: String?) {
         guard !isEnded.exchange(true, ordering: .acquiringAndReleasing) else { return }
         inspect()

@@ -5,38 +5,45 @@ package import Media
 internal import Networking
 internal import Synchronization
 
-/// Where an input's transport stream comes from by SRT: opens one connection after another, by the address' mode. A port
-/// that listens stays open between two connections.
+/// Receives an input's transport stream over SRT: opens one connection after another, in the address's mode. A
+/// listening port stays open between two connections.
 ///
-/// One thread connects and receives; all else may be called on any thread.
+/// One thread connects and receives; all other calls may come from any thread.
+///
+/// ```swift
+/// let input = try SRTInput(SRTURL("srt://:5000?mode=listener", for: .input)) { event in log(event) }
+/// while let connection = try input.connect() {
+///     while let count = input.receive(from: connection, into: buffer) { use(buffer, count) }
+/// }
+/// ```
 package final class SRTInput: Sendable {
-    /// What an operator should know, without secrets.
+    /// Events for an operator, without secrets.
     package enum Event: Sendable, Equatable {
-        /// The port is open, and waits for a sender.
+        /// The port is open and waits for a sender.
         case waiting
-        /// The connection to this IP address carries a stream.
+        /// The connection from this IP address carries a stream.
         case connected(address: String, isEncrypted: Bool)
-        /// A caller from this IP address was let in and then sent away, for this reason.
+        /// A caller from this IP address was accepted and then closed, for this reason.
         case refused(address: String, reason: String)
-        /// The connection is over, for this reason.
+        /// The connection ended, for this reason.
         case ended(reason: String)
-        /// So many packets did not come in time; they are missing.
+        /// This many packets did not arrive in time and are missing.
         case dropped(packets: Int64)
-        /// What a port that listens has to say: one sentence.
+        /// A message about a listening port: one sentence.
         case port(String)
     }
 
     private struct State {
         var registration: SRTServer.Registration?
         var connection: SRTConnection?
-        /// What the connections before have counted, and how many connections there were.
+        /// The counters of earlier connections, and the number of connections.
         var past = SRTInputStatistics.Totals()
         var connections: Int64 = 0
         var drops = SRTDropWatch()
         var limit = NoticeLimit()
     }
 
-    /// How long a connection may take to show what it carries.
+    /// How long a new connection may take to prove that it carries a transport stream.
     private static let patience = Duration.seconds(15).inNanoseconds
     private static let pollInterval = Duration.milliseconds(10).inNanoseconds
 
@@ -47,7 +54,7 @@ package final class SRTInput: Sendable {
     private let state = Mutex(State())
     private let isStopped = Atomic(false)
 
-    /// An input at `url` that is not open yet. `notice` is told of events on any thread.
+    /// An input at `url` that is not open yet. `notice` receives events on any thread.
     package init(
         _ url: SRTURL, server: SRTServer = .shared, clock: any MonotonicClock = SystemClock(),
         notice: @escaping @Sendable (Event) -> Void
@@ -55,10 +62,10 @@ package final class SRTInput: Sendable {
         (self.url, self.server, self.clock, self.notice) = (url, server, clock, notice)
     }
 
-    /// Whether it waits to be called, which may take for ever.
+    /// Whether it waits for callers, without a time limit.
     package var isListening: Bool { url.mode == .listener }
 
-    /// What the library counts, of all connections together.
+    /// The library's counters, summed over all connections.
     package var statistics: SRTInputStatistics {
         state.withLock { state in
             var statistics = state.connection?.statistics ?? SRTInputStatistics()
@@ -69,9 +76,9 @@ package final class SRTInput: Sendable {
         }
     }
 
-    /// Opens the next connection, on which a transport stream comes; nil if the input was stopped. The one before is
-    /// closed. Blocks, without limit if it listens. Throws if the port cannot be opened, if the peer does not answer, or
-    /// if it sends something else.
+    /// Opens the next connection that carries a transport stream, and closes the previous one; nil if the input was
+    /// stopped. Blocks, without a time limit if it listens. Throws if the port cannot be opened, if the peer does not
+    /// answer, or if it sends other data.
     package func connect() throws(OutputFailure) -> SRTConnection? {
         retire()
         while !hasEnded {
@@ -96,8 +103,8 @@ package final class SRTInput: Sendable {
         return nil
     }
 
-    /// Copies what came next on `connection` into `buffer`. Returns how many bytes, 0 if nothing came within a tenth of a
-    /// second, and nil if nothing will come any more.
+    /// Copies the next bytes of `connection` into `buffer`. Returns their count, 0 if no data arrived within a tenth of
+    /// a second, and nil at the end.
     package func receive(from connection: SRTConnection, into buffer: UnsafeMutableRawBufferPointer) -> Int? {
         let count = connection.receive(into: buffer)
         if count == nil, let reason = connection.takeReason() { tell(.ended(reason: reason)) }
@@ -108,13 +115,13 @@ package final class SRTInput: Sendable {
         return count
     }
 
-    /// Closes a connection whose stream is of no use, for the reason that an operator is told.
+    /// Closes a connection whose stream cannot be used; the operator is told the reason.
     package func refuse(_ connection: SRTConnection, because reason: String) {
         connection.close()
         tell(.refused(address: connection.address, reason: reason))
     }
 
-    /// Ends everything: a call or wait under way, the connection, and the port. A second call does nothing.
+    /// Ends the input: a pending call or wait, the connection, and the port. A second call does nothing.
     package func stop() {
         isStopped.store(true, ordering: .releasing)
         let (registration, connection) = state.withLock { ($0.registration, $0.connection) }
@@ -134,7 +141,7 @@ package final class SRTInput: Sendable {
         state.withLock { $0.past.add(former.statistics.totals) }
     }
 
-    /// Tells what callers cause, at most 20 times a minute.
+    /// Reports an event that callers cause, at most 20 times a minute.
     private func tell(_ event: Event) {
         let now = clock.now
         if state.withLock({ $0.limit.admit(at: now) }) == .passed { notice(event) }
@@ -154,7 +161,7 @@ package final class SRTInput: Sendable {
 // MARK: Listening and calling
 
 extension SRTInput {
-    /// Returns the next sender's connection; nil if none came within a tenth of a second.
+    /// Returns the next sender's connection; nil if none arrived within a tenth of a second.
     private func awaitCaller() throws(OutputFailure) -> SRTConnection? {
         if state.withLock({ $0.registration == nil }) {
             guard let address = try resolve().first else { return nil }
@@ -166,10 +173,10 @@ extension SRTInput {
         return state.withLock { $0.registration }?.reception.next(within: .milliseconds(100))
     }
 
-    /// The peer's addresses, one after another; nil if the input was stopped.
+    /// Calls the peer's addresses one after another; nil if the input was stopped.
     private func call() throws(OutputFailure) -> SRTConnection? {
         var addresses = try resolve()
-        // Our own address decides the family.
+        // Our own address determines the family.
         if let local = url.local { addresses.removeAll { $0.family != local.family } }
         var failure = OutputFailure(
             .unreachable, step: "resolve", reason: "\(url): the name has no address of localaddr's family")
@@ -189,7 +196,7 @@ extension SRTInput {
         let socket = try SRTSocket(receiving: url)
         if let local = url.localAddress(for: address) { try socket.bind(to: local, url: url) }
         try socket.connect(to: address, url: url)
-        // The library's own deadline comes first.
+        // The library's own deadline is earlier.
         let deadline = clock.now + Duration.milliseconds(url.connectMilliseconds + 1000).inNanoseconds
         while !hasEnded {
             switch socket.condition {
@@ -206,7 +213,7 @@ extension SRTInput {
         let isThere = DispatchSemaphore(value: 0)
     }
 
-    /// The addresses of the host; none if the input was stopped.
+    /// The addresses of the host; empty if the input was stopped.
     private func resolve() throws(OutputFailure) -> [HostAddress] {
         let answer = Answer()
         HostResolver.shared.resolve(url.host, port: url.port) { result in
@@ -222,15 +229,15 @@ extension SRTInput {
     }
 }
 
-/// When an operator is told that packets did not come in time. A value without a clock of its own.
+/// Decides when an operator is told that packets did not arrive in time. A value without its own clock.
 struct SRTDropWatch {
-    /// The least time between two times that it is told, in nanoseconds.
+    /// The minimum interval between two reports, in nanoseconds.
     static let interval = Duration.seconds(10).inNanoseconds
 
     private var told: Int64 = 0
     private var toldAt: Int64?
 
-    /// Takes in how many are missing in all, at `now`. Returns how many of them to tell of.
+    /// Records the total number of missing packets at `now`. Returns the number to report.
     mutating func note(_ total: Int64, at now: Int64) -> Int64? {
         guard total > told, toldAt.map({ now - $0 >= Self.interval }) ?? true else { return nil }
         defer { (told, toldAt) = (total, now) }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What libsrt says of the connections of an input: counts of all that there were, and the present one's moment.
+/// libsrt's statistics of an input's connections: counters of all of them, and the state of the current one.
 package struct SRTInputStatistics: Sendable, Hashable, Codable {
-    /// What is counted.
+    /// The counters.
     package struct Totals: Sendable, Hashable, Codable {
         /// Data packets, retransmissions included (`pktRecvTotal`).
         package var packetsReceived: Int64 = 0
@@ -10,18 +10,18 @@ package struct SRTInputStatistics: Sendable, Hashable, Codable {
         package var packetsUnique: Int64 = 0
         /// Data packets that were sent again (`pktRcvRetrans`).
         package var packetsRetransmitted: Int64 = 0
-        /// Data packets that came too late to be used (`pktRcvBelated`).
+        /// Data packets that arrived too late to be used (`pktRcvBelated`).
         package var packetsBelated: Int64 = 0
-        /// Data packets found missing; most come again (`pktRcvLossTotal`).
+        /// Data packets that were missing at first; most are retransmitted (`pktRcvLossTotal`).
         package var packetsLost: Int64 = 0
-        /// Data packets that did not come in time: holes in the media (`pktRcvDropTotal`).
+        /// Data packets that did not arrive in time: gaps in the media (`pktRcvDropTotal`).
         package var packetsDropped: Int64 = 0
         /// Data packets that could not be decrypted (`pktRcvUndecryptTotal`).
         package var packetsUndecrypted: Int64 = 0
         /// Bytes of new data packets (`byteRecvUniqueTotal`).
         package var bytesReceived: Int64 = 0
 
-        /// Adds what another connection has counted.
+        /// Adds the counters of another connection.
         mutating func add(_ other: Totals) {
             packetsReceived += other.packetsReceived
             packetsUnique += other.packetsUnique
@@ -34,31 +34,31 @@ package struct SRTInputStatistics: Sendable, Hashable, Codable {
         }
     }
 
-    /// What holds of a connection at one moment.
+    /// The state of a connection at one moment.
     package struct Moment: Sendable, Hashable, Codable {
         /// The round trip, smoothed (`msRTT`).
         package var roundTripMilliseconds: Double
-        /// What comes in, in Mbit/s (`mbpsRecvRate`).
+        /// The receive rate, in Mbit/s (`mbpsRecvRate`).
         package var receiveRate: Double
-        /// What the path could carry, as libsrt estimates, in Mbit/s (`mbpsBandwidth`).
+        /// The path's capacity as libsrt estimates it, in Mbit/s (`mbpsBandwidth`).
         package var bandwidth: Double
-        /// Media that waits to be played out (`msRcvBuf`).
+        /// Duration of the media in the receive buffer, in milliseconds (`msRcvBuf`).
         package var bufferMilliseconds: Int
         /// The same in packets (`pktRcvBuf`).
         package var bufferPackets: Int
-        /// Room in the receive buffer (`byteAvailRcvBuf`).
+        /// Free bytes in the receive buffer (`byteAvailRcvBuf`).
         package var bufferFreeBytes: Int
-        /// How long media is held (`msRcvTsbPdDelay`): the larger wish of both sides.
+        /// How long media is held (`msRcvTsbPdDelay`): the larger of both sides' settings.
         package var latencyMilliseconds: Int
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     package var totals = Totals()
-    /// What holds now; nil without a connection.
+    /// The current state; nil without a connection.
     package var moment: Moment?
-    /// Connections so far.
+    /// Number of connections so far.
     package var connections: Int64 = 0
-    /// Callers that were sent away, by a listener's port as a whole.
+    /// Number of callers that the whole listening port rejected.
     package var callersRejected: Int64 = 0
 
     /// No connection yet.

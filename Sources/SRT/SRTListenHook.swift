@@ -2,37 +2,37 @@
 
 internal import CSRT
 
-/// Why a caller was sent away: 1000 and the HTTP code that says the same (libsrt's `access_control.h`).
+/// Why a caller was rejected: 1000 plus the corresponding HTTP status (libsrt's `access_control.h`).
 package enum SRTRejection: Int32, Sendable {
-    /// There are as many callers as we take.
+    /// The maximum number of callers is connected.
     case overload = 1402
-    /// No stream of that name.
+    /// There is no stream of that name.
     case notFound = 1404
-    /// The caller wants to send, and so do we; or both want to receive.
+    /// Both sides want to send, or both want to receive.
     case badMode = 1405
-    /// Somebody else sends the stream already.
+    /// Another caller already sends the stream.
     case conflict = 1409
     /// The caller wants a file transfer.
     case notSupported = 1415
-    /// What the stream asks of its connection could not be set.
+    /// The stream's options could not be set on the connection.
     case internalError = 1500
 }
 
-/// Somebody who calls a listening socket: his socket, which is not connected yet, and what he asks for.
+/// A caller of a listening socket: its socket, which is not connected yet, and its request.
 struct SRTCall {
     let socket: SRTSOCKET
     let streamID: String
 }
 
-/// What a listening socket asks about each caller. The library asks in its receiving thread, which serves every socket of
-/// the port, so the answer must not wait for anything. May be asked again about the same caller.
+/// The decision of a listening socket about each caller. The library calls it in its receiving thread, which serves
+/// every socket of the port, so it must not block. It may be called again for the same caller.
 final class SRTListenHook: Sendable {
-    /// Nil lets the caller in, if his passphrase is right.
+    /// Returns nil to accept the caller, if its passphrase is right.
     let judge: @Sendable (SRTCall) -> SRTRejection?
 
     init(_ judge: @escaping @Sendable (SRTCall) -> SRTRejection?) { self.judge = judge }
 
-    /// What the library calls: `srt_listen_callback_fn`, with an unretained hook as its opaque pointer.
+    /// The library's callback: `srt_listen_callback_fn`, with an unretained hook as its opaque pointer.
     static let callback:
         @convention(c) (
             UnsafeMutableRawPointer?, SRTSOCKET, CInt, UnsafePointer<sockaddr>?, UnsafePointer<CChar>?

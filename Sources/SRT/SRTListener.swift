@@ -6,28 +6,27 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// One port that receives streams from those who call, and tells them apart by their stream ids. All calls may come from
-/// any thread.
+/// One port that receives streams from callers and distinguishes them by their stream IDs. Any thread may call.
 final class SRTListener: Sendable {
     private struct State {
         var receptions: [SRTReception] = []
         var socket: SRTSocket?
-        /// Callers that were let in and are not connected yet, since when (monotonic nanoseconds).
+        /// Callers that were accepted but are not connected yet, with the time of acceptance (monotonic nanoseconds).
         var admitted: [SRTSOCKET: Int64] = [:]
         var rejections: UInt64 = 0
-        /// What is not told yet, and how often it happened.
+        /// Messages not reported yet, with the number of repetitions.
         var untold: [String: UInt64] = [:]
         var limit = NoticeLimit()
     }
 
-    /// How often connections are accepted. What comes meanwhile waits in the library.
+    /// The interval for accepting connections. Meanwhile they wait in the library.
     private static let interval = DispatchTimeInterval.milliseconds(20)
-    /// How long the rest of a handshake takes at most: it is computed when the caller is let in.
+    /// Limit for the rest of a handshake after the caller was accepted.
     private static let handshake = Duration.seconds(2).inNanoseconds
-    /// Callers whose fate is remembered at most.
+    /// Maximum number of accepted callers that are remembered.
     private static let longestMemory = 1000
 
-    /// What all streams of the port have in common: its options but for ``SRTReception/ownOptions``.
+    /// The options that all streams of the port share: all but ``SRTReception/ownOptions``.
     private let options: [SRTOption: SRTOptionValue]
     private let name: String
     private let notice: @Sendable (String) -> Void
@@ -35,8 +34,8 @@ final class SRTListener: Sendable {
     private let queue: DispatchQueue
     private let state = Mutex(State())
 
-    /// A listener for streams such as that at `url`, which is not open yet. `notice` is told what an operator should know,
-    /// at most 20 times a minute.
+    /// A listener for streams like the one at `url`, not open yet. `notice` receives messages for an operator, at most
+    /// 20 times a minute.
     init(like url: SRTURL, clock: any MonotonicClock, notice: @escaping @Sendable (String) -> Void) {
         options = Self.shared(url)
         name = "\(URLParts.bracketed(url.host)):\(url.port)"
@@ -59,7 +58,7 @@ final class SRTListener: Sendable {
         acceptLater()
     }
 
-    /// Receives a stream from now on. Throws if there is one of that stream id, or one whose options differ.
+    /// Starts to receive a stream. Throws if another has the same stream ID, or different options.
     func add(_ reception: SRTReception) throws(OutputFailure) {
         let url = reception.url
         guard Self.shared(url) == options else {
@@ -74,7 +73,7 @@ final class SRTListener: Sendable {
         if !isAdded { throw SRTServer.failure("\(url): two inputs at this port have the same stream id, or none") }
     }
 
-    /// Receives the stream no more. Returns whether it was the last.
+    /// Stops receiving the stream. Returns whether it was the last.
     func remove(_ reception: SRTReception) -> Bool {
         state.withLock { state in
             let count = state.receptions.count
@@ -83,25 +82,25 @@ final class SRTListener: Sendable {
         }
     }
 
-    /// Closes the port. Connections stay.
+    /// Closes the port. Connections stay open.
     func close() {
         state.withLock { $0.socket.take() }?.close {}
     }
 
-    /// Callers that were sent away.
+    /// Number of rejected callers.
     var rejections: UInt64 { state.withLock { $0.rejections } }
 
-    /// The stream that `asked` means: one of that name, or the one that takes any.
+    /// The stream that `asked` names: one with that name, or the one that accepts any.
     private func reception(for asked: SRTStreamID) -> SRTReception? {
         let receptions = state.withLock { $0.receptions }
-        // All are compared.
+        // All streams are compared, to take the same time.
         let named = receptions.filter { $0.wanted?.isAnswered(by: asked) == true }
         return named.first ?? receptions.first { $0.wanted == nil }
     }
 }
 
 extension SRTListener {
-    /// Whether a caller is let in, or why not. In the library's receiving thread.
+    /// Why a caller is rejected; nil if it is accepted. Runs on the library's receiving thread.
     private func judge(_ call: SRTCall) -> SRTRejection? {
         let asked = SRTStreamID(call.streamID)
         let rejection: SRTRejection? =
@@ -124,7 +123,7 @@ extension SRTListener {
         queue.asyncAfter(deadline: .now() + Self.interval) { [weak self] in self?.accept() }
     }
 
-    /// Accepts callers again and again, on the listener's queue, until the port is closed.
+    /// Accepts callers repeatedly, on the listener's queue, until the port is closed.
     private func accept() {
         guard let socket = state.withLock({ $0.socket }) else { return }
         while let caller = socket.accept() { join(caller) }
@@ -142,7 +141,7 @@ extension SRTListener {
         }
     }
 
-    /// Notes callers that were let in and whose handshake failed after all, because the library does not report them.
+    /// Reports accepted callers whose handshake failed later, because the library does not.
     private func noteFailures() {
         let now = clock.now
         let failed = state.withLock { state in

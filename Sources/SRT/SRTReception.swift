@@ -4,8 +4,8 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// A stream that a port receives: hands over the connection of its sender, and later that of the next sender. All calls
-/// may come from any thread.
+/// A stream that a port receives: hands over the connection of its sender, and later that of the next sender. Any
+/// thread may call.
 final class SRTReception: Sendable {
     private struct State {
         /// The connection of the stream's sender, and whether it was handed over.
@@ -14,13 +14,13 @@ final class SRTReception: Sendable {
         var isCancelled = false
     }
 
-    /// After so long without media a sender loses its stream to another one that has the passphrase.
+    /// A sender without media for this long loses its stream to another one that has the passphrase.
     static let takeoverSilence = Duration.seconds(3)
-    /// The options that a stream has for itself, at a port that it shares.
+    /// The options that are specific to a stream on a shared port.
     static let ownOptions: Set<SRTOption> = [.streamid, .passphrase, .pbkeylen, .latency, .rcvlatency, .peerlatency]
 
     let url: SRTURL
-    /// The stream ID that a caller must send; nil if any will do.
+    /// The stream ID that a caller must send; nil accepts any.
     let wanted: SRTStreamID?
     private let state = Mutex(State())
     private let news = DispatchSemaphore(value: 0)
@@ -34,14 +34,14 @@ final class SRTReception: Sendable {
     /// connection. Runs on the library's receiving thread.
     func judge(_ call: SRTCall) -> SRTRejection? {
         guard state.withLock({ mayBeTaken($0) }) else { return .conflict }
-        // In a fixed order, so that a special latency overrides the common one.
+        // In a fixed order, so that a more specific latency overrides the general one.
         for option in SRTOption.allCases where Self.ownOptions.contains(option) && option != .streamid {
             if let value = url.options[option], !call.apply(value, to: option) { return .internalError }
         }
         return nil
     }
 
-    /// Gives the stream to a caller that was let in. Returns false if another caller has it by now.
+    /// Assigns the stream to an accepted caller. Returns false if another caller got it meanwhile.
     func offer(_ connection: SRTConnection) -> Bool {
         let (isAccepted, former) = state.withLock { state -> (Bool, SRTConnection?) in
             guard mayBeTaken(state) else { return (false, nil) }
@@ -53,7 +53,7 @@ final class SRTReception: Sendable {
         return isAccepted
     }
 
-    /// Returns the connection of the current sender, once; waits for `time` at most.
+    /// Returns the connection of the current sender, once; waits at most for `time`.
     func next(within time: Duration) -> SRTConnection? {
         let take = { () -> SRTConnection? in
             self.state.withLock { state in

@@ -4,10 +4,10 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// Receives streams from senders that call: one listener for each address and port, shared by all inputs that name it and
-/// open as long as one of them does. All calls may come from any thread.
+/// Receives streams from senders that call: inputs with the same address and port share one listener, which is open as
+/// long as one of them needs it. Any thread may call.
 package final class SRTServer: Sendable {
-    /// The server that all inputs share: libsrt has one set of ports for the process.
+    /// The server for all inputs: libsrt has one set of ports per process.
     package static let shared = SRTServer()
 
     private struct Place: Hashable {
@@ -15,7 +15,7 @@ package final class SRTServer: Sendable {
         let port: UInt16
     }
 
-    /// Receives a stream as long as it is held, or until it is cancelled.
+    /// Receives a stream as long as this object is held, or until it is cancelled.
     final class Registration: Sendable {
         let reception: SRTReception
         private let listener: SRTListener
@@ -29,7 +29,7 @@ package final class SRTServer: Sendable {
 
         deinit { end() }
 
-        /// Callers that the port sent away.
+        /// Number of callers that the port rejected.
         var rejections: UInt64 { listener.rejections }
 
         /// From now on no client may send the stream. A second call does nothing.
@@ -38,15 +38,15 @@ package final class SRTServer: Sendable {
 
     private let clock: any MonotonicClock
     private let listeners = Mutex<[Place: SRTListener]>([:])
-    /// Held while a port is opened, which may wait for another that is being closed.
+    /// Held while a port is opened, which may wait for one that is being closed.
     private let opening = Mutex<Void>(())
 
-    /// A server that listens nowhere yet.
+    /// A server without listeners.
     init(clock: any MonotonicClock = SystemClock()) { self.clock = clock }
 
-    /// Receives the stream at `url`, an input that listens, whose host is `address`. `notice` is told what an operator
-    /// should know of the port, on any thread, if the port was not open before. Throws if it cannot be opened, or if the
-    /// stream is received already.
+    /// Receives the stream at `url`, a listening input whose host is `address`. If this opens the port, `notice`
+    /// receives messages about the port for an operator, on any thread. Throws if the port cannot be opened, or if the
+    /// stream is already received.
     func receive(
         _ url: SRTURL, at address: HostAddress, notice: @escaping @Sendable (String) -> Void
     ) throws(OutputFailure) -> Registration {
@@ -58,7 +58,7 @@ package final class SRTServer: Sendable {
         if let listener = try join(reception, at: place) { return registration(listener) }
         let result = opening.withLock { _ -> Result<SRTListener, OutputFailure> in
             do throws(OutputFailure) {
-                // It may have been opened while this waited.
+                // Another thread may have opened it meanwhile.
                 if let listener = try join(reception, at: place) { return .success(listener) }
                 let listener = SRTListener(like: url, clock: clock, notice: notice)
                 try listener.add(reception)
@@ -72,7 +72,7 @@ package final class SRTServer: Sendable {
         return registration(try result.get())
     }
 
-    /// The listener at `place`, which receives `reception` from now on; nil if the port is not open.
+    /// Adds `reception` to the listener at `place`; nil if the port is not open.
     private func join(_ reception: SRTReception, at place: Place) throws(OutputFailure) -> SRTListener? {
         let result = listeners.withLock { listeners -> Result<SRTListener?, OutputFailure> in
             guard let listener = listeners[place] else { return .success(nil) }

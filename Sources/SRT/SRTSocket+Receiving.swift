@@ -5,29 +5,29 @@ internal import Glibc
 internal import Networking
 
 extension SRTSocket {
-    /// The longest message that a sender may make (`SRTO_PAYLOADSIZE`), in bytes.
+    /// The maximum length of a sender's message (`SRTO_PAYLOADSIZE`), in bytes.
     static let longestMessage = 1456
-    /// How long ``receive(into:)`` waits at most, in milliseconds.
+    /// Time limit of ``receive(into:)``, in milliseconds.
     private static let receiveTimeout: CInt = 100
 
     /// The result of a wait for a message.
     enum Received: Equatable {
-        /// A message of so many bytes.
+        /// A message of this length.
         case bytes(Int)
-        /// Nothing came in time.
+        /// No message arrived in time.
         case nothing
-        /// The connection is over.
+        /// The connection ended.
         case ended
     }
 
-    /// Makes ``receive(into:)`` wait. For a socket that is connected.
+    /// Makes ``receive(into:)`` blocking, on a connected socket.
     func prepareToReceive() {
         set(SRTO_RCVTIMEO, Self.receiveTimeout)
         set(SRTO_RCVSYN, true)
     }
 
-    /// Copies the next message into `buffer`, of ``longestMessage`` bytes or more, when it is time to play it out. Blocks for
-    /// a tenth of a second at most. One thread at a time.
+    /// Copies the next message into `buffer`, which has at least ``longestMessage`` bytes, when its play-out time has
+    /// come. Blocks for at most a tenth of a second. One thread at a time.
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> Received {
         let count = srt_recvmsg(handle, buffer.assumingMemoryBound(to: CChar.self).baseAddress, CInt(buffer.count))
         if count > 0 { return .bytes(Int(count)) }
@@ -39,7 +39,7 @@ extension SRTSocket {
         }
     }
 
-    /// What the caller asked for; empty if nothing.
+    /// The caller's stream ID; empty without one.
     var streamID: String {
         var text = [CChar](repeating: 0, count: SRTStreamID.maximumBytes + 1)
         var length = CInt(text.count)
@@ -47,7 +47,7 @@ extension SRTSocket {
         return String(decoding: text.prefix(Int(length)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// The IP address of a peer that called, for the log.
+    /// The IP address of a caller, for the log.
     var peerAddress: String {
         var storage = sockaddr_storage()
         var length = CInt(MemoryLayout<sockaddr_storage>.size)
@@ -63,14 +63,14 @@ extension SRTSocket {
         return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// The library's counts and measurements of what it receives; nil where it has no connection any more.
+    /// The library's receive statistics; nil without a connection.
     func receivingStatistics() -> SRTInputStatistics? {
         var stats = SRT_TRACEBSTATS()
         guard srt_bistats(handle, &stats, 0, 1) == 0 else { return nil }
         var result = SRTInputStatistics()
         result.totals.packetsReceived = stats.pktRecvTotal
         result.totals.packetsUnique = stats.pktRecvUniqueTotal
-        // The counters of an interval are never cleared, so these count from the beginning, too.
+        // The counters of an interval are never cleared here, so they count from the beginning, too.
         result.totals.packetsRetransmitted = Int64(stats.pktRcvRetrans)
         result.totals.packetsBelated = stats.pktRcvBelated
         result.totals.packetsLost = Int64(stats.pktRcvLossTotal)
@@ -84,7 +84,7 @@ extension SRTSocket {
         return result
     }
 
-    /// Whether the media is encrypted, and our key is the sender's.
+    /// Whether the media is encrypted with the key that we have.
     var isDecrypting: Bool {
         var value: CInt = 0
         var length = CInt(MemoryLayout<CInt>.size)
@@ -94,7 +94,7 @@ extension SRTSocket {
 }
 
 extension SRTCall {
-    /// Sets one option of an address for this caller alone. False if the library does not take it.
+    /// Sets one option of an address for this caller only. False if the library rejects it.
     func apply(_ value: SRTOptionValue, to option: SRTOption) -> Bool {
         value.withUnsafeBytes { srt_setsockflag(socket, option.symbol, $0.baseAddress, CInt($0.count)) == 0 }
     }

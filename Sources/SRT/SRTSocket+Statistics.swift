@@ -4,7 +4,7 @@ internal import CSRT
 package import Media
 
 extension SRTSocket {
-    /// What the library counts and measures; nil where it has no connection any more. `inputBandwidth` is left open.
+    /// The library's statistics; nil without a connection. `inputBandwidth` is not set.
     package func statistics() -> SRTStatistics? {
         var stats = SRT_TRACEBSTATS()
         guard srt_bistats(handle, &stats, 0, 1) == 0 else { return nil }
@@ -24,14 +24,15 @@ extension SRTSocket {
         return result
     }
 
-    /// Loss reports of the receiver, and packets that the library dropped unsent, from the connection's beginning.
+    /// The number of loss reports from the receiver and of packets that the library dropped unsent, since the
+    /// connection began.
     package var losses: Int64 {
         statistics().map { $0.totals.reportsReceived + $0.totals.packetsDropped } ?? 0
     }
 
-    /// Tells the library the stream's rate, in bytes a second.
+    /// Sets the stream's rate in the library, in bytes per second.
     package func setInputRate(_ rate: Int64) { set(SRTO_INPUTBW, rate) }
 
-    /// What retransmissions, the packet filter and a backlog may add to the stream's rate, in percent.
+    /// Sets the allowance for retransmissions, the packet filter and a backlog, in percent of the stream's rate.
     package func setOverhead(_ percent: CInt) { set(SRTO_OHEADBW, percent) }
 }

@@ -7,8 +7,8 @@ package import Media
 package import Networking
 internal import Synchronization
 
-/// The owner of one non-blocking SRT socket. `srt_close` may block, so each close runs on a thread for which no other
-/// thread waits.
+/// Owns one non-blocking SRT socket. `srt_close` may block, so each close runs on its own thread; no other thread waits
+/// for it.
 package final class SRTSocket: Sendable {
     /// The result of a send.
     package enum Outcome: Equatable {
@@ -29,18 +29,18 @@ package final class SRTSocket: Sendable {
         srt_setloglevel(LOG_CRIT)  // its warnings would go to our standard error, unmasked
     }()
 
-    /// As many packets as the flow window (`SRTO_FC`) allows, in bytes: what 20 Mbit/s need for a latency of 12 s. The library
-    /// takes memory for what it holds; its own bound, 8192 packets, is too small from 4 s on.
+    /// The flow window (`SRTO_FC`) in bytes: enough for 20 Mbit/s with a latency of 12 s. The library allocates memory
+    /// only for data that it holds; its own limit, 8192 packets, is too small from 4 s on.
     private static let receiveBuffer: CInt = 25_600 * 1472
 
-    /// How long a port may be another socket's that is being closed.
+    /// How long opening waits for a port that another socket still holds while it closes.
     private static let patienceWithClosings = Duration.seconds(2)
 
-    /// The sockets of this process that are closing.
+    /// This process's sockets that are closing.
     private static let closings = Mutex(SRTClosings())
 
     let handle: SRTSOCKET
-    /// What the library's callback of a listening socket reaches; it lives until the socket is closed.
+    /// The object behind the library's callback for a listening socket; it lives until the socket is closed.
     private let hook: SRTListenHook?
     private let isClosed = Atomic(false)
 
@@ -51,18 +51,18 @@ package final class SRTSocket: Sendable {
 
     deinit { close {} }
 
-    /// A fresh socket with the options of `url`, for sending a stream of `bandwidth`. `admission` decides about callers,
-    /// if the socket is to listen.
+    /// A new socket with the options of `url`, to send a stream with `bandwidth`. `admission` decides about callers, if
+    /// the socket will listen.
     package convenience init(
         options url: SRTURL, bandwidth: SRTBandwidth, admission: SRTAdmission? = nil
     ) throws(OutputFailure) {
         try self.init(url, hook: admission.map { admission in SRTListenHook { admission.judge($0.streamID) } })
         set(SRTO_SENDER, CInt(1))
-        // The library drops nothing by itself: what it holds is bounded, and after an outage the receiver gets it all.
+        // The library must not drop by itself: its buffer is limited, and after an outage the receiver gets all of it.
         set(SRTO_SNDDROPDELAY, CInt(-1))
         if let flow = bandwidth.flowWindow { set(SRTO_FC, CInt(clamping: flow)) }
         if let buffer = bandwidth.sendBuffer { set(SRTO_SNDBUF, CInt(clamping: buffer)) }
-        if bandwidth.isLimited {  // what the address gives of these overrides it below
+        if bandwidth.isLimited {  // options of the address override these below
             set(SRTO_MAXBW, Int64(0))
             set(SRTO_INPUTBW, bandwidth.input)
             set(SRTO_OHEADBW, bandwidth.overhead)
@@ -70,8 +70,8 @@ package final class SRTSocket: Sendable {
         try apply(url)
     }
 
-    /// A fresh socket with the options of `url` but for those `omitted`, for receiving. `hook` decides about callers, if
-    /// the socket is to listen.
+    /// A new socket with the options of `url` except those `omitted`, to receive. `hook` decides about callers, if the
+    /// socket will listen.
     convenience init(
         receiving url: SRTURL, omitting omitted: Set<SRTOption> = [], hook: SRTListenHook? = nil
     ) throws(OutputFailure) {
@@ -96,12 +96,13 @@ package final class SRTSocket: Sendable {
         set(SRTO_SNDSYN, false)
         set(SRTO_RCVSYN, false)
         set(SRTO_LATENCY, CInt(200))
-        set(SRTO_IPV6ONLY, CInt(0))  // without it the library does not bind to `::`
+        set(SRTO_IPV6ONLY, CInt(0))  // without this the library does not bind to `::`
         set(SRTO_RENDEZVOUS, url.mode == .rendezvous)
     }
 
     private func apply(_ url: SRTURL, omitting omitted: Set<SRTOption> = []) throws(OutputFailure) {
-        // In a fixed order, so that a special latency overrides the common one whatever the order in the address.
+        // In a fixed order, so that a more specific latency overrides the general one whatever their order in the
+        // address.
         for option in SRTOption.allCases where !omitted.contains(option) {
             if let value = url.options[option], !apply(value, to: option.symbol) {
                 let text = url.masking("\(url): the option \(option.rawValue): \(Self.lastError)")
@@ -115,7 +116,7 @@ package final class SRTSocket: Sendable {
         withUnsafeBytes(of: value) { srt_setsockflag(handle, option, $0.baseAddress, Int32($0.count)) == 0 }
     }
 
-    /// Sets one option of an address. False if the library does not take it.
+    /// Sets one option of an address. False if the library rejects it.
     func apply(_ value: SRTOptionValue, to option: SRT_SOCKOPT) -> Bool {
         value.withUnsafeBytes { srt_setsockflag(handle, option, $0.baseAddress, Int32($0.count)) == 0 }
     }
@@ -126,7 +127,7 @@ package final class SRTSocket: Sendable {
 
     private static var lastError: String { String(cString: srt_getlasterror_str()) }
 
-    /// Closes the socket, once, and calls `completion` on any thread when the peer has been told. Does not block.
+    /// Closes the socket, once, and calls `completion` on any thread when the peer was told. Does not block.
     package func close(_ completion: @escaping @Sendable () -> Void) {
         guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return completion() }
         let work: @Sendable () -> Void = { [handle, hook] in
@@ -145,7 +146,7 @@ package final class SRTSocket: Sendable {
 // MARK: Connecting
 
 extension SRTSocket {
-    /// Gives the socket its own address, where it matters.
+    /// Binds the socket to its own address, if it needs one.
     package func bind(to address: HostAddress, url: SRTURL) throws(OutputFailure) {
         let status = address.withSockaddr { srt_bind(handle, $0, Int32($1)) }
         guard status != SRT_ERROR else {
@@ -153,23 +154,23 @@ extension SRTSocket {
         }
     }
 
-    /// Begins to call the peer.
+    /// Starts to call the peer.
     package func connect(to address: HostAddress, url: SRTURL) throws(OutputFailure) {
         let status = address.withSockaddr { srt_connect(handle, $0, Int32($1)) }
         guard status != SRT_ERROR else { throw Self.failure("srt_connect", url) }
     }
 
-    /// Begins to wait for callers. Blocks while a socket is being closed that may have waited at this port: two seconds
-    /// at most.
+    /// Starts to wait for callers. Blocks for at most two seconds while another socket that may have used this port is
+    /// closing.
     package func listen(_ url: SRTURL) throws(OutputFailure) {
         if let hook {
-            let opaque = Unmanaged.passUnretained(hook).toOpaque()  // it is released after the close
+            let opaque = Unmanaged.passUnretained(hook).toOpaque()  // the hook is released after the close
             srt_listen_callback(handle, SRTListenHook.callback, opaque)
         }
         let clock = SystemClock()
         let deadline = clock.now + Self.patienceWithClosings.inNanoseconds
         while true {
-            // Before the attempt: one that ends during it may have been what was in the way.
+            // Read this before the attempt: a close that ends during the attempt may have been the obstacle.
             let isClosing = Self.closings.withLock { $0.count } > 0
             if srt_listen(handle, CInt(clamping: url.maximumCallers)) != SRT_ERROR { return }
             guard isClosing, srt_getlasterror(nil) == SRT_EDUPLISTEN.rawValue, clock.now < deadline else {
@@ -179,7 +180,7 @@ extension SRTSocket {
         }
     }
 
-    /// Accepts a caller; nil if none has called. No caller is accepted while too many sockets are still closing.
+    /// Accepts a caller; nil if there is no caller. Accepts no caller while too many sockets are still closing.
     package func accept() -> SRTSocket? {
         guard let reserved = Self.closings.withLock({ $0.reserve(at: SystemClock().now) }) else { return nil }
         let accepted = srt_accept(handle, nil, nil)
@@ -193,7 +194,7 @@ extension SRTSocket {
         return socket
     }
 
-    /// The state, as the library keeps it: readiness alone does not tell a connection from a failure.
+    /// The state in the library: readiness alone does not distinguish a connection from a failure.
     package var condition: Condition {
         switch srt_getsockstate(handle) {
         case SRTS_CONNECTED: .connected
@@ -202,7 +203,7 @@ extension SRTSocket {
         }
     }
 
-    /// Why the peer did not take the call.
+    /// Why the peer did not accept the call.
     package func rejection(of url: SRTURL) -> OutputFailure {
         let code = srt_getrejectreason(handle)
         let words = String(cString: srt_rejectreason_str(code))
@@ -220,11 +221,11 @@ extension SRTSocket {
 // MARK: Sending
 
 extension SRTSocket {
-    /// The library's clock, in microseconds; the one that ``send(_:at:)`` counts by.
+    /// The library's clock in microseconds, which ``send(_:at:)`` uses.
     package static var now: Int64 { srt_time_now() }
 
-    /// Hands one message to the library, which copies it. A receiver plays messages out at the distances of their `time`s
-    /// (microseconds of ``now``), whenever they went over the network.
+    /// Passes one message to the library, which copies it. A receiver plays messages out at the intervals of their
+    /// `time`s (microseconds of ``now``), whenever the network delivered them.
     package func send(_ message: [UInt8], at time: Int64) -> Outcome {
         var control = SRT_MSGCTRL()
         srt_msgctrl_init(&control)
@@ -238,15 +239,15 @@ extension SRTSocket {
         return code == SRT_EASYNCSND.rawValue ? .wouldBlock : .failed(Self.lastError)
     }
 
-    /// The time between the oldest and the newest message that the library holds unacknowledged, in milliseconds, and
-    /// the bytes from one to the other.
+    /// The unacknowledged data in the library: the time between its oldest and newest message in milliseconds, and its
+    /// size in bytes.
     package var sendBuffer: (milliseconds: Int64, bytes: Int) {
         var (blocks, bytes) = (0, 0)
         let time = srt_getsndbuffer(handle, &blocks, &bytes)
         return (max(0, Int64(time)), bytes)
     }
 
-    /// How long the receiver holds what it gets, in milliseconds: the larger wish of both sides.
+    /// How long the receiver buffers data, in milliseconds: the larger of both sides' settings.
     package var receiverLatency: Int64 {
         var value: CInt = 0
         var length = CInt(MemoryLayout<CInt>.size)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a caller says that it wants: plain text, or `#!::` with pairs such as `r=name,m=request` (SRT Access Control
-/// Guidelines, `docs/features/access-control.md` of libsrt).
+/// A caller's stream ID: plain text, or `#!::` with pairs such as `r=name,m=request` (SRT Access Control Guidelines,
+/// `docs/features/access-control.md` of libsrt).
 package struct SRTStreamID: Equatable {
-    /// What the caller wants to do.
+    /// The direction that the caller requests.
     enum Mode: String {
         case request, publish, bidirectional
     }
 
-    /// The longest text that the library carries, in bytes.
+    /// The maximum length of the text in the library, in bytes.
     static let maximumBytes = 512
 
     /// The stream's name: the key `r`, or the whole plain text.
@@ -17,14 +17,14 @@ package struct SRTStreamID: Equatable {
     var user: String?
     /// The key `h`.
     var host: String?
-    /// The key `s`, which the caller chooses for its log.
+    /// The key `s`, which the caller chooses for its own log.
     var session: String?
-    /// The key `m`, if the caller gives it.
+    /// The key `m`, if there is one.
     var mode: Mode?
-    /// The key `t`: whether live media is meant, and not a file.
+    /// The key `t`: whether the caller wants live media and not a file.
     var isStream = true
 
-    /// Reads `text`. What follows no rule is a plain name; an unknown key is left out.
+    /// Parses `text`. A text that does not follow the rules is a plain name; unknown keys are ignored.
     package init(_ text: String) {
         let prefix = "#!::"
         let bounded = String(decoding: text.utf8.prefix(Self.maximumBytes), as: UTF8.self)
@@ -48,14 +48,14 @@ package struct SRTStreamID: Equatable {
         }
     }
 
-    /// Whether a caller that asks for `other` is meant by this name: the same resource, and the same user and host where
-    /// this names them. Takes as long for a wrong name of that length as for the right one.
+    /// Whether a caller with the stream ID `other` matches this one: the same resource, and the same user and host if
+    /// this one has them. It takes the same time for a wrong name of the same length as for the right one.
     func isAnswered(by other: SRTStreamID) -> Bool {
         let isSameName = Self.isEqual(other.resource, resource)
         return isSameName && (user == nil || user == other.user) && (host == nil || host == other.host)
     }
 
-    /// A comparison that looks at all bytes of `given`, wherever they differ.
+    /// Compares all bytes of `given`, wherever they differ.
     private static func isEqual(_ given: String, _ secret: String) -> Bool {
         let (given, secret) = (Array(given.utf8), Array(secret.utf8))
         var difference = given.count ^ secret.count

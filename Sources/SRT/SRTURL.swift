@@ -2,17 +2,17 @@
 
 package import Networking
 
-/// Where an SRT output goes or listens, or an input comes from: `srt://host:port?mode=caller&latency=200&…`.
+/// The address of an SRT output or input: `srt://host:port?mode=caller&latency=200&…`.
 ///
-/// Options carry the names that `srt-live-transmit` and FFmpeg use. Times are milliseconds, as in
-/// `srt-live-transmit`; FFmpeg's own addresses count `latency` in microseconds. `ttl` is the IP packets' time to live.
-/// A listener without host listens on the loopback interface only; `0.0.0.0` or `::` names all. `localaddr` and
-/// `localport` choose our own side of a call; `callers` is how many receivers a listening output serves at a time, and
-/// with `takeover=yes` a second sender to a listening input takes the place of the first.
+/// Options have the names of `srt-live-transmit` and FFmpeg. Times are milliseconds, as in `srt-live-transmit`;
+/// FFmpeg's own addresses give `latency` in microseconds. `ttl` is the IP packets' time to live. A listener without a
+/// host listens on the loopback interface only; `0.0.0.0` or `::` means all interfaces. `localaddr` and `localport`
+/// select our own end of a call. `callers` is the maximum number of receivers of a listening output; with
+/// `takeover=yes` a second sender to a listening input replaces the first.
 ///
-/// It prints itself without its secrets, so that interpolation cannot leak them.
+/// Its description contains no secrets, so that interpolation cannot leak them.
 package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// What the connection is for.
+    /// The direction of the connection.
     package enum Role: Sendable {
         /// We send.
         case output
@@ -20,7 +20,7 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
         case input
     }
 
-    /// Who begins.
+    /// Which side starts the connection.
     package enum Mode: String, Sendable {
         /// We call the peer.
         case caller
@@ -30,24 +30,24 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
         case rendezvous
     }
 
-    /// How many receivers a listener serves at a time, if the address does not say.
+    /// The default maximum number of a listener's receivers.
     static let usualCallers = 16
 
-    /// The peer's name or address, or the address to listen at.
+    /// The peer's name or address, or the address to listen on.
     package let host: String
     /// The port.
     package let port: UInt16
-    /// Who begins.
+    /// Which side starts the connection.
     package let mode: Mode
-    /// How many receivers a listener serves at a time.
+    /// Maximum number of a listener's receivers.
     package let maximumCallers: Int
-    /// Whether a second sender takes the place of the first.
+    /// Whether a second sender replaces the first.
     package let takesOver: Bool
     let options: [SRTOption: SRTOptionValue]
-    /// Our own address of a call, if it matters; its port is 0 if that does not.
+    /// Our own address for a call, if it is set; its port is 0 if that is not.
     package let local: HostAddress?
 
-    /// Whether two inputs wait for the same stream.
+    /// Whether two inputs receive the same stream.
     package func hasSameStream(as other: SRTURL) -> Bool {
         SRTReception(self).wanted == SRTReception(other).wanted
     }
@@ -55,7 +55,7 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
     /// Whether two inputs may share a port.
     package func canShare(with other: SRTURL) -> Bool { SRTListener.shared(self) == SRTListener.shared(other) }
 
-    /// The address in `text`.
+    /// Parses `text`.
     package init(_ text: String, for role: Role = .output) throws(AddressError) {
         let parts = try URLParts(text)
         guard parts.scheme == "srt" else { throw AddressError("The address must begin with srt://.") }
@@ -87,7 +87,7 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
         takesOver = query.takeover == .yes
     }
 
-    /// Host, port, mode and at most two characters of the stream id.
+    /// Host, port, mode and at most two characters of the stream ID.
     package var description: String {
         let name = streamID.map { "&streamid=\(URLParts.masked($0))" } ?? ""
         return "srt://\(URLParts.bracketed(host)):\(port)?mode=\(mode.rawValue)\(name)"
@@ -95,40 +95,39 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
 
     package var debugDescription: String { description }
 
-    /// What `dump` and mirrors see: the masked form only.
+    /// The masked form, for `dump` and mirrors.
     package var customMirror: Mirror { Mirror(self, children: ["address": description]) }
 
-    /// The name that the receiver knows the stream by.
+    /// The stream ID that the receiver gets.
     package var streamID: String? {
         if case .text(let text)? = options[.streamid] { text } else { nil }
     }
 
-    /// The most bytes in a message: a whole number of TS packets.
+    /// The maximum length of a message in bytes: a whole number of TS packets.
     package var messageBytes: Int {
         if case .integer(let size)? = options[.payloadSize] { Int(size) / 188 * 188 } else { 1316 }
     }
 
-    /// How long a call may go unanswered, in milliseconds; libsrt's own default is 3000, and ten times that in rendezvous
-    /// mode, where we need no more than a caller does: the next attempt follows at once.
+    /// Time limit for a call, in milliseconds. libsrt's own default is 3000, and ten times that in rendezvous mode,
+    /// where we use 3000 as well: the next attempt follows at once.
     package var connectMilliseconds: Int64 { number(.connectTimeout) ?? 3000 }
 
-    /// The latency that an output asks the receiver for, in milliseconds.
+    /// The latency that an output requests from the receiver, in milliseconds.
     var latencyMilliseconds: Int64 { number(.peerlatency) ?? number(.latency) ?? 200 }
 
-    /// After how long a silence of the peer libsrt ends the connection, in milliseconds; nil if the address leaves that to
-    /// the library.
+    /// The peer's silence after which libsrt ends the connection, in milliseconds; nil for the library's default.
     package var silenceMilliseconds: Int64? { number(.peerIdleTimeout) }
 
-    /// The age at which libsrt would drop messages of its own accord, in milliseconds, with a receiver of this latency
-    /// (`SRTO_SNDDROPDELAY`); `nil` if it would not, as long as the address does not ask for it.
+    /// The age at which libsrt itself would drop messages, in milliseconds, for a receiver with this latency
+    /// (`SRTO_SNDDROPDELAY`). `nil` if it never drops, which is the case unless the address asks for it.
     package func dropAge(latency: Int64) -> Int64? {
         let delay = number(.snddropdelay) ?? -1
         if delay < 0 || options[.tlpktdrop] == .flag(false) { return nil }
         return max(1000, latency + delay)
     }
 
-    /// Our own address of a call to `remote`, if it matters. In a rendezvous both sides must know each other's port: ours is
-    /// the same, unless the address says otherwise.
+    /// Our own address for a call to `remote`, if it is set. In a rendezvous both sides must know each other's port:
+    /// ours is the same by default.
     package func localAddress(for remote: HostAddress) -> HostAddress? {
         if let local { return local }
         guard mode == .rendezvous else { return nil }
@@ -144,7 +143,7 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
         if case .integer(let number)? = options[option] { Int64(number) } else { nil }
     }
 
-    /// `text`, in which every secret of this address is replaced.
+    /// Replaces every secret of this address in `text`.
     package func masking(_ text: String) -> String {
         var masked = text
         for option in [SRTOption.passphrase, .streamid] {
@@ -157,7 +156,7 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
 }
 
 extension SRTURL {
-    /// What the part behind the question mark says.
+    /// The parsed query of the address.
     private struct Query {
         var mode: Mode?
         var callers: Int?
@@ -194,7 +193,7 @@ extension SRTURL {
             "rendezvous": .rendezvous,
         ]
 
-        /// Our own address. In a rendezvous both sides have the same port, unless the address says otherwise.
+        /// Our own address. In a rendezvous both sides have the same port by default.
         func local(for mode: Mode, port: UInt16) throws(AddressError) -> HostAddress? {
             guard localAddress != nil || localPort != nil else { return nil }
             guard mode != .listener else {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds out whether bytes are an MPEG transport stream, by the sync bytes of its packets.
+/// Detects an MPEG transport stream by the sync bytes of its packets.
 struct TransportStreamCheck {
-    /// What the bytes are, as far as is known.
+    /// The result so far.
     enum Verdict: Equatable { case transportStream, unknown, other }
 
-    /// Packets in a row whose sync byte must be found (ISO/IEC 13818-1, annex G.1).
+    /// Number of consecutive packets whose sync byte must match (ISO/IEC 13818-1, annex G.1).
     private static let packets = 5
-    /// Sizes of plain packets, of packets with a time of four bytes in front, as on Blu-ray discs, and of packets with
-    /// a checksum of 16 bytes behind (DVB).
+    /// Sizes of plain packets, of packets preceded by a time of four bytes (Blu-ray discs), and of packets followed by
+    /// a 16-byte checksum (DVB).
     private static let packetSizes = [188, 192, 204]
     private static let sync: UInt8 = 0x47
-    /// Bytes after which the data is not a transport stream: a sender may begin in mid-packet, or with some messages of
-    /// another kind.
+    /// Number of bytes without a match that rule out a transport stream: a sender may begin in mid-packet, or with some
+    /// messages of another kind.
     static let limit = 16 << 10
 
-    /// What `bytes`, the first of a stream, are.
+    /// Judges `bytes`, the first ones of a stream.
     static func judge(_ bytes: [UInt8]) -> Verdict {
         for size in packetSizes {
             let length = size * (packets - 1)

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The low edge of a source's delays (arrival minus stamp), which carries its sender's clock: queues only ever add to a
-/// delay, so the earliest packets come when the sender's clock says (Fober, Orlarey, Letz: Real Time Clock Skew
-/// Estimation over Network Delays, 2005).
+/// The lower bound of a source's delays (arrival minus timestamp). It reveals the sender's clock: queues only add to a
+/// delay, so the earliest packets arrive exactly when the sender's clock says (Fober, Orlarey, Letz: Real Time Clock
+/// Skew Estimation over Network Delays, 2005).
 ///
-/// The least delay of each bucket of time is kept, and the mean, up to 600 of them. The rate is a line through the least
-/// delays of ten parts of that window, or through the means, whichever lie on theirs more closely: where queues come and go
-/// it is the least ones; where a sender is uneven all the time it is the means, as of ffmpeg's `-re`, which looks each 10 ms
-/// whether something is due: of one second the least delay is off by 1.5 ms there, and the mean by 0.5. Until there are enough
-/// buckets the rate is guessed: what follows a rate that it takes for 0 lags 2.5 ms behind one of 200 ppm. All times and
-/// delays are nanoseconds.
+/// For each bucket of time it keeps the minimum delay and the mean, up to 600 buckets. The rate is the slope of a line
+/// through the minimum delays of ten parts of that window, or through their means, whichever fits its line better.
+/// Minimum delays are better if queues come and go. Means are better if a sender is always uneven, like ffmpeg's `-re`,
+/// which checks every 10 ms whether a packet is due: there the minimum delay of a second is off by 1.5 ms, the mean by
+/// 0.5 ms. Until there are enough buckets the rate is estimated roughly, because a floor that assumes a rate of 0 lags
+/// 2.5 ms behind one of 200 ppm. All times and delays are nanoseconds.
 struct ArrivalFloor: Sendable {
     private struct Bucket {
         let index: Int64
-        /// The least delay, and when that packet came.
+        /// The minimum delay, and when its packet arrived.
         private(set) var delay: Int64
         private(set) var arrival: Int64
-        /// What the sums count from.
+        /// The reference point of the sums.
         private var first: (delay: Int64, arrival: Int64)
         private var count = 1.0
         private var sums = (delay: 0.0, arrival: 0.0)
@@ -37,7 +37,7 @@ struct ArrivalFloor: Sendable {
             first.delay &+= step
         }
 
-        /// The sums over its packets against the least one of `origin`, and how many there are.
+        /// The sums over the bucket's packets relative to the minimum of `origin`, and the number of packets.
         func sums(from origin: Bucket) -> (time: Double, delay: Double, count: Double) {
             (
                 Double(first.arrival &- origin.arrival) * count + sums.arrival,
@@ -52,16 +52,16 @@ struct ArrivalFloor: Sendable {
         var index: Int
     }
 
-    /// The line of least squares through points: it goes through their mean.
+    /// A least-squares line through points; it passes through their mean.
     private struct Line {
         let time: Double
         let delay: Double
         let slope: Double
-        /// The square of how far off the slope probably is.
+        /// The estimated variance of the slope.
         let variance: Double
 
-        /// Nil for less than three points, and for those of one time. With `doubts` it is as if so many more points were as far
-        /// off as delays of a second mostly are: a few may lie on a line by chance.
+        /// Nil for fewer than three points, or if all have the same time. `doubts` adds that many virtual points with
+        /// the usual error of a delay, because a few points may be on a line by chance.
         init?(through points: [Point], doubts: Double = 0) {
             guard points.count > 2 else { return nil }
             let count = Double(points.count)
@@ -77,30 +77,31 @@ struct ArrivalFloor: Sendable {
             variance = (rest + doubts * ArrivalFloor.usualVariance) / (count - 2 + doubts) / spread
         }
 
-        /// By how much `point` lies above the line, if that has the slope `slope`.
+        /// The height of `point` above a line with the slope `slope` through this one's mean.
         func height(of point: Point, slope: Double) -> Double { point.delay - delay - slope * (point.time - time) }
     }
 
     private enum PathChange {
         case none
         case suspected
-        /// From this point on.
+        /// The path changed at this point.
         case found(Int)
     }
 
     private static let window = 600
-    /// Buckets before the rate is known of which the least delay is the floor. Five lag 2.5 ms at 500 ppm; 30 would lag
-    /// 15.
+    /// Number of buckets whose minimum is the floor before the rate is known. Five lag 2.5 ms at 500 ppm; 30 would lag
+    /// 15 ms.
     private static let shortWindow = 5
-    /// The same with a guess of the rate: one that is off by 200 ppm is off by 2 ms over these, and by 6 over 30.
+    /// The same with a rough estimate of the rate: an error of 200 ppm makes 2 ms over these, and 6 ms over 30.
     private static let guessedWindow = 10
-    /// Buckets with which the rate is guessed.
+    /// Minimum number of buckets for a rough estimate of the rate.
     private static let leastForGuess = 8
-    /// Buckets of which the lowest lies on the line, and three points at least: over so many no clock wanders.
+    /// Number of buckets, and at least three points, whose lowest one is on the line: over so short a time no clock
+    /// wanders.
     private static let lowWindow = 60
-    /// How far senders' clocks usually are from ours.
+    /// The usual difference between senders' clocks and ours.
     private static let usualRate = 200e-6
-    /// The square of how far the mean of a second is usually off: 0.75 ms.
+    /// The usual variance of the mean of a second: a standard deviation of 0.75 ms.
     private static let usualVariance = 0.75e6 * 0.75e6
     private static let highestRate = 1000e-6
 
@@ -110,31 +111,32 @@ struct ArrivalFloor: Sendable {
     private var start: Int64?
     private var buckets: [Bucket] = []
     private var fitted: (arrival: Int64, delay: Int64)?
-    /// The rate that was found, and what was guessed before: a guess never decides what belongs to a line.
+    /// The rate that was found, and the estimate before that. The estimate never decides which points belong to a line.
     private var (found, guess) = (0.0, 0.0)
 
-    /// How fast delays grow: negative for a sender whose clock runs faster than ours. 0, and then a guess, until it is known.
+    /// The slope of the delays: negative if the sender's clock is faster than ours. At first 0, then an estimate, until
+    /// the rate is known.
     var rate: Double { isRateKnown ? found : guess }
-    /// Whether the rate was found, now or before ``restart()``.
+    /// Whether the rate is known, from now or from before ``restart()``.
     private(set) var isRateKnown = false
 
-    /// A floor of buckets of `bucketLength` nanoseconds.
+    /// A floor with buckets of `bucketLength` nanoseconds.
     init(bucketLength: Int64, bucketsForRate: Int, pathStep: Int64) {
         self.bucketLength = max(1, bucketLength)
         self.bucketsForRate = bucketsForRate
         self.pathStep = Double(pathStep)
     }
 
-    /// How many buckets there are.
+    /// Number of buckets.
     var count: Int { buckets.count }
 
-    /// The least delay to be expected at `arrival`; nil before the first packet.
+    /// The minimum delay to expect at `arrival`; nil before the first packet.
     func delay(at arrival: Int64) -> Int64? {
         if let fitted { return fitted.delay &+ Int64(rate * Double(arrival &- fitted.arrival)) }
         return buckets.map(\.delay).min()
     }
 
-    /// Takes in a packet. Arrivals must not go back. Returns whether the path turned out to have changed.
+    /// Records a packet. Arrivals must not decrease. Returns whether it shows that the path has changed.
     mutating func note(delay: Int64, arrival: Int64) -> Bool {
         let start = self.start ?? arrival
         self.start = start
@@ -148,14 +150,14 @@ struct ArrivalFloor: Sendable {
         return fit()
     }
 
-    /// Forgets all delays and keeps the rate, until another is found.
+    /// Discards all delays, but keeps the rate until another is found.
     mutating func restart() {
         buckets = []
         fitted = nil
         start = nil
     }
 
-    /// Adds to all delays: the track's stamps were moved.
+    /// Adds `step` to all delays, because the track's timestamps were moved.
     mutating func move(by step: Int64) {
         for index in buckets.indices { buckets[index].move(by: step) }
         if let old = fitted { fitted = (old.arrival, old.delay &+ step) }
@@ -185,7 +187,7 @@ struct ArrivalFloor: Sendable {
         }
     }
 
-    /// The floor before the rate is known: the least of the latest delays, without what a guess of the rate says.
+    /// The floor before the rate is known: the minimum of the latest delays, corrected by the estimated rate.
     private mutating func fitGuess(to complete: ArraySlice<Bucket>) {
         var window = Self.shortWindow
         if !isRateKnown, complete.count >= Self.leastForGuess {
@@ -200,22 +202,22 @@ struct ArrivalFloor: Sendable {
         fitted = (least.arrival, least.delay)
     }
 
-    /// Least squares, drawn to 0 as far as the delays do not lie on a line: the mean of what they say and of what is usual,
-    /// by the certainty of each.
+    /// Least squares, regularized towards 0: the mean of the measured slope and the usual one, weighted by the
+    /// certainty of each.
     private static func guessedRate(from points: [Point], _ means: [Point]) -> Double {
         guard let line = closer(points, means, doubts: 4) else { return 0 }
         let usual = usualRate * usualRate
         return limited(line.slope * usual / (usual + line.variance))
     }
 
-    /// The line through `points` or `means`, whose slope is the more certain one.
+    /// The line through `points` or through `means`, whichever has the more certain slope.
     private static func closer(_ points: [Point], _ means: [Point], doubts: Double = 0) -> Line? {
         [points, means].compactMap { Line(through: $0, doubts: doubts) }.min { $0.variance < $1.variance }
     }
 
     private static func limited(_ rate: Double) -> Double { min(highestRate, max(-highestRate, rate)) }
 
-    /// The least delay of the buckets in `range`, but for the rate that was found, seen from `origin`.
+    /// The minimum delay of the buckets in `range`, corrected by the known rate, relative to `origin`.
     private func leastPoint(of range: Range<Int>, _ origin: Bucket) -> Point {
         var least = range.lowerBound
         for index in range where level(of: buckets[index], origin, found) < level(of: buckets[least], origin, found) {
@@ -226,7 +228,7 @@ struct ArrivalFloor: Sendable {
             delay: Double(buckets[least].delay &- origin.delay), index: least)
     }
 
-    /// The mean of all packets in the buckets in `range`, seen from `origin`.
+    /// The mean of all packets of the buckets in `range`, relative to `origin`.
     private func meanPoint(of range: Range<Int>, _ origin: Bucket) -> Point {
         let sums = buckets[range].map { $0.sums(from: origin) }.reduce((time: 0.0, delay: 0.0, count: 0.0)) {
             ($0.time + $1.time, $0.delay + $1.delay, $0.count + $1.count)
@@ -234,21 +236,20 @@ struct ArrivalFloor: Sendable {
         return Point(time: sums.time / sums.count, delay: sums.delay / sums.count, index: range.lowerBound)
     }
 
-    /// The delay of `bucket` without `rate`, against `origin`.
+    /// The delay of `bucket` corrected by `rate`, relative to `origin`.
     private func level(of bucket: Bucket, _ origin: Bucket, _ rate: Double) -> Double {
         Double(bucket.delay &- origin.delay) - rate * Double(bucket.arrival &- origin.arrival)
     }
 
-    /// About ten parts of the first `complete` buckets.
+    /// Splits the first `complete` buckets into about ten parts.
     private func parts(of complete: Int) -> [Range<Int>] {
         let length = max(1, complete / 10)
         return stride(from: complete % length, to: complete, by: length).map { $0..<min($0 + length, complete) }
     }
 
-    /// Whether the floor lies elsewhere from some point on: it steps by more than the settings allow and by more than
-    /// six times what its steps mostly differ. Without this a path that grew by 80 ms looks like 237 ppm for ten
-    /// minutes. One point that is off may be a moment of congestion: until the next one is known the line stays as it
-    /// is.
+    /// Detects whether the floor moved at some point: a step that exceeds the limit of the settings and six times the
+    /// usual differences. Without this check, a path that becomes 80 ms longer looks like 237 ppm for ten minutes. A
+    /// single deviating point may be congestion: the line does not change until the next point is known.
     private func pathChange(in points: [Point]) -> PathChange {
         var steps: [Double] = []
         for (left, right) in zip(points, points.dropFirst()) {
@@ -263,7 +264,7 @@ struct ArrivalFloor: Sendable {
         return .none
     }
 
-    /// Least squares for the rate; the line lies on the lowest of the latest points.
+    /// Computes the rate by least squares; the line passes through the lowest of the latest points.
     private mutating func fitLine(through points: [Point], means: [Point], _ complete: Int, _ origin: Bucket) {
         guard let line = Self.closer(points, means) else { return }
         found = Self.limited(line.slope)

@@ -2,66 +2,69 @@
 
 package import Media
 
-/// Keeps a source's audio where its stamps say, by resampling it a little: a counter of the samples that were made,
-/// held against the map.
+/// Keeps a source's audio at the position of its timestamps by resampling it slightly: it compares a counter of output
+/// samples with the clock mapping.
 ///
-/// The correction is proportional and integral, critically damped with a time constant of 10 s, at most 1000 ppm and
-/// changed by at most 200 ppm in a second. An error of 300 ppm in the sender's sample count is 2.2 ms at its worst, in
-/// the first minute (7.4 s × the error). Nothing but a hole, or a step of the map, moves audio at once.
+/// The controller is proportional-integral, critically damped with a time constant of 10 s. Its limits are 1000 ppm,
+/// and a change of 200 ppm per second. An error of 300 ppm in the sender's sample count causes at most 2.2 ms of
+/// offset, in the first minute (7.4 s × the error). Only a gap, or a step of the mapping, moves audio at once.
 package struct AudioServo: Sendable {
-    /// What to do with a run of audio.
+    /// How to correct a run of audio.
     package struct Correction: Sendable, Hashable {
-        /// By how much to stretch it: 0.0001 makes 100 ppm more samples of it.
+        /// The stretch factor: 0.0001 makes 100 ppm more samples.
         package var stretch: Double
-        /// Samples of silence to put before it; of what was made already so many are to be given up, if negative.
+        /// Samples of silence to insert before the run; if negative, the number of samples to remove from earlier
+        /// output.
         package var fill: Int64
-        /// Whether the fill was not asked for by the map: audio was lost, or doubled, or lay over 100 ms off.
+        /// Whether the fill has another cause than a step of the mapping: audio was lost or repeated, or was more than
+        /// 100 ms off.
         package var isHole: Bool
     }
 
     private static let highest = 1000e-6
     private static let proportional = 1 / 10e9
     private static let integral = proportional * proportional / 4
-    /// How fast the correction changes, for each nanosecond.
+    /// Maximum change of the correction per nanosecond.
     private static let acceleration = 200e-6 / 1e9
-    /// Further off than this is no drift.
+    /// A larger error, in nanoseconds, is not drift.
     private static let farthest: Double = 100_000_000
 
     private let rate: Int64
-    /// Samples made since ``origin``.
+    /// Samples output since ``origin``.
     private var made: Int64 = 0
     private var origin: Int64?
     private var sum = 0.0
     private var last = 0.0
     private var end: Int64?
-    /// What stamps mostly differ by from the end of the run before, in nanoseconds, and of how many runs that is the
-    /// mean.
+    /// The mean difference between a timestamp and the end of the previous run, in nanoseconds, and the number of runs
+    /// in that mean.
     private var noise = 0.0
     private var noiseCount = 0.0
 
-    /// How far the last run lay from where its stamp puts it, in nanoseconds, positive if audio is early.
+    /// Offset of the last run from its timestamp in nanoseconds, positive if the audio is early.
     package private(set) var error: Double = 0
-    /// By how much the sender's samples are too few for its stamps, as a fraction: its sample clock is so much slow.
+    /// The sender's shortage of samples relative to its timestamps, as a fraction: its sample clock is slow by that
+    /// much.
     package var sampleRateError: Double { sum }
 
-    /// A servo of audio of `sampleRate` samples a second, which is the program's.
+    /// A servo for audio at `sampleRate`, the program's rate.
     package init(sampleRate: Int32) { rate = Int64(sampleRate) }
 
-    /// Where the next sample is in program time; nil before the first run.
+    /// Position of the next sample in program time; nil before the first run.
     package var position: Timestamp? {
         origin.map { Timestamp(nanoseconds: $0 &+ TimeBase(1, Int32(rate)).rescale(made, to: .nanoseconds)) }
     }
 
-    /// Prepares for a source that is placed again: the next run is placed where its stamp says.
+    /// Prepares for a source that is placed again: the next run goes where its timestamp says.
     package mutating func restart() {
         origin = nil
         end = nil
     }
 
-    /// Decides about a run of audio of `duration`, which begins at `time` of the source's timeline and belongs at
-    /// `target` of the program's. `stretch` is by how much program time runs slower than the source's (its map's
-    /// stretch, less the program's own), and `step` what the map moved at once since the last run. The samples that
-    /// were really made of it, silence included, are told by ``note(made:)``.
+    /// Decides how to correct a run of audio of `duration`, which begins at `time` on the source's timeline and belongs
+    /// at `target` on the program's. `stretch` is the rate difference between program and source time (the mapping's
+    /// stretch minus the program's own); `step` is how far the mapping stepped since the last run. The caller reports
+    /// the samples that were really output, silence included, to ``note(made:)``.
     package mutating func correct(
         time: Timestamp, duration: Duration, target: Timestamp, stretch: Double, step: Duration = .zero
     ) -> Correction {
@@ -78,7 +81,7 @@ package struct AudioServo: Sendable {
         if noiseCount == 0 { noise = 0.12 * length }
         let bar = max(0.75 * length, 6 * noise)
         let off = Double(target.nanoseconds &- position.nanoseconds) - fill
-        // What a lost packet leaves is off both against the stamps and against the position; a jittering stamp is not.
+        // After packet loss, both the timestamp and the position are off; with a jittering timestamp only one is.
         if abs(hole) >= bar, abs(off) >= bar {
             fill += abs(hole) < 10 * length ? (hole / length).rounded() * length : off
             isHole = true
@@ -99,6 +102,6 @@ package struct AudioServo: Sendable {
         return Correction(stretch: last, fill: Int64((fill * Double(rate) / 1e9).rounded()), isHole: isHole)
     }
 
-    /// Counts samples that were made, silence as well; negative for such as were given up.
+    /// Counts output samples, silence included; negative for removed ones.
     package mutating func note(made samples: Int64) { made &+= samples }
 }

@@ -2,16 +2,16 @@
 
 internal import Synchronization
 
-/// The buffer that the live sources of one program have in common: what is shown together was captured together as far as
-/// the ways to us are alike, and this does not change when a source needs more or less buffer.
+/// A buffer that the live sources of one program share: frames shown together were captured together, as far as the
+/// paths to us have the same delay, and this stays so when a source needs more or less buffer.
 ///
 /// All sources use the largest buffer that any of them needs. A source that needs more than ``most`` has its own
-/// buffer, so that one bad line does not delay the others by seconds. Calls may come from any thread.
+/// buffer, so that one bad connection does not delay the others by seconds. Any thread may call.
 package final class CommonBuffer: Sendable {
-    /// The largest need that counts for the common buffer, in nanoseconds.
+    /// The largest need that the common buffer takes into account, in nanoseconds.
     static let most: Int64 = 1_000_000_000
 
-    /// One source's part in it, which ends with it.
+    /// One source's share of the common buffer; it ends when this object is released.
     final class Seat: Sendable {
         private let buffer: CommonBuffer
         private let number: Int
@@ -20,10 +20,10 @@ package final class CommonBuffer: Sendable {
 
         deinit { buffer.set(nil, of: number) }
 
-        /// This source needs so many nanoseconds; nil for one that is not placed.
+        /// Sets the buffer that this source needs, in nanoseconds; nil if it is not placed.
         func need(_ need: Int64?) { buffer.set(need, of: number) }
 
-        /// The buffer of a source that needs `own`.
+        /// The buffer to use for a source that needs `own`.
         func buffer(for own: Int64) -> Int64 {
             own > CommonBuffer.most ? own : max(own, buffer.greatest)
         }
@@ -40,7 +40,7 @@ package final class CommonBuffer: Sendable {
     /// A buffer that no source needs yet.
     package init() {}
 
-    /// A part for one more source.
+    /// Adds a source.
     func takeSeat() -> Seat {
         let number = state.withLock { state in
             state.seats += 1
@@ -60,9 +60,9 @@ package final class CommonBuffer: Sendable {
 }
 
 extension CommonBuffer: Hashable {
-    /// Whether both are the same one.
+    /// Whether both are the same object.
     package static func == (left: CommonBuffer, right: CommonBuffer) -> Bool { left === right }
 
-    /// By which one it is.
+    /// Hashes the object's identity.
     package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }

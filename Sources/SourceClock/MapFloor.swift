@@ -2,26 +2,27 @@
 
 internal import Media
 
-/// The floor of a map: of the tracks that it serves one leads, and its earliest packets alone say how the sender's clock runs.
+/// The floor of a mapping that serves several tracks: one track leads, and only its earliest packets determine the
+/// sender's clock.
 ///
-/// Tracks have floors that differ, and not by the same all the time: libavformat's muxer sends audio a bundle at a time, and how
-/// early the last one of a bundle is changes with their sizes. By the least of both a stream of ffmpeg's had no rate for
-/// minutes, and lay up to 26 ms off. Video leads, of which each packet is a frame that is sent by itself, unless it shows no
-/// rate where audio does, or is gone. With another track in the lead the floor stays where it is.
+/// The floors of tracks differ, by an amount that changes: libavformat's muxer sends audio in bundles, and the lead of
+/// a bundle's last packet depends on the packets' sizes. With the minimum over both tracks, a stream of ffmpeg had no
+/// rate for minutes, and was up to 26 ms off. Video leads, because each of its packets is a frame that is sent by
+/// itself, unless it yields no rate and audio does, or it ended. A change of the leading track does not move the floor.
 struct MapFloor: Sendable {
-    /// A track that is silent for so long does not lead another, in nanoseconds.
+    /// A track that is silent for longer, in nanoseconds, cannot lead.
     private static let longestSilence: Int64 = 60_000_000_000
-    /// Buckets after which a floor is near what it will be.
+    /// Number of buckets after which a floor is near its final value.
     private static let usual = 5
 
     private var floors: PerTrack<ArrivalFloor>
     private var lasts = PerTrack<Int64>()
     private var lead = TrackKind.video
-    /// Whether video led and does not any more.
+    /// Whether video led but does not any more.
     private var isVideoUnfit = false
-    /// By how much the floor lies over that of the track that leads.
+    /// Distance of the floor above the leading track's own floor.
     private var shift: Int64 = 0
-    /// With so many earliest packets, and a rate, a track leads another that has shown none by then.
+    /// With this many buckets and a known rate, a track takes the lead from one without a rate.
     private let patience: Int
 
     /// A floor whose tracks have buckets of `bucketLength` nanoseconds.
@@ -36,17 +37,17 @@ struct MapFloor: Sendable {
 
     private var leading: ArrivalFloor? { floors[lead] }
 
-    /// How many buckets there are.
+    /// Number of buckets.
     var count: Int { leading?.count ?? 0 }
-    /// How fast delays grow: see ``ArrivalFloor/rate``.
+    /// The slope of the delays, see ``ArrivalFloor/rate``.
     var rate: Double { leading?.rate ?? 0 }
-    /// Whether the rate was found.
+    /// Whether the rate is known.
     var isRateKnown: Bool { leading?.isRateKnown ?? false }
 
-    /// The least delay to be expected at `arrival`; nil before the first packet.
+    /// The minimum delay to expect at `arrival`; nil before the first packet.
     func delay(at arrival: Int64) -> Int64? { leading?.delay(at: arrival).map { $0 &+ shift } }
 
-    /// Takes in a packet of `track`. Arrivals must not go back. Returns whether the path turned out to have changed.
+    /// Records a packet of `track`. Arrivals must not decrease. Returns whether it shows that the path has changed.
     mutating func note(_ track: TrackKind, delay: Int64, arrival: Int64) -> Bool {
         let isChanged = floors[track]?.note(delay: delay, arrival: arrival) ?? false
         lasts[track] = arrival
@@ -54,12 +55,12 @@ struct MapFloor: Sendable {
         return isChanged && track == lead
     }
 
-    /// Lets `track`, of which a packet came, lead if the other one does not do.
+    /// Lets `track`, which just received a packet, take the lead if the other track cannot.
     private mutating func chooseLead(_ track: TrackKind, at arrival: Int64) {
         guard track != lead, let own = floors[track], let leading else { return }
         let isUnfit = !leading.isRateKnown && own.isRateKnown && own.count > patience
         let isGone = lasts[lead].map { arrival &- $0 > Self.longestSilence } ?? true
-        // Video that comes later has to show its floor first.
+        // Video that starts later must first establish its own floor.
         let isBetter = track == .video && !isVideoUnfit && (leading.count <= 1 || own.count > Self.usual)
         guard isUnfit || isGone || isBetter, let next = own.delay(at: arrival) else { return }
         if lead == .video, lasts[.video] != nil { isVideoUnfit = true }
@@ -67,13 +68,13 @@ struct MapFloor: Sendable {
         lead = track
     }
 
-    /// Forgets all delays and keeps the rate, until another is found.
+    /// Discards all delays, but keeps the rate until another is found.
     mutating func restart() {
         for track in TrackKind.timed { floors[track]?.restart() }
         (lasts, shift, lead, isVideoUnfit) = (PerTrack(), 0, .video, false)
     }
 
-    /// Adds to all delays: the tracks' stamps were moved.
+    /// Adds `step` to all delays, because the tracks' timestamps were moved.
     mutating func move(by step: Int64) {
         for track in TrackKind.timed { floors[track]?.move(by: step) }
     }

@@ -2,7 +2,7 @@
 
 package import Media
 
-/// A value for each track that there is.
+/// An optional value for each of the tracks.
 struct PerTrack<Value: Sendable>: Sendable {
     private var video: Value?
     private var audio: Value?
@@ -19,11 +19,11 @@ struct PerTrack<Value: Sendable>: Sendable {
     var tracks: [TrackKind] { TrackKind.timed.filter { self[$0] != nil } }
     /// The values, video's first.
     var values: [Value] { [video, audio].compactMap(\.self) }
-    /// How many tracks have a value.
+    /// Number of tracks with a value.
     var count: Int { (video == nil ? 0 : 1) + (audio == nil ? 0 : 1) }
 }
 
 extension TrackKind {
-    /// The tracks that a source's clock knows.
+    /// The tracks that a source's clock handles.
     package static let timed: [TrackKind] = [.video, .audio]
 }

@@ -2,90 +2,90 @@
 
 package import Media
 
-/// The stamps of a source's tracks as one continuous timeline, with the sender's relation of audio to video.
+/// Joins the timestamps of a source's tracks into one continuous timeline, with the sender's sync of audio and video.
 ///
-/// A jump is seen in the sender's own steps, never in lateness: back, if a decoding time falls by a quarter of a
-/// second, because it can only grow; forward, if it leaps *and* the packet comes earlier than any could. What is late
-/// without a leap is jitter, however late. A jump is closed by a shift that lets the packet follow its last one, or
-/// leaves the pause in which nothing came. The track that jumps first finds the shift, and the other takes the same one
-/// with the first packet that it suits better.
+/// A jump is detected by the sender's own steps, never by lateness. It is backward if a decoding time falls by a
+/// quarter of a second, because decoding times can only grow. It is forward if it leaps *and* the packet arrives
+/// earlier than any packet could. Lateness without a leap is jitter, however large. A jump is closed by a shift that
+/// makes the packet follow the previous one, or keeps the pause in which nothing arrived. The track that jumps first
+/// determines the shift; the other track takes the same shift at its first packet that fits it better.
 struct SenderTimeline: Sendable {
     /// A jump that was closed.
     struct Jump: Sendable, Hashable {
-        /// The track that showed it.
+        /// The track that jumped first.
         let track: TrackKind
-        /// How far its stamps leapt from where they were expected, in nanoseconds.
+        /// Difference between the timestamp and the expected one, in nanoseconds.
         let distance: Int64
     }
 
-    /// Where a packet lies, in nanoseconds of the timeline.
+    /// Position of a packet, in nanoseconds of the timeline.
     struct Place: Sendable, Hashable {
         /// Its decoding time.
         var decode: Int64
         /// Its presentation time.
         var presentation: Int64
-        /// The jump that it showed first.
+        /// The jump, if this packet shows it first.
         var jump: Jump?
-        /// Whether its track continues with another shift from here on.
+        /// Whether its track has another shift from this packet on.
         var isMoved = false
     }
 
     private struct Track {
         var stamps: StampTrack
         var shift: Int64 = 0
-        /// The latest decoding time, nil before the first packet.
+        /// The latest decoding time; nil before the first packet.
         var last: Int64?
         var duration: Int64 = 0
         var arrival: Int64 = 0
-        /// How late the last packets came that came alone, or first of many.
+        /// Delays of the last packets that arrived alone, or as the first of several.
         var delays: [Int64] = []
-        /// The last leap that was no jump, as far as its delay could tell: the first of many packets that come at once
-        /// is not early even if the sender leapt.
+        /// The last leap that its delay did not confirm as a jump: the first of several packets that arrive together is
+        /// not early even if the sender leapt.
         var leap: (distance: Int64, arrival: Int64)?
     }
 
-    /// The newest jump's shift, for the other track to take.
+    /// The newest jump's shift, which the other track may take.
     private struct Pending {
         let shift: Int64
         let distance: Int64
         let track: TrackKind
         let arrival: Int64
-        /// How late the packet is that showed the jump, where it was put; nil if the source waits to be read.
+        /// The delay of the packet that jumped, at its new position; nil if the source waits to be read.
         let delay: Int64?
     }
 
     static let jump: Int64 = 250_000_000
-    /// While a start burst is handed over packets come ever earlier, so a hole in it looks like a leap.
+    /// During a start burst packets arrive ever earlier, so a gap in the burst looks like a leap.
     private static let jumpInBurst: Int64 = 2_000_000_000
     private static let jumpOfFile: Int64 = 10_000_000_000
     private static let jumpBackOfFile: Int64 = 100_000_000
-    /// How far under the floor a packet that comes too early lies.
+    /// A packet this far below the floor arrives too early.
     private static let early: Int64 = 100_000_000
-    /// How long the other track may take to follow, and how far its own shift may be from the first one's.
+    /// Limit for the time in which the other track must follow, and for the difference of its shift to the first one's.
     private static let followWithin: Int64 = 5_000_000_000
     private static let followNear: Int64 = 500_000_000
-    /// How far two tracks of one sender may be apart in the multiplex.
+    /// Limit for the distance between two tracks of one sender in the multiplex.
     private static let apart: Int64 = 2_000_000_000
-    /// Packets that are no further apart came together.
+    /// Packets within this interval arrived together.
     private static let together: Int64 = 5_000_000
-    /// Of how many packets the usual delay is the median: a demuxer may hold back two or three until the next ones come.
+    /// Number of packets for the median delay: a demuxer may hold back two or three until the next ones arrive.
     private static let delaysKept = 8
 
-    /// How long nothing may come of any track before it is a pause, in nanoseconds.
+    /// A longer silence of all tracks, in nanoseconds, is a pause.
     var longestGap: Int64
     private var tracks = PerTrack<Track>()
     private var pending: Pending?
-    /// Where the timeline continues after ``restart()``: its last moment and the arrival of that moment.
+    /// Where the timeline continues after ``restart(resumes:)``: its last moment, and the arrival of that moment.
     private var resume: (time: Int64, arrival: Int64)?
 
-    /// A timeline of a source of which nothing comes for up to `longestGap` nanoseconds at a time.
+    /// A timeline for a source that may be silent for up to `longestGap` nanoseconds.
     init(longestGap: Int64 = Self.jump) { self.longestGap = max(Self.jump, longestGap) }
 
-    /// Says how `track` is stamped.
+    /// Sets the timestamp format of `track`.
     mutating func declare(_ track: TrackKind, _ stamps: StampTrack) { tracks[track] = Track(stamps: stamps) }
 
-    /// Prepares for a sender that begins again, with stamps that have nothing to do with the old ones. The timeline
-    /// continues where it was. Without `resumes` it does not, because stamps are readings of one clock throughout.
+    /// Prepares for a sender that restarts with unrelated timestamps. With `resumes` the timeline continues where it
+    /// was; without it does not, because timestamps are readings of one clock throughout.
     mutating func restart(resumes: Bool = true) {
         if resumes, let newest = tracks.values.filter({ $0.last != nil }).max(by: { $0.arrival < $1.arrival }) {
             resume = (newest.last ?? 0, newest.arrival)
@@ -98,20 +98,20 @@ struct SenderTimeline: Sendable {
         }
     }
 
-    /// Where `stamp` would lie if nothing jumped; nil if that cannot be said. Changes nothing.
+    /// The position of `stamp` if there is no jump; nil if it is unknown. Changes nothing.
     func peek(_ stamp: SourceClock.Stamp) -> Int64? {
         guard var track = tracks[stamp.track], track.last != nil else { return nil }
         return track.stamps.unwrap(stamp.dts).map { $0 &+ track.shift }
     }
 
-    /// Whether `stamp` is right behind what its track had last. Changes nothing.
+    /// Whether `stamp` follows directly on its track's last one. Changes nothing.
     func continues(_ stamp: SourceClock.Stamp) -> Bool {
         guard let track = tracks[stamp.track], let last = track.last, let time = peek(stamp) else { return false }
         return (time &- last &- track.duration).magnitude < UInt64(Self.jump)
     }
 
-    /// Places a packet, or returns nil if its stamps cannot be meant, or its track was not declared. `floor` is the
-    /// least delay to be expected, nil if none is known. Without an `arrival` the source waits to be read.
+    /// Places a packet; nil if its timestamps are impossible, or its track was not declared. `floor` is the minimum
+    /// delay to expect, nil if unknown. Without an `arrival` the source waits to be read.
     mutating func place(
         _ stamp: SourceClock.Stamp, arrival: Int64?, floor: Int64?, isCollecting: Bool
     ) -> Place? {
@@ -134,7 +134,7 @@ struct SenderTimeline: Sendable {
             if let shift = shiftToFollow(track, kind, raw: raw, expected: expected, at: arrival, floor: floor)
                 ?? (jumps ? shiftOfJumpTogether(kind, raw: raw, at: arrival) : nil)
             {
-                // The place where the track continues may be before its end.
+                // The track may continue before its own end.
                 (track.shift, track.last, pending, track.leap) = (shift, nil, nil, nil)
                 place.isMoved = true
             } else if jumps {
@@ -159,14 +159,15 @@ struct SenderTimeline: Sendable {
         return place
     }
 
-    /// A track that begins takes the epoch of the one that is there.
+    /// A track that begins takes the epoch of the other one.
     private mutating func join(_ track: inout Track, _ kind: TrackKind) {
         guard let other = tracks[kind.other], let last = other.last else { return }
         track.shift = other.shift
         track.stamps.join(at: last &- other.shift)
     }
 
-    /// The track that jumped and was not followed in time, once; nil while the other one may still follow.
+    /// Returns, once, the track that jumped without the other one following in time; nil while the other one may still
+    /// follow.
     mutating func takeLoneJump(at now: Int64) -> TrackKind? {
         guard let pending, now &- pending.arrival > Self.followWithin, let other = tracks[pending.track.other],
             other.last != nil, other.arrival > pending.arrival
@@ -189,13 +190,13 @@ struct SenderTimeline: Sendable {
         return arrival &- time < floor &- Self.early
     }
 
-    /// Whether the other track has come to `time` without a jump: then this one was only away.
+    /// Whether the other track reached `time` without a jump: then this track had only paused.
     private func isBeside(_ time: Int64, _ kind: TrackKind, _ track: Track) -> Bool {
         guard let other = tracks[kind.other], let last = other.last, other.shift == track.shift else { return false }
         return (time &- last).magnitude < UInt64(Self.apart)
     }
 
-    /// The other track's new shift, if it suits this packet better than the track's own.
+    /// The other track's new shift, if it fits this packet better than the track's own.
     private func shiftToFollow(
         _ track: Track, _ kind: TrackKind, raw: Int64, expected: Int64, at arrival: Int64?, floor: Int64?
     ) -> Int64? {
@@ -209,12 +210,13 @@ struct SenderTimeline: Sendable {
         }
         let silence = arrival &- track.arrival
         if silence > max(1_000_000_000, longestGap), let floor {
-            // Silent since before the jump: the delay says on which side of it this is.
+            // The track has been silent since before the jump: the delay tells whether this packet is from before or
+            // after it.
             let (old, new) = (arrival &- (raw &+ track.shift), arrival &- (raw &+ pending.shift))
             return (new &- floor).magnitude < (old &- floor).magnitude ? pending.shift : nil
         }
         if let floor {
-            // Packets may be lost where the tracks jump: then only one of the shifts gives a delay that can be.
+            // Packets may be lost when the tracks jump: then only one of the shifts gives a possible delay.
             let earliest = floor &- Self.early
             let possible = earliest..<max(earliest, floor &+ 2_000_000_000)
             let (old, new) = (arrival &- (raw &+ track.shift), arrival &- (raw &+ pending.shift))
@@ -224,8 +226,8 @@ struct SenderTimeline: Sendable {
         return isNear && new.magnitude < old.magnitude ? pending.shift : nil
     }
 
-    /// The other track's new shift for a packet that jumps, too, if it is then about as late as the other track's:
-    /// the sender began again, and the relation of its tracks is kept as the sender gives it.
+    /// The other track's new shift for a packet that jumps too, if the packet is then about as late as the other
+    /// track's: the sender restarted, and its sync of the tracks is kept.
     private func shiftOfJumpTogether(_ kind: TrackKind, raw: Int64, at arrival: Int64?) -> Int64? {
         guard let pending, pending.track != kind, let arrival, let delay = pending.delay,
             arrival &- pending.arrival <= Self.followWithin,
@@ -234,7 +236,7 @@ struct SenderTimeline: Sendable {
         return pending.shift
     }
 
-    /// Shifts `track` so that its packet follows its last one; after a pause, so that it is as late as packets were.
+    /// Shifts `track` so that its packet follows its last one; after a pause, so that the packet is as late as usual.
     private mutating func close(
         _ time: Int64, _ track: inout Track, _ kind: TrackKind, _ expected: Int64, _ arrival: Int64?
     ) {
@@ -248,7 +250,7 @@ struct SenderTimeline: Sendable {
         track.shift = track.shift &+ goal &- time
         (track.leap, track.delays) = (nil, [])
         if let pending, pending.track != kind, (arrival ?? 0) &- pending.arrival <= Self.followWithin {
-            // Both jumped, each by a distance of its own, as at a seam of a playlist: neither has to follow.
+            // Both jumped by different distances, as between playlist items: neither has to follow the other.
             self.pending = nil
         } else {
             pending = Pending(

@@ -2,28 +2,28 @@
 
 internal import Media
 
-/// What is added to a source's times to get the moment they are due. It moves so slowly that the change is neither seen
-/// nor heard.
+/// The offset from a source's times to the moments at which they are due. It changes too slowly to be seen or
+/// heard.
 ///
-/// It moves at most 1000 ppm, and that rate changes by at most 20 ppm in a second, or 40 as long as it is new, so the map
-/// stays a straight line for as far as a buffer reaches, and audio, which is resampled to follow it, stays with it.
+/// Its rate is at most 1000 ppm, and changes by at most 20 ppm per second, or 40 while the offset is new. So the
+/// mapping is a straight line for the length of a buffer, and audio, which is resampled to follow it, stays in sync.
 struct SlewedOffset: Sendable, Hashable {
     /// How it follows its target.
     struct Pull: Sendable {
-        /// In how many nanoseconds an error is pulled in, if it stays as it is.
+        /// The time constant, in nanoseconds, with which an error is corrected.
         let time: Double
-        /// How much faster than the sender's rate it moves at most.
+        /// Limit for its rate relative to the sender's.
         let limit: Double
-        /// How fast its rate changes at most, in a second.
+        /// Limit for the change of its rate, per second.
         var acceleration = 20e-6
 
-        /// While the sender's rate is a guess.
+        /// While the sender's rate is an estimate.
         static let guessing = Pull(time: 10e9, limit: 700e-6, acceleration: 40e-6)
-        /// While the error may be what the guess left.
+        /// While the error may come from the estimate.
         static let new = Pull(time: 15e9, limit: 300e-6, acceleration: 40e-6)
-        /// From then on.
+        /// Afterwards.
         static let usual = Pull(time: 60e9, limit: 150e-6)
-        /// Towards a target that may be far.
+        /// For a target that may be far away.
         static let far = Pull(time: 60e9, limit: 500e-6)
     }
 
@@ -31,20 +31,20 @@ struct SlewedOffset: Sendable, Hashable {
 
     private var offset: FineTime
     private var at: Int64
-    /// How fast the offset grows: the rate by which the source's media are stretched.
+    /// The rate at which the offset grows: the stretch of the source's media.
     private(set) var rate: Double
 
-    /// `offset` nanoseconds, from the moment `now` on, growing by `rate`.
+    /// An offset of `offset` nanoseconds at the moment `now`, growing by `rate`.
     init(_ offset: Int64, at now: Int64, rate: Double = 0) {
         self.offset = FineTime(offset)
         self.rate = rate
         at = now
     }
 
-    /// The offset when it was last moved, in nanoseconds.
+    /// The offset at its last update, in nanoseconds.
     var value: Int64 { offset.whole }
 
-    /// Moves the offset up to `now`, towards `target`, which moves by `senderRate` by itself.
+    /// Moves the offset to its value at `now`, towards `target`, which itself moves by `senderRate`.
     mutating func advance(to now: Int64, target: Int64, senderRate: Double, _ pull: Pull) {
         guard now > at else { return }
         let elapsed = Double(now &- at)
@@ -57,16 +57,16 @@ struct SlewedOffset: Sendable, Hashable {
         offset.add((before + rate) / 2 * elapsed)
     }
 
-    /// Moves the offset at once.
+    /// Adds `nanoseconds` to the offset at once.
     mutating func step(by nanoseconds: Int64) { offset.add(nanoseconds) }
 
-    /// When a source's time is due if the offset continues to move as it does now: due = time + offset(due).
+    /// When a source's time is due if the offset keeps its present rate: due = time + offset(due).
     func due(_ time: Int64) -> Int64 {
         let distance = time &+ offset.whole &- at
         return at &+ distance &+ Int64((Double(distance) * rate / (1 - rate)).rounded())
     }
 
-    /// ``due(_:)`` as a line from the source's time to ours.
+    /// ``due(_:)`` as a line from the source's time to our clock.
     var line: ClockLine {
         ClockLine(
             origin: Timestamp(nanoseconds: at &- offset.whole), image: Timestamp(nanoseconds: at),

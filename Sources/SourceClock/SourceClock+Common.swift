@@ -3,16 +3,16 @@
 internal import Media
 
 extension SourceClock {
-    /// For so long after it was placed the map follows at once: little of the source was shown yet.
+    /// For this long after placing, the mapping may step: little of the source was shown yet.
     private static let timeOfStart: Int64 = 2_000_000_000
 
-    /// The source needs a buffer of so many nanoseconds, whatever others need.
+    /// Reports the buffer that this source itself needs, in nanoseconds.
     mutating func share(_ need: Int64) {
         ownBuffer = need
         seat?.need(need)
     }
 
-    /// Takes the buffer that the sources have in common: the map moves there slowly, or at once while it is new.
+    /// Adopts the common buffer: the mapping moves there slowly, or at once while it is new.
     mutating func followOthers(at moment: Int64, _ events: inout [SourceClockEvent]) {
         guard let seat else { return }
         let more = seat.buffer(for: ownBuffer) &- maps[0].buffer

@@ -3,16 +3,16 @@
 package import Media
 
 extension SourceClock {
-    /// How far under the map's floor a source that was lost for long may come back and still be the same.
+    /// How far below the mapping's floor a source may be after a long silence and still count as the same.
     private static let near: Int64 = 100_000_000
     private static let forgottenAfter: Int64 = 60_000_000_000
-    /// Packets that a demuxer holds back at most.
+    /// Maximum number of packets that a demuxer holds back.
     private static let mostHeldBack = 6
-    /// How long nothing but packets may come that are later than the limit grants.
+    /// How long every packet may be later than the limit allows before the mapping moves.
     private static let patienceWithLate: Int64 = 3_000_000_000
 
-    /// Takes in a packet that was read at `arrival`, and returns where it lies and what happened. Nil if its stamps
-    /// cannot be meant, or its track was not declared: it has no place.
+    /// Records a packet that was read at `arrival`; returns its position on the timeline and the events. Nil if its
+    /// timestamps are impossible, or its track was not declared.
     package mutating func note(_ stamp: Stamp, arrival: Timestamp) -> Noted? {
         let live = settings.arrivals != .none
         let arrived = max(now, arrival.nanoseconds)
@@ -40,8 +40,8 @@ extension SourceClock {
             events: events, isMoved: place.isMoved)
     }
 
-    /// Moves the maps at once by so much: what is not yet shown is shown so much later. With others they come back to the
-    /// common buffer.
+    /// Moves the mappings at once: media not shown yet is shown later by `distance`. Sources with a common buffer drift
+    /// back to it.
     package mutating func align(by distance: Duration) {
         for index in maps.indices {
             maps[index].offset?.step(by: distance.inNanoseconds)
@@ -50,8 +50,8 @@ extension SourceClock {
         status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
     }
 
-    /// Moves the maps up to `now` and looks for tracks that fell silent. To be called at each tick of the program, and
-    /// while nothing arrives.
+    /// Moves the mappings to their values at `moment` and detects tracks that fell silent. Called at each tick of the
+    /// program, and while no packets arrive.
     package mutating func advance(to moment: Timestamp) -> [SourceClockEvent] {
         guard started != nil, settings.arrivals != .none else { return [] }
         now = max(now, moment.nanoseconds)
@@ -73,12 +73,12 @@ extension SourceClock {
 
     private var lostAfter: Int64 { max(10_000_000_000, 2 * settings.patience.inNanoseconds) }
 
-    /// A source that was silent for long, and whose packet does not lie near its map, is another one.
+    /// Restarts after a long silence if the packet is not near the mapping: it is another source.
     private mutating func restartIfForgotten(_ stamp: Stamp, _ arrived: Int64) {
         guard isPlaced else { return }
         if arrived &- lastArrival > lostAfter { silence = (arrived &- lastArrival, Self.mostHeldBack) }
         guard silence.heldBack > 0 else { return }
-        // The end of what came before the silence is late, and nothing new.
+        // The late end of the media before the silence is not news.
         silence.heldBack = timeline.continues(stamp) ? silence.heldBack - 1 : 0
         guard silence.heldBack == 0 else { return }
         let map = maps[index(of: stamp.track)]
@@ -89,7 +89,7 @@ extension SourceClock {
         if silence.length > Self.forgottenAfter || delay < floor &- Self.near || delay > offset.value { restart() }
     }
 
-    /// Takes in the delay of a packet at `time` of the timeline.
+    /// Records the delay of a packet at `time` of the timeline.
     private mutating func observe(
         _ track: TrackKind, _ time: Int64, _ arrived: Int64, _ events: inout [SourceClockEvent]
     ) {
@@ -118,7 +118,7 @@ extension SourceClock {
         judge(track, delay &+ decoding, arrived, &events)
     }
 
-    /// Whether a packet came in time, and if not, whether the map must move for it.
+    /// Decides whether a packet is on time, and if not, whether the mapping must move for it.
     private mutating func judge(
         _ track: TrackKind, _ delay: Int64, _ arrived: Int64, _ events: inout [SourceClockEvent]
     ) {
@@ -136,7 +136,7 @@ extension SourceClock {
         lateArrivals.removeAll { arrived &- $0 > 10_000_000_000 }
         lateArrivals.append(arrived)
         guard late > 100_000_000 || lateArrivals.count >= 5 else { return }
-        // One hole now instead of many, unless the last frame had better stand.
+        // One gap now instead of many, unless it is better to hold the last frame.
         let need = delay &+ Self.margin
         if need &- floor(of: map, at: arrived) > mostBuffer {
             guard arrived &- since > Self.patienceWithLate else { return }
@@ -145,7 +145,7 @@ extension SourceClock {
         step(by: need &- offset.value, &events)
     }
 
-    /// Moves the maps at once, because packets come too late.
+    /// Moves the mappings at once, because packets arrive too late.
     mutating func step(by distance: Int64, _ events: inout [SourceClockEvent]) {
         align(by: .nanoseconds(distance))
         if seat != nil, let offset = maps[0].offset { share(offset.value &- floor(of: maps[0], at: now)) }

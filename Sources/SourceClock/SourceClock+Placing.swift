@@ -6,7 +6,7 @@ extension SourceClock {
     /// Tracks whose earliest packets are further apart than this have no common epoch.
     private static let unrelated: Int64 = 10_000_000_000
 
-    /// Places the source once enough was collected.
+    /// Places the source when enough delays were collected.
     mutating func collect(_ arrived: Int64, _ started: Int64, _ events: inout [SourceClockEvent]) {
         let collecting = settings.collecting.inNanoseconds
         let newest = delays.values.map(\.since).max() ?? started
@@ -24,16 +24,16 @@ extension SourceClock {
         }
     }
 
-    /// The offset that a track with these delays needs at least: the latency over its earliest packets, and two thirds
-    /// of it over the first of those that come bundled, as the audio of one PES does: at 300 kbit/s these jitter by
-    /// 107 ms (measured), and only one or two of them were seen. It counts from capture where that is known.
+    /// The minimum offset for a track with these delays: the latency above its earliest packets, and two thirds of it
+    /// above the first packet of a bundle, such as the audio of one PES. At 300 kbit/s these jitter by 107 ms
+    /// (measured), and only one or two of them were seen. It counts from capture if the capture time is known.
     private func need(of delays: TrackDelays.Extremes) -> Int64 {
         let latency = settings.latency.inNanoseconds
         if settings.arrivals == .captureTime { return latency }
         return max(delays.least &+ latency, delays.bundle &+ latency / 3 &* 2)
     }
 
-    /// Relates tracks by their arrivals if their stamps have nothing to do with each other.
+    /// Relates tracks by their arrivals if their timestamps have no common epoch.
     private mutating func relate(since: Int64, _ events: inout [SourceClockEvent]) {
         guard let video = delays[.video]?.extremes(since: since), let audio = delays[.audio]?.extremes(since: since)
         else { return }
@@ -45,8 +45,8 @@ extension SourceClock {
         events.append(.unrelated)
     }
 
-    /// Relates a track by its arrivals to the other one that has the same map, if it came to lie too far from it.
-    /// Waiting for it would hold back the other one for as long.
+    /// Relates a track by its arrivals to the other track of the mapping if it has come to be too far away. Waiting for
+    /// it would delay the other track as much.
     mutating func relateAnew(_ track: TrackKind, _ arrived: Int64, _ events: inout [SourceClockEvent]) -> Bool {
         let since = arrived &- 2_000_000_000
         guard maps.count == 1, let found = delays[track]?.extremes(since: since), let other = delays[track.other],
@@ -62,7 +62,7 @@ extension SourceClock {
 
     private mutating func bias(_ track: TrackKind, by distance: Int64) {
         delays[track]?.move(by: distance)
-        // The track's own floor moves along; a common floor has seen packets of both tracks, and starts again.
+        // The track's own floor moves with it; a common floor has packets of both tracks, and restarts.
         if maps.count == 2 { maps[index(of: track)].floor.move(by: -distance) } else { maps[0].floor.restart() }
     }
 
@@ -86,8 +86,8 @@ extension SourceClock {
         events.append(.placed(buffer: .nanoseconds(maps[0].buffer)))
     }
 
-    /// Lets a track that came later count, once enough of its delays were collected: if it takes more buffer, the map
-    /// moves once.
+    /// Includes a track that came later, when enough of its delays were collected: if it needs more buffer, the mapping
+    /// steps once.
     mutating func join(_ track: TrackKind, _ arrived: Int64, _ events: inout [SourceClockEvent]) {
         let collecting = max(settings.collecting.inNanoseconds, 500_000_000)
         guard let state = delays[track], arrived &- state.since >= collecting else { return }
@@ -104,20 +104,20 @@ extension SourceClock {
         if need > offset.value { step(by: need &- offset.value, &events) }
     }
 
-    /// The least delay to be expected on a map.
+    /// The minimum delay to expect on a mapping.
     func floor(of map: Map, at moment: Int64) -> Int64 {
         if settings.arrivals == .captureTime { return 0 }
         return map.floor.delay(at: moment) ?? (map.offset.map { $0.value &- map.buffer } ?? 0)
     }
 
-    /// Moves the maps towards their floors and buffers.
+    /// Moves the mappings towards their floors and buffers.
     mutating func slew(to moment: Int64, _ events: inout [SourceClockEvent]) {
         guard isPlaced else { return }
         shrink(at: moment)
         followOthers(at: moment, &events)
         for index in maps.indices {
             let floor = floor(of: maps[index], at: moment)
-            // The start burst of a playlist has not shown the floor yet.
+            // The start burst of a playlist has not revealed the floor yet.
             if settings.arrivals == .bursts, maps[index].floor.count <= 5, let offset = maps[index].offset {
                 maps[index].buffer = offset.value &- floor
                 status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
@@ -135,7 +135,7 @@ extension SourceClock {
         return map.floor.count < 4 * settings.bucketsForRate ? .new : later
     }
 
-    /// Gives up buffer that was not needed for five minutes.
+    /// Reduces buffer that was not needed for five minutes.
     private mutating func shrink(at moment: Int64) {
         guard settings.shrinks, let started, moment &- started > TrackDelays.memory,
             moment &- lookedAtBuffer > 10_000_000_000
@@ -148,13 +148,13 @@ extension SourceClock {
         status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
     }
 
-    /// The most buffer that is granted by itself: a latency that was asked for is not excess.
+    /// The largest buffer that is granted automatically; a configured latency never counts as excess.
     var mostBuffer: Int64 {
         max(settings.limit.inNanoseconds, settings.latency.inNanoseconds &+ 500_000_000)
     }
 
-    /// Gives back at once what was granted beyond the limit, because there was nothing else, when more than the
-    /// limit was not needed for half a minute. At the rate of a slew it would take hours.
+    /// Returns buffer beyond the limit at once, if more than the limit was not needed for half a minute. At the rate of
+    /// a slew that would take hours.
     mutating func giveBackExcess(at moment: Int64, _ events: inout [SourceClockEvent]) {
         let time: Int64 = 30_000_000_000
         guard settings.shrinks, isPlaced, moment &- lookedAtExcess > time else { return }
@@ -171,8 +171,8 @@ extension SourceClock {
         step(by: max(settings.latency.inNanoseconds, 2 * Self.margin) &- spare, &events)
     }
 
-    /// What of the buffer none of the maps needed. Maps shrink together, or the relation of audio to video would
-    /// change.
+    /// The part of the buffer that no mapping needed. Mappings shrink together, because otherwise the sync of audio and
+    /// video would change.
     private func spareBuffer(at moment: Int64, within time: Int64) -> Int64 {
         let spare = maps.indices.map { index in
             let worst = worstDelay(on: index, at: moment, within: time)
@@ -181,7 +181,7 @@ extension SourceClock {
         return spare.min() ?? 0
     }
 
-    /// The greatest delay over the floor for so long.
+    /// The maximum delay above the floor within `time`.
     private func worstDelay(on index: Int, at moment: Int64, within time: Int64) -> Int64 {
         let now = floor(of: maps[index], at: moment)
         var worst: Int64 = 0

@@ -2,54 +2,54 @@
 
 package import Media
 
-/// What a ``SourceClock`` tells its caller, once each time it happens.
+/// An event of a ``SourceClock``, reported once each time it happens.
 package enum SourceClockEvent: Sendable, Hashable {
-    /// The source has a map from here on. `buffer` is what the track that comes later has over its earliest packets.
+    /// The source has a mapping from here on. `buffer` is that of the later track, above its earliest packets.
     case placed(buffer: Duration)
-    /// The map moved at once, for both tracks: everything not yet shown is shown so much later (earlier if negative).
-    /// The audio servo takes the same step.
+    /// The mapping stepped, for both tracks: media not shown yet is shown later by this much (earlier if negative). The
+    /// audio servo takes the same step.
     case stepped(Duration)
-    /// The sender's stamps of this track jumped by so much and were made continuous.
+    /// The sender's timestamps of this track jumped by this much and were made continuous.
     case jumped(TrackKind, by: Duration)
-    /// This track jumped and the other one did not follow within 5 s: their relation is what it was before.
+    /// This track jumped and the other one did not follow within 5 s: their sync is unchanged.
     case jumpedAlone(TrackKind)
-    /// A track came that was not there when the source was placed.
+    /// A track began that did not exist when the source was placed.
     case joined(TrackKind)
-    /// Two tracks' stamps have nothing to do with each other, and they were related by their arrivals.
+    /// The timestamps of two tracks have no common epoch; their arrivals related them.
     case unrelated
-    /// The map was moved at once, to the buffer that the source has in common with others.
+    /// The mapping stepped to the common buffer of several sources.
     case followed(by: Duration)
     /// The path became longer or shorter. The sender's rate is kept.
     case pathChanged
-    /// A packet came after its time, by so much.
+    /// A packet arrived late by this much.
     case late(TrackKind, by: Duration)
-    /// Nothing came of this track for longer than the settings allow.
+    /// No packet of this track arrived for longer than the settings allow.
     case silent(TrackKind)
     /// A silent track is back.
     case resumed(TrackKind)
-    /// Nothing came of any track for 10 s.
+    /// No packet of any track arrived for 10 s.
     case lost
 }
 
 /// What an operator sees of a source's clock.
 package struct SourceClockStatus: Sendable, Hashable, Codable {
-    /// By how much the sender's clock runs faster than ours, in ppm; 0 until it is known.
+    /// How much faster the sender's clock is than ours, in ppm; 0 until it is known.
     package var ratePPM: Double = 0
-    /// The buffer over the earliest packets, in milliseconds.
+    /// The buffer above the earliest packets, in milliseconds.
     package var bufferMilliseconds: Double = 0
-    /// How much later than video audio comes in the multiplex, in milliseconds; negative if earlier.
+    /// How much later audio arrives than video of the same time, in milliseconds; negative if earlier.
     package var audioBehindVideoMilliseconds: Double = 0
-    /// Packets that came after their time.
+    /// Number of late packets.
     package var latePackets = 0
-    /// Times the map moved at once.
+    /// Number of steps of the mapping.
     package var steps = 0
-    /// Times the sender's stamps jumped.
+    /// Number of jumps of the sender's timestamps.
     package var jumps = 0
-    /// Jumps that only one track made.
+    /// Number of jumps of only one track.
     package var loneJumps = 0
-    /// Times the path's delay changed for good.
+    /// Number of lasting changes of the path's delay.
     package var pathChanges = 0
 
-    /// Nothing seen yet.
+    /// Starts with zeros.
     package init() {}
 }

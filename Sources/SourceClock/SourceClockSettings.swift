@@ -3,55 +3,55 @@
 internal import Media
 
 /// How a ``SourceClock`` treats one input. The defaults of each transport were measured with libavformat on loopback:
-/// 20 s each of what ffmpeg and nginx-rtmp send, and simulated days of jitter, drift and stalls.
+/// 20 s of the output of ffmpeg and nginx-rtmp, and simulated days of jitter, drift and stalls.
 package struct SourceClockSettings: Sendable, Hashable {
-    /// What an arrival says about the sender's clock.
+    /// What an arrival reveals about the sender's clock.
     package enum Arrivals: Sendable, Hashable {
-        /// The earliest packets show the sender's clock, the latest ones how much buffer it takes.
+        /// The earliest packets reveal the sender's clock, the latest ones the buffer that is needed.
         case jitter
-        /// Packets come a segment at a time: the first one is placed at once, and what the start burst holds is the
-        /// buffer.
+        /// Packets arrive segment by segment: the first packet is placed at once, and the media of the start burst is
+        /// the buffer.
         case bursts
-        /// Stamps are readings of our own monotonic clock, taken when a frame or sample was captured: arrival says only
-        /// how much buffer it takes.
+        /// Timestamps are readings of our own monotonic clock at the capture of a frame or sample: arrivals reveal only
+        /// the buffer that is needed.
         case captureTime
-        /// None: the source waits to be read. Times are made continuous, and nothing is placed.
+        /// Nothing: the source waits to be read. Times are made continuous, and nothing is placed.
         case none
     }
 
-    /// What arrivals say.
+    /// What arrivals reveal.
     package var arrivals: Arrivals
-    /// The least buffer over the earliest packets of the track that comes later; 0 or more. Two thirds of it are the
-    /// least over the first ones of packets that come together.
+    /// Minimum buffer above the earliest packets of the later track; 0 or more. Two thirds of it is the minimum above
+    /// the first packets of bundles.
     package var latency: Duration
-    /// The most buffer over the earliest packets that is granted by itself, or half a second over the latency. What is
-    /// later is late, and the last frame stands, until nothing but late packets came for 3 s.
+    /// Maximum buffer above the earliest packets that is granted automatically, or half a second above the latency if
+    /// that is more. Later packets are late, and the last frame is held, until every packet was late for 3 s.
     package var limit: Duration
-    /// How long packets are collected before the first is placed. The second half of it counts, so that the burst with
-    /// which libavformat's probe begins falls away.
+    /// How long delays are collected before the source is placed. Only the second half counts, which excludes the burst
+    /// of libavformat's probing.
     package var collecting: Duration
-    /// Whether both tracks are stamped by one clock, so that one map serves both. False for capture devices, and for
-    /// RTP without sender reports (RFC 3550, 6.4.1): then each track has a map, and they start with the relation that
-    /// the stamps have.
+    /// Whether one clock stamps both tracks, so that one mapping serves both. False for capture devices, and for RTP
+    /// without sender reports (RFC 3550, 6.4.1): then each track has a mapping, and they start with the sync of the
+    /// timestamps.
     package var sharesMap: Bool
     /// How long a track may be silent.
     package var patience: Duration
-    /// How long a frame takes from its packet's arrival until it is decoded: frames that the decoder reorders and those
-    /// its threads hold.
+    /// Time from a packet's arrival until its frame is decoded: frames that the decoder reorders, and those that its
+    /// threads hold.
     package var decoding: Duration = .zero
-    /// How long before its time a packet is handed to the decoder; nil for at once. A buffer of seconds, or what is
-    /// read of a playlist, waits undecoded: a second of decoded 1080p at 50 fps is 155 MB.
+    /// How long before its time a packet goes to the decoder; nil for at once. A buffer of seconds, or the rest of a
+    /// playlist's segment, waits undecoded: a second of decoded 1080p at 50 fps takes 155 MB.
     package var decodingLead: Duration?
-    /// The time of which one earliest packet is kept.
+    /// The length of a bucket, for which one earliest packet is kept.
     var bucket: Duration = .seconds(1)
-    /// Earliest packets that are needed before the sender's rate is believed.
+    /// Number of buckets needed before the sender's rate counts as known.
     var bucketsForRate = 30
-    /// A step of the earliest packets that is another path, and not drift.
+    /// A larger step of the earliest packets is a change of path, not drift.
     var pathStep: Duration = .milliseconds(15)
-    /// Whether a buffer that was never needed is given up, after 5 minutes.
+    /// Whether unneeded buffer is given up after 5 minutes.
     var shrinks = true
 
-    /// Settings without defaults of a transport.
+    /// Settings without a transport's defaults.
     package init(
         arrivals: Arrivals, latency: Duration, limit: Duration = .seconds(2), collecting: Duration = .milliseconds(500),
         sharesMap: Bool = true, patience: Duration = .seconds(1), decodingLead: Duration? = .milliseconds(500)
@@ -67,8 +67,8 @@ package struct SourceClockSettings: Sendable, Hashable {
 }
 
 extension SourceClockSettings {
-    /// MPEG-TS over UDP or SRT. Measured: 199 to 239 ms of buffer for what ffmpeg's muxer does to audio, which it sends
-    /// nine frames to a PES. Others fill a PES with 350 ms of it, so packets are collected for long enough to see one.
+    /// MPEG-TS over UDP or SRT. Measured: 199 to 239 ms of buffer for ffmpeg's muxer, which sends nine audio frames per
+    /// PES. Other muxers put 350 ms in a PES, so delays are collected for long enough to see one.
     package static let transportStream = SourceClockSettings(
         arrivals: .jitter, latency: .milliseconds(300), collecting: .milliseconds(800))
 
@@ -77,20 +77,21 @@ extension SourceClockSettings {
     package static let broadcast = SourceClockSettings(
         arrivals: .jitter, latency: .milliseconds(1200), limit: .seconds(3), collecting: .milliseconds(1500))
 
-    /// RTMP and HTTP-FLV, pulled or published to us. Measured: 58 ms.
+    /// RTMP and HTTP-FLV, pulled by us or published to us. Measured: 58 ms.
     package static let rtmp = SourceClockSettings(arrivals: .jitter, latency: .milliseconds(200))
 
     /// RTSP and RTP. Measured: 152 ms.
     package static let rtp = SourceClockSettings(
         arrivals: .jitter, latency: .milliseconds(300), collecting: .seconds(1))
 
-    /// How much later than its target duration a segment of a live playlist may come and nothing is missing.
+    /// How much later than its target duration a live playlist's segment may arrive without a gap.
     package static let playlistLateness = Duration.seconds(3)
 
     /// A live playlist whose segments last about `target` (RFC 8216, 4.3.3.1), opened three segments before its end.
     ///
-    /// From one segment to the next it takes a target duration, half of one until the playlist is read again (6.3.4), and
-    /// ``playlistLateness``, with half a second to spare. Three segments of 2 s and less hold too little for that.
+    /// The time from one segment to the next is a target duration, plus half of one until the playlist is read again
+    /// (6.3.4), plus ``playlistLateness``, plus half a second in reserve. Three segments of 2 s or less hold too little
+    /// for that.
     package static func playlist(target: Duration) -> SourceClockSettings {
         let longestWait = target + target / 2 + playlistLateness + .milliseconds(500)
         var settings = SourceClockSettings(
@@ -103,7 +104,7 @@ extension SourceClockSettings {
         return settings
     }
 
-    /// A low-latency playlist of partial segments (RFC 8216bis, 4.4.3.8: PART-HOLD-BACK), by parts.
+    /// A low-latency playlist of partial segments (RFC 8216bis, 4.4.3.8: PART-HOLD-BACK), read part by part.
     package static func lowLatencyPlaylist(partHoldBack: Duration, target: Duration) -> SourceClockSettings {
         var settings = SourceClockSettings(
             arrivals: .bursts, latency: partHoldBack, limit: target * 2, collecting: .zero,
@@ -114,19 +115,18 @@ extension SourceClockSettings {
         return settings
     }
 
-    /// Capture devices. `stampsAreMonotonic` if the driver stamps with CLOCK_MONOTONIC, as V4L2 says by
-    /// V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC and ALSA does when asked for SND_PCM_TSTAMP_TYPE_MONOTONIC.
+    /// Capture devices. `stampsAreMonotonic` if the driver's timestamps are of CLOCK_MONOTONIC, as V4L2 tells by
+    /// V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC and ALSA by SND_PCM_TSTAMP_TYPE_MONOTONIC, if requested.
     package static func device(stampsAreMonotonic: Bool) -> SourceClockSettings {
         var settings = SourceClockSettings(
             arrivals: stampsAreMonotonic ? .captureTime : .jitter, latency: .milliseconds(80),
             limit: .milliseconds(500), sharesMap: stampsAreMonotonic)
         settings.decodingLead = nil
-        // No network is in between, and each track's own rate shows as an error of audio against video until it is
-        // known.
+        // There is no network in between, and until a track's rate is known it shows as an error of sync.
         settings.bucketsForRate = 12
         return settings
     }
 
-    /// A file, or anything else that waits to be read.
+    /// A file, or any other source that waits to be read.
     package static let file = SourceClockSettings(arrivals: .none, latency: .zero, collecting: .zero, decodingLead: nil)
 }

@@ -2,51 +2,51 @@
 
 internal import Media
 
-/// What is known of the delays (arrival minus stamp) of one track, in nanoseconds.
+/// The known delays (arrival minus timestamp) of one track, in nanoseconds.
 struct TrackDelays: Sendable {
-    /// The delays from a moment on: of the packets that came together, while they are collected; later of a second.
+    /// The delays from one moment on: of packets that arrived together, while delays are collected; of a second, later.
     struct Piece: Sendable {
         let at: Int64
         var least: Int64
         var greatest: Int64
     }
 
-    /// The delays of a while.
+    /// The extreme delays of a period.
     struct Extremes: Sendable {
         var least: Int64
         var greatest: Int64
-        /// The least delay of the first ones of packets that came together.
+        /// The minimum delay among the first packets of bundles.
         var bundle: Int64
     }
 
-    /// Packets that are no further apart came together.
+    /// Packets within this interval arrived together.
     private static let together: Int64 = 5_000_000
-    /// How long delays are remembered.
+    /// How long delays are kept.
     static let memory: Int64 = 300_000_000_000
 
-    /// When the first packet came.
+    /// Arrival of the first packet.
     let since: Int64
-    /// Whether delays are still collected before the track counts, because it came after the source was placed.
+    /// Whether delays are still collected before the track counts, because it began after the source was placed.
     var isJoining: Bool
-    /// When the last packet came.
+    /// Arrival of the last packet.
     private(set) var last: Int64
-    /// Whether nothing came for too long.
+    /// Whether the track is silent for too long.
     var isSilent = false
-    /// Since when nothing but late packets came; nil while they come in time.
+    /// Since when all packets are late; nil while they are on time.
     var lateSince: Int64?
-    /// Added to the track's times: tracks without a common epoch are related by their arrivals.
+    /// Added to the track's times: arrivals relate tracks without a common epoch.
     private(set) var bias: Int64 = 0
     /// The last five minutes.
     private(set) var pieces: [Piece] = []
 
-    /// A track whose first packet came at `since`.
+    /// A track whose first packet arrived at `since`.
     init(since: Int64, isJoining: Bool) {
         self.since = since
         self.isJoining = isJoining
         last = since
     }
 
-    /// Takes in a packet. Returns whether the track was silent until now.
+    /// Records a packet. Returns whether the track was silent until now.
     mutating func note(_ delay: Int64, at arrival: Int64, isCollecting: Bool) -> Bool {
         let wasSilent = isSilent
         let pause = arrival &- last
@@ -66,7 +66,7 @@ struct TrackDelays: Sendable {
         return wasSilent
     }
 
-    /// Adds to the track's times, and so takes from its delays.
+    /// Adds `distance` to the track's times, and subtracts it from its delays.
     mutating func move(by distance: Int64) {
         bias &+= distance
         for index in pieces.indices {
@@ -75,13 +75,13 @@ struct TrackDelays: Sendable {
         }
     }
 
-    /// The greatest delay since `moment`; nil if the track was not heard for as long, or not since.
+    /// The maximum delay since `moment`; nil if the track has not existed for that long, or was silent since.
     func greatest(since moment: Int64) -> Int64? {
         guard since <= moment else { return nil }
         return pieces.reversed().prefix { $0.at >= moment }.map(\.greatest).max()
     }
 
-    /// The delays of the packets since `moment`, or of the newest packets if none came since then.
+    /// The delays of the packets since `moment`, or of the newest packets if no packet arrived since then.
     func extremes(since moment: Int64) -> Extremes {
         let recent = pieces.drop { $0.at < moment }
         let taken = recent.isEmpty ? pieces.suffix(1) : recent

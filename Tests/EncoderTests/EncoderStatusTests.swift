@@ -14,7 +14,7 @@ struct EncoderStatusTests {
         return status
     }
 
-    @Test("The longest of the times that cannot be shortened says how fast it can be")
+    @Test("The longest of the times that cannot be shortened determines the speed")
     func longest() {
         let before = status(caller: 1, threads: 10, process: 20, cores: 4)
         func speed(_ caller: Double, _ threads: Double, _ process: Double) -> Double {
@@ -30,14 +30,14 @@ struct EncoderStatusTests {
         #expect(speed(0, 0, 0) == 0)
     }
 
-    @Test("Fewer threads than cores are no faster than they are many")
+    @Test("The number of x264's threads limits the speed if it is lower than the number of cores")
     func fewThreads() {
         var now = status(caller: 0, threads: 2, process: 2, cores: 16)
         now.threads = 2
         #expect(now.speed(since: EncoderStatus(), programSeconds: 1) == 1)
     }
 
-    @Test("The work of x264's own threads counts, where only waiting for the oldest did")
+    @Test("The CPU time of x264's own threads is counted")
     func threadsCount() throws {
         let sink = Discarding()
         var settings = EncoderSettings()
@@ -58,7 +58,7 @@ struct EncoderStatusTests {
                 at: index)
         }
         let status = session.status
-        // With one thread x264 works in ours.
+        // With one thread x264 runs in ours.
         #expect(status.threads == 1 || status.threadSeconds > status.callerSeconds)
         #expect(status.processSeconds >= status.threadSeconds + status.callerSeconds)
         try session.finish()

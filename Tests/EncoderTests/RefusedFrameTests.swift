@@ -53,7 +53,7 @@ struct RefusedFrameTests {
         return VideoFrame(pts: index, timeBase: Self.rate.timeBase, width: 64, height: 48, storage: storage)
     }
 
-    /// The audio of a frame of the program, with `sample` in the middle if one is given.
+    /// The audio of one program frame, with `sample` in the middle if it is given.
     private func audio(_ index: Int64, _ sample: Float? = nil) -> AudioBuffer {
         var channel = [Float](repeating: 0.1, count: 1920)
         if let sample { channel[960] = sample }
@@ -61,7 +61,7 @@ struct RefusedFrameTests {
     }
 
     @Test(
-        "One sample that the AAC encoder refuses costs some frames, and no packet is missing",
+        "A sample that the AAC encoder refuses costs some frames, but no packet is missing",
         arguments: [Float.nan, .infinity, 1e30])
     func audioRefused(sample: Float) throws {
         let session = try session()
@@ -78,12 +78,12 @@ struct RefusedFrameTests {
         var level: [Float] = []
         for packet in packets { for piece in try decoder.decode(packet) { level += piece.channels[0] } }
         #expect(level.allSatisfy { $0.isFinite })
-        // Beyond the frames around the bad sample the audio is as it was.
+        // Away from the bad sample the audio is unchanged.
         #expect(level[4096..<34_000].allSatisfy { abs($0 - 0.1) < 0.05 })
         #expect(level[46_000..<90_000].allSatisfy { abs($0 - 0.1) < 0.05 })
     }
 
-    @Test("An AAC encoder that refuses all it is given fails in the end")
+    @Test("An AAC encoder that refuses everything fails in the end")
     func audioForEver() throws {
         let encoder = try AACEncoder(format: .program, bitrate: 128_000)
         var frames = 0
@@ -98,7 +98,7 @@ struct RefusedFrameTests {
         #expect(frames < 4 * AACEncoder.mostRefusals)
     }
 
-    @Test("A frame that x264 refuses is missing, all others are there, and a keyframe that was due comes with the next")
+    @Test("Only the frame that x264 refuses is missing, and a keyframe that was due comes with the next one")
     func videoRefused() throws {
         let session = try session()
         session.requestKeyframe(at: Self.rate.timeBase.rescale(20, to: .nanoseconds))
@@ -111,7 +111,7 @@ struct RefusedFrameTests {
         #expect(log.lines(containing: "refused a frame").count == 1)
     }
 
-    /// A session of x264 that breaks, as far as anyone can see, at the frame of this number.
+    /// An x264 session that pretends to break at the frame with this number.
     private final class BreakingSession: VideoCoding {
         private let inner: X264Encoder
         private let breaksAt: Int64
@@ -133,7 +133,7 @@ struct RefusedFrameTests {
         func flush() throws(EncoderError) -> EncodedPacket? { try inner.flush() }
     }
 
-    @Test("Where the session itself is broken another one continues with the next frame, in the same coding")
+    @Test("If the session itself is broken, another one continues with the next frame, in the same coding")
     func videoRestarted() throws {
         var settings = EncoderSettings()
         (settings.preset, settings.bFrames) = (.ultrafast, 2)
@@ -154,7 +154,7 @@ struct RefusedFrameTests {
         #expect(encoder.refused.frames == 1)
     }
 
-    @Test("An x264 that refuses all it is given fails in the end")
+    @Test("An x264 that refuses everything fails in the end")
     func videoForEver() throws {
         let session = try session()
         var frames = 0

@@ -10,7 +10,7 @@ import Testing
 
 @testable import Encoder
 
-/// Tests that one track is decoded and coded again at the sender's times.
+/// Tests that one track is decoded and encoded again with the sender's times.
 @Suite struct TranscoderTests {
     private let path = NSTemporaryDirectory() + "relay-transcoder-\(UUID().uuidString)"
 
@@ -28,7 +28,7 @@ import Testing
         return settings
     }
 
-    /// `packet` later by this many ticks.
+    /// `packet`, later by this many ticks.
     private func moved(_ packet: EncodedPacket, by ticks: Int64) -> EncodedPacket {
         EncodedPacket(
             of: packet.description, pts: packet.pts + ticks, dts: packet.dts + ticks, duration: packet.duration,
@@ -36,13 +36,13 @@ import Testing
     }
 
     @Test(
-        "Each frame comes out once at its own time, in an order that can be decoded, at any rate",
+        "Each frame is output once at its own time, in a decodable order, at any rate",
         arguments: [false, true])
     func video(isVariable: Bool) throws {
         let clip = try clip()
         let track = try #require(clip.description.video)
         let frames = clip.packets.filter { $0.track == .video }
-        // Every third frame is late by half of its length, which changes no order.
+        // Every third frame is late by half of its duration, which does not change the order.
         let half = frames[0].duration / 2
         let shown = frames.map(\.pts).sorted()
         let late = Set(isVariable ? stride(from: 2, to: shown.count, by: 3).map { shown[$0] } : [])
@@ -60,7 +60,7 @@ import Testing
         #expect(transcoder.errors == 0)
     }
 
-    @Test("A keyframe that is asked for begins with the first frame at that time")
+    @Test("A requested keyframe is the first frame at that time")
     func keyframes() throws {
         let clip = try clip()
         let track = try #require(clip.description.video)
@@ -72,7 +72,7 @@ import Testing
         #expect(times.count == 2 && abs(times[1] - 1.48) < 0.001, "\(times)")
     }
 
-    @Test("Audio comes out without a hole at the sender's times; a hole is silence, and what comes twice is heard once")
+    @Test("Audio is output without gaps at the sender's times: gaps become silence, and repeated audio is dropped")
     func audio() throws {
         let clip = try clip()
         let packets = clip.packets.filter { $0.track == .audio }
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(
-        "Audio whose samples are slower or faster than its stamps follows the stamps, without silence and cuts",
+        "Audio whose samples are slower or faster than its timestamps follows these, without silence and cuts",
         arguments: [-2, 2])
     func drift(step: Int64) throws {
         let clip = try clip()
@@ -104,7 +104,7 @@ import Testing
         #expect(abs((output.last?.pts ?? 0) - (input.last?.pts ?? 0)) < 3072)
     }
 
-    @Test("A pause of minutes is no silence of minutes")
+    @Test("A pause of minutes does not become minutes of silence")
     func pause() throws {
         let clip = try clip()
         let packets = clip.packets.filter { $0.track == .audio }
@@ -115,14 +115,14 @@ import Testing
         #expect(zip(output, output.dropFirst()).allSatisfy { $0.pts < $1.pts })
     }
 
-    /// Keeps what it gets.
+    /// Collects packets.
     private final class Collector: PacketSink {
         let packets = Mutex<[EncodedPacket]>([])
         func publish(_ packet: EncodedPacket) { packets.withLock { $0.append(packet) } }
         func finish() {}
     }
 
-    @Test("The track that is copied passes as it is, and at the end the other one is whole")
+    @Test("The copied track is unchanged, and at the end the transcoded one is complete")
     func sink() throws {
         let clip = try clip()
         let (copied, coded) = (Collector(), Collector())
@@ -157,7 +157,7 @@ import Testing
     }
 
     @Test(
-        "A transcoder that failed went unnoticed: it is told once, nothing more is asked of it, and the other track goes on"
+        "A transcoder that fails is reported once and gets no more packets, and the other track continues"
     )
     func failure() throws {
         let clip = try clip()
@@ -172,7 +172,7 @@ import Testing
         #expect(copied.packets.withLock { $0.count } == clip.packets.count { $0.track == .video })
     }
 
-    /// How far a slow encoder may go, and has come.
+    /// How far a slow encoder may proceed, and how far it is.
     private final class Progress: Sendable {
         enum Bus { case reading, ending, over }
         let (take, end) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
@@ -180,7 +180,7 @@ import Testing
         func isAt(_ stage: Bus) -> Bool { self.stage.withLock { $0 == stage } }
     }
 
-    /// Takes as long for each packet, and for the end, as a test says.
+    /// Takes as long for each packet, and for the end, as a test determines.
     private final class Slow: TrackTranscoder {
         let description: TrackDescription
         let errors = 0
@@ -202,7 +202,7 @@ import Testing
         }
     }
 
-    @Test("A file that waits for a slow encoder, and an encoder that puts out its rest, looked like threads that hang")
+    @Test("Waiting for a slow encoder, and flushing an encoder, do not look like hanging threads")
     func slow() async throws {
         let packet = try #require(try clip().packets.first { $0.track == .audio })
         let progress = Progress()

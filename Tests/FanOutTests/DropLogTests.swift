@@ -4,7 +4,7 @@ import Testing
 
 @testable import FanOut
 
-@Suite("The log of what is dropped")
+@Suite("The log of drops")
 struct DropLogTests {
     private let second: Int64 = 1_000_000_000
 
@@ -15,7 +15,7 @@ struct DropLogTests {
         return counts
     }
 
-    @Test("An episode begins with the first drop of any cause on air and is over 10 s behind the last, each told once")
+    @Test("An episode begins with the first drop on air and ends 10 s after the last, and each is reported once")
     func episode() {
         for cause in DropCause.allCases where cause != .notConnected {
             var log = DropLog()
@@ -30,7 +30,7 @@ struct DropLogTests {
         }
     }
 
-    @Test("What was dropped off air is no episode; going off air was told as recovery, and cuts an episode short")
+    @Test("Drops off air are not an episode, and going off air ends an episode early without reporting a recovery")
     func offAir() {
         var log = DropLog()
         #expect(log.note(counts([.notConnected: 9]), at: 0) == nil)
@@ -42,7 +42,7 @@ struct DropLogTests {
         #expect(log.leave(more) == nil)
     }
 
-    @Test("The last drops before an output or a receiver leaves are reported; no look had seen them, so they were not")
+    @Test("The last drops before an output or a receiver leaves are reported although no check saw them")
     func unseen() {
         var log = DropLog()
         _ = log.join(counts([:]))
@@ -51,12 +51,12 @@ struct DropLogTests {
         #expect(log.leave(last) == .cut(last))
     }
 
-    @Test("What is missed off air, up to the keyframe to begin with, is told when the output is on air again")
+    @Test("Packets missed off air, up to the first keyframe, are reported when the output is on air again")
     func missed() {
         var log = DropLog()
         _ = log.join(counts([:]))
         #expect(log.leave(counts([:])) == nil)
-        // An attempt that is over before its first keyframe was not on air.
+        // An attempt that ends before its first keyframe was not on air.
         #expect(log.leave(counts([.notConnected: 5, .awaitingKeyframe: 2])) == nil)
         let missed = counts([.notConnected: 8, .awaitingKeyframe: 4])
         #expect(log.note(missed, at: 0) == nil)

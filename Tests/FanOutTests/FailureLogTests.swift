@@ -5,13 +5,13 @@ import Testing
 
 @testable import FanOut
 
-@Suite("What the log says of failed attempts")
+@Suite("The log of failed attempts")
 struct FailureLogTests {
     private let second: Int64 = 1_000_000_000
     private let lost = OutputFailure(.lost, step: "send", reason: "connection reset")
     private let away = OutputFailure(.unreachable, step: "connect", reason: "connection refused")
 
-    @Test("A dead target was a warning each second: it is named once, then once a minute with the number of failures")
+    @Test("A dead target is logged once, then once a minute with the number of failures")
     func deadTarget() {
         var log = FailureLog()
         var lines: [Int: FailureLog.Line] = [:]
@@ -23,7 +23,7 @@ struct FailureLogTests {
         #expect(log.accepted(180, at: 180 * second) == 180)
     }
 
-    @Test("Going off air is always named, and so is the first failure of another sort")
+    @Test("Going off air is always logged, and so is the first failure of another kind")
     func loss() {
         var log = FailureLog()
         #expect(log.accepted(1, at: 0) == 0)
@@ -36,7 +36,7 @@ struct FailureLogTests {
         }
     }
 
-    @Test("A server that accepts a stream only to drop it is a failure like others")
+    @Test("A server that accepts a stream only to drop it counts as a failure")
     func accepting() {
         var log = FailureLog()
         var named = 0
@@ -48,7 +48,7 @@ struct FailureLogTests {
         #expect(named == 4)
     }
 
-    @Test("Failed looks at the primary while the backup serves are summed as well")
+    @Test("Failed probes of the primary while the backup is on air are summarized as well")
     func looks() {
         var log = FailureLog()
         #expect(log.note(away, of: 1, at: 0) == .named)

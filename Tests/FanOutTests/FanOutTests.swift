@@ -5,7 +5,7 @@ import Media
 import Synchronization
 import Testing
 
-/// Keeps what it is given, and the order of calls.
+/// Records its packets, and the order of calls.
 private final class Collector: PacketConsumer, PacketServer {
     private let state = Mutex<(packets: [EncodedPacket], wakes: [Int])>(([], []))
     var packets: [EncodedPacket] { state.withLock { $0.packets } }
@@ -20,7 +20,7 @@ private final class Collector: PacketConsumer, PacketServer {
     func stop() {}
 }
 
-/// Shares a server with others.
+/// A consumer that shares a server with others.
 private final class Member: PacketConsumer {
     private let packets: PacketQueue
     private let shared: any PacketServer
@@ -35,7 +35,7 @@ private final class Member: PacketConsumer {
     func stop() {}
 }
 
-/// Notes how many packets its queues hold when it is woken.
+/// Records how many packets its queues have when it is woken.
 private final class SharedServer: PacketServer {
     let queues = [PacketQueue(limits: .live), PacketQueue(limits: .live), PacketQueue(limits: .live)]
     private let seen = Mutex<[[Int]]>([])
@@ -45,7 +45,7 @@ private final class SharedServer: PacketServer {
 
 @Suite("Fan-out")
 struct FanOutTests {
-    /// A stream of which it is known that it has both tracks.
+    /// A stream that is known to have both tracks.
     private func stream() -> PacketStream {
         let stream = PacketStream()
         stream.begin(.sample, keyframes: KeyframeCounter())
@@ -54,7 +54,7 @@ struct FanOutTests {
 
     private func publish(seconds: Int64, to hub: PacketStream) {
         let hub = InterleavingSink(hub)
-        // The encoder's habit: audio runs ahead of the video.
+        // As from the encoder: audio is ahead of the video.
         var audio: Int64 = -1
         for frame in 0..<30 * seconds {
             while audio * 1024 < (frame + 12) * 1600 {
@@ -80,7 +80,7 @@ struct FanOutTests {
         #expect(first.packets.filter { $0.track == .video }.count == 120)
     }
 
-    @Test("Consumers are woken once for a frame, when all of them have it")
+    @Test("Consumers are woken once per frame, when all of them have it")
     func wakes() {
         let hub = stream()
         let collector = Collector()
@@ -89,7 +89,7 @@ struct FanOutTests {
         #expect(collector.wakes.count == collector.packets.filter { $0.track == .video }.count)
     }
 
-    @Test("Audio is handed on with the frame behind it, and what is left at the end")
+    @Test("Audio is delivered with the frame after it, and the rest at the end")
     func audioWaits() {
         let hub = stream()
         let collector = Collector()
@@ -106,7 +106,7 @@ struct FanOutTests {
         #expect(collector.packets.map(\.track) == [.video, .audio, .audio, .video, .audio, .audio])
     }
 
-    @Test("A consumer that comes or goes is not felt by the others")
+    @Test("Adding or removing a consumer does not affect the others")
     func comesAndGoes() {
         let hub = stream()
         let (steady, guest) = (Collector(), Collector())
@@ -120,7 +120,7 @@ struct FanOutTests {
         #expect(steady.packets.filter { $0.track == .video }.count == 60)
     }
 
-    @Test("The interleaver holds a track back until the other has come as far")
+    @Test("The interleaver holds a track back until the other has reached the same time")
     func interleaver() {
         var interleaver = Interleaver()
         #expect(interleaver.push(Packets.video(0, key: true)).isEmpty)
@@ -129,7 +129,7 @@ struct FanOutTests {
         #expect(interleaver.end(.video).map(\.pts) == [1024])
     }
 
-    @Test("A server of several outputs is woken once for a frame, when the last of them has it")
+    @Test("A server of several outputs is woken once per frame, when the last of them has it")
     func sharedServer() {
         let hub = stream()
         let server = SharedServer()

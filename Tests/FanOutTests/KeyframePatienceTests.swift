@@ -8,7 +8,7 @@ import Testing
 struct KeyframePatienceTests {
     private let second: Int64 = 1_000_000_000
 
-    @Test("A keyframe that comes within 2.5 s is waited for")
+    @Test("A regular keyframe within 2.5 s makes a request unnecessary")
     func waits() {
         var patience = KeyframePatience()
         patience.wait(from: 10 * second)
@@ -19,7 +19,7 @@ struct KeyframePatienceTests {
         #expect(patience.requests == 0)
     }
 
-    @Test("For a receiver that shows nothing it is asked for at once, but not again and again")
+    @Test("For a receiver without video a keyframe is requested at once, but not repeatedly")
     func urgent() {
         var patience = KeyframePatience()
         patience.wait(from: 10 * second, isUrgent: true)
@@ -34,7 +34,7 @@ struct KeyframePatienceTests {
         #expect(patience.requests == 3)
     }
 
-    @Test("Without one it is asked for, then after twice the time, up to 40 s")
+    @Test("Without a keyframe one is requested, then after twice the time, up to 40 s")
     func doubles() {
         var patience = KeyframePatience()
         patience.wait(from: 0)
@@ -57,7 +57,7 @@ struct KeyframePatienceTests {
     }
 
     @Test(
-        "A receiver that flaps for an hour costs about one IDR frame a minute at a GOP of 10 s, not five times as many")
+        "A receiver that flaps for an hour costs about one IDR frame a minute at a GOP of 10 s")
     func flapping() {
         var patience = KeyframePatience()
         var lastKeyframe: Int64 = 0

@@ -6,7 +6,7 @@ import Testing
 
 @testable import FanOut
 
-/// Keeps what it is given.
+/// Records its packets.
 private final class Witness: PacketConsumer {
     private let kept = Mutex<[EncodedPacket]>([])
     var packets: [EncodedPacket] { kept.withLock { $0 } }
@@ -29,7 +29,7 @@ struct MarkTests {
         return (stream, witness)
     }
 
-    @Test("A mark is in front of the first packet that is not decoded before it, once, and with its own time")
+    @Test("A mark comes once, before the first packet that is not decoded earlier, with its own time")
     func place() {
         let (stream, witness) = stream()
         // The encoder is behind the moment.
@@ -41,7 +41,7 @@ struct MarkTests {
         #expect(stream.description.isIdentical(to: .sample))
     }
 
-    @Test("A mark of a moment that is over is not older than what went out, and goes with the next frame's audio")
+    @Test("A mark for a past moment is not earlier than the packets sent, and goes with the next frame's audio")
     func late() {
         let (stream, witness) = stream()
         for index in Int64(0)..<10 { stream.publish(Packets.video(index, key: index == 0)) }
@@ -53,7 +53,7 @@ struct MarkTests {
         #expect(zip(witness.packets, witness.packets.dropFirst()).allSatisfy { $0.dtsNanoseconds <= $1.dtsNanoseconds })
     }
 
-    @Test("In a stream that is passed through, a mark goes with the next packet")
+    @Test("In a passed-through stream a mark goes with the next packet")
     func immediate() {
         let (stream, witness) = stream(.immediate)
         stream.publish(Packets.video(0, key: true))
@@ -63,7 +63,7 @@ struct MarkTests {
         #expect(witness.packets.map(\.track) == [.video, .data, .audio])
     }
 
-    @Test("Marks come in the order of their times, at the end too, and of very many the newest")
+    @Test("Marks are sorted by time, also at the end, and of too many only the newest are kept")
     func order() {
         let (stream, witness) = stream()
         stream.publish(Packets.video(0, key: true))
@@ -76,7 +76,7 @@ struct MarkTests {
         #expect(witness.texts.count == 2 + 64 && witness.texts.last == "99" && witness.texts[2] == "36")
     }
 
-    @Test("A receiver that joins with the GOP under way gets its marks")
+    @Test("A receiver that joins with the current GOP gets its marks")
     func joins() {
         let (stream, _) = stream()
         stream.publish(Packets.video(0, key: true))
@@ -89,7 +89,7 @@ struct MarkTests {
         #expect(late.texts == ["here"])
     }
 
-    @Test("Marks from many threads reach everybody once, in order, between the frames of one publisher")
+    @Test("Marks from many threads reach every consumer once, in order, between the frames of one publisher")
     func threads() async {
         let (stream, witness) = stream()
         await withTaskGroup(of: Void.self) { group in
@@ -108,7 +108,7 @@ struct MarkTests {
         #expect(witness.packets.count { $0.track == .video } == 2000)
     }
 
-    @Test("In a queue a mark changes nothing of what becomes of frames", arguments: [5, 40, 100])
+    @Test("A mark in a queue does not change which frames are dropped", arguments: [5, 40, 100])
     func queue(room: Int) {
         func run(marked: Bool) -> ([Int64], DropCounts, Int) {
             let queue = PacketQueue(limits: .live)
@@ -131,7 +131,7 @@ struct MarkTests {
         #expect(marked.2 > 0)
     }
 
-    @Test("An output that is not connected does not get marks of then, one that never was gets those of the start")
+    @Test("A new output gets marks from the start, and a reconnected one gets none of its time off air")
     func offAir() {
         let queue = PacketQueue(limits: .live)
         for packet in Packets.video(0..<30) { queue.push(packet) }

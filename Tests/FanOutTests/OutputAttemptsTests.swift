@@ -24,7 +24,7 @@ struct OutputAttemptsTests {
         return lanes
     }
 
-    @Test("An attempt connects, is on air, and leaves; the queue is fed all the while")
+    @Test("The queue is fed while an attempt connects, is on air, and leaves")
     func life() {
         var lanes = lanes()
         let early = lanes.goLive(at: 0)?.lane.number
@@ -43,7 +43,7 @@ struct OutputAttemptsTests {
         #expect(again == nil)
     }
 
-    @Test("What connects again is told what was missed since it went off air, over all failed attempts between")
+    @Test("An output that connects again reports what it missed since it went off air, across all failed attempts")
     func missed() {
         var lanes = liveLanes()
         for packet in Packets.video(0..<10) { lanes.packets.push(packet) }
@@ -57,7 +57,7 @@ struct OutputAttemptsTests {
         #expect(lanes.goLive(at: 0)?.missed?.frames == 60)
     }
 
-    @Test("If the lane on air is lost, its candidate is the one that connects, and its queue is fed")
+    @Test("If the lane on air is lost, its candidate connects next, and the candidate's queue is fed")
     func candidate() {
         var lanes = liveLanes()
         let own = PacketQueue(limits: .live, isFromStart: false)
@@ -70,19 +70,19 @@ struct OutputAttemptsTests {
         #expect(lanes.goLive(at: 0)?.lane.number == 2)
     }
 
-    @Test("A keyframe was asked for on behalf of a candidate that was gone")
+    @Test("A candidate that is gone causes no keyframe request")
     func candidateGone() {
         var lanes = liveLanes()
         _ = lanes.begin(lane(2, PacketQueue(limits: .live, isFromStart: false)))
         lanes.arrangeChange(at: 0)
-        // The candidate still waits, whatever receivers of the one on air do.
+        // The candidate still waits, whatever the receivers of the lane on air do.
         lanes.stopWaiting(1)
         #expect(lanes.keyframes.isWaiting)
         _ = lanes.remove(2)
         #expect(!lanes.keyframes.isWaiting)
     }
 
-    @Test("A drain could overtake the word that a candidate is on air: it is told in one step with the change")
+    @Test("Taking over and going live is one step, so that a drain cannot come between")
     func changeGoesLive() {
         var lanes = lanes()
         let next = lane(2, PacketQueue(limits: .live, isFromStart: false))
@@ -99,7 +99,7 @@ struct OutputAttemptsTests {
         #expect((next.attempt as? ScriptedAttempt)?.isLive == true)
     }
 
-    @Test("A pause takes nothing, lets what was on air send its rest, and ends with the next attempt")
+    @Test("A paused output accepts nothing, lets its lane drain, and continues with the next attempt")
     func pause() {
         var lanes = liveLanes()
         let old = lanes.packets

@@ -6,7 +6,7 @@ import Testing
 
 @testable import FanOut
 
-@Suite("What a protocol tells of an output, as operators read it")
+@Suite("Protocol-specific numbers of an output")
 struct OutputDetailsTests {
     private func keys(_ details: OutputDetails) throws -> Set<String> {
         let object = try JSONSerialization.jsonObject(with: JSONEncoder().encode(details))
@@ -50,7 +50,7 @@ struct OutputDetailsTests {
         #expect(try keys(files) == ["segments", "send_errors"])
     }
 
-    @Test("What is written is read as it was")
+    @Test("Written numbers are read back unchanged")
     func roundTrip() throws {
         var offline = OutputDetails()
         offline.srt = SRTStatistics()

@@ -31,7 +31,7 @@ struct OutputEndpointTests {
         return machine
     }
 
-    @Test("After three failures in a row the backup is tried, then both in turn")
+    @Test("After three consecutive failures the backup is tried, then both alternate")
     func alternates() {
         var machine = OutputStateMachine(policy: RetryPolicy(hasBackup: true))
         var begins = machine.handle(.start)
@@ -45,7 +45,7 @@ struct OutputEndpointTests {
         #expect(endpoints == [.primary, .primary, .primary, .backup, .primary, .backup, .primary])
     }
 
-    @Test("A refusal by the primary leads to the backup at once; a refusal by both is spared")
+    @Test("A refusal by the primary leads to the backup at once, and a refusal by both to a long wait")
     func refusal() {
         var machine = OutputStateMachine(policy: RetryPolicy(hasBackup: true))
         _ = machine.handle(.start)
@@ -67,7 +67,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.failed(attempt: 4, lost, at: 32 * second)).isEmpty)
     }
 
-    @Test("A primary that is still away is probed again, once for each probe")
+    @Test("A primary that still does not answer is probed again, once per probe")
     func probesAgain() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))
@@ -78,7 +78,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.primaryDue(probe: 2)) == [.begin(attempt: 6, at: .primary)])
     }
 
-    @Test("A primary that is lost soon after the return leads back to the backup, which is left more rarely")
+    @Test("A primary that is lost soon after the return leads back to the backup, and is then probed more rarely")
     func lossAfterFailback() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))
@@ -97,7 +97,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.retryNow).isEmpty)
     }
 
-    @Test("If the backup breaks while the primary is probed, that attempt continues as the only one")
+    @Test("If the backup fails while the primary is probed, that attempt continues as the only one")
     func promotes() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))
@@ -107,7 +107,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.accepted(attempt: 5, at: 21 * second)) == [.goLive(attempt: 5)])
     }
 
-    @Test("If the backup breaks when the primary was accepted already, the primary is on air at once")
+    @Test("If the backup fails after the primary has accepted, the primary is on air at once")
     func promotesAccepted() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))
@@ -119,7 +119,7 @@ struct OutputEndpointTests {
         #expect(machine.state == .live(since: 20 * second))
     }
 
-    @Test("A reconnect request is met by a second attempt; if that fails, the first continues")
+    @Test("A reconnect request starts a second attempt, and if that fails, the first continues")
     func redirection() {
         var machine = liveMachine()
         #expect(machine.handle(.reconnectRequested(attempt: 1, at: 0)) == [.begin(attempt: 2, at: .redirected)])
@@ -134,7 +134,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.retryDue(attempt: 4)) == [.begin(attempt: 4, at: .primary)])
     }
 
-    @Test("The end of the program forgets the candidate and drains what is on air")
+    @Test("The end of the program drops the candidate and drains the lane on air")
     func finishWithCandidate() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))
@@ -144,7 +144,7 @@ struct OutputEndpointTests {
                 == [.abandon(attempt: 5), .drain(attempt: 4, deadline: 99), .watch(deadline: 99)])
     }
 
-    @Test("A pause ends the stream cleanly and lasts until somebody ends it")
+    @Test("A pause ends the stream cleanly and lasts until an operator resumes")
     func pause() {
         var machine = liveMachine()
         #expect(machine.handle(.pause(at: 0)) == [.retire(attempt: 1), .close])
@@ -156,7 +156,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.finish(deadline: 5)) == [.ended])
     }
 
-    @Test("An output that was on air for long and never failed counted as never on air, after a pause and a hand-over")
+    @Test("A pause and a hand-over record that the output was on air")
     func wasLive() {
         func waits(of machine: inout OutputStateMachine, from first: Int, at now: Int64) -> [Int64] {
             (first..<first + 3).map { attempt in
@@ -177,7 +177,7 @@ struct OutputEndpointTests {
         #expect(waits(of: &moved, from: 2, at: 100 * second) == [1000, 1000, 1000])
     }
 
-    @Test("A pause while waiting makes the timer mean nothing")
+    @Test("A pause during a wait cancels the timer")
     func pauseWhileWaiting() {
         var machine = liveMachine()
         _ = machine.handle(.failed(attempt: 1, lost, at: 0))
@@ -185,7 +185,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.retryDue(attempt: 2)).isEmpty)
     }
 
-    @Test("An output with a limit gives up, until somebody asks for another try")
+    @Test("An output with a retry limit gives up until an operator retries")
     func givesUp() {
         var machine = OutputStateMachine(policy: RetryPolicy(attemptLimit: 2))
         _ = machine.handle(.start)
@@ -213,13 +213,13 @@ struct OutputEndpointTests {
         let actions = machine.handle(.failed(attempt: 4, refused, at: 20 * second))
         #expect(actions.last == .wait(until: 21 * second, attempt: 5))
         #expect(machine.handle(.retryDue(attempt: 5)) == [.begin(attempt: 5, at: .primary)])
-        // The backup is left alone for its minute; the primary is tried each second.
+        // The backup is not tried for a minute; the primary is tried each second.
         #expect(
             machine.handle(.failed(attempt: 5, away, at: 22 * second)).last == .wait(until: 23 * second, attempt: 6))
         #expect(machine.handle(.retryDue(attempt: 6)) == [.begin(attempt: 6, at: .primary)])
     }
 
-    @Test("An output that its backup sent elsewhere still finds home")
+    @Test("An output that was redirected from its backup still returns to the primary")
     func redirectedFromBackup() {
         var machine = machineAtBackup()
         _ = machine.handle(.reconnectRequested(attempt: 4, at: 11 * second))
@@ -229,7 +229,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.primaryDue(probe: 3)) == [.begin(attempt: 6, at: .primary)])
     }
 
-    @Test("Failback was lost when a redirection from the backup was met late: the primary is probed from there, too")
+    @Test("The primary is also probed after a late redirection from the backup")
     func unmetRedirectionFromBackup() {
         var machine = machineAtBackup()
         _ = machine.handle(.reconnectRequested(attempt: 4, at: 11 * second))
@@ -246,7 +246,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.primaryDue(probe: probe)) == [.begin(attempt: 7, at: .primary)])
     }
 
-    @Test("A new address that does not take two publishers is tried when the old connection ends")
+    @Test("A new address that allows only one publisher is tried when the old connection ends")
     func redirectionRejected() {
         var machine = liveMachine()
         _ = machine.handle(.reconnectRequested(attempt: 1, at: 0))
@@ -258,7 +258,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.retryDue(attempt: 4)) == [.begin(attempt: 4, at: .primary)])
     }
 
-    @Test("Servers that send an output to and fro are followed three times in half a minute")
+    @Test("Servers that redirect an output back and forth are followed three times in half a minute")
     func redirectionLimit() {
         var machine = liveMachine()
         for attempt in 1...3 {

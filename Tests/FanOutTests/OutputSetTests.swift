@@ -24,7 +24,7 @@ struct OutputSetTests {
         hub.begin(.sample, keyframes: keyframes)
     }
 
-    /// Publishes frames with a keyframe at each multiple of `gop`, at the pace of the program.
+    /// Publishes frames with a keyframe at each multiple of `gop`, at the program's pace.
     private func publish(_ range: Range<Int64>, gop: Int64 = 60) {
         for packet in Packets.video(range, gop: gop) {
             time.advance(by: .nanoseconds(1_000_000_000 / 30))
@@ -33,7 +33,7 @@ struct OutputSetTests {
         }
     }
 
-    /// Bounds that a few frames reach.
+    /// Limits that a few frames reach.
     private static let kilobyte = {
         var limits = QueueLimits.live
         limits.maximumBytes = 1000
@@ -52,7 +52,7 @@ struct OutputSetTests {
         return attempt
     }
 
-    /// Waits for attempt `number` of `target`, the output `a`, rejects it, and lets the time to the next one pass.
+    /// Waits for attempt `number` of `target`, the output `a`, rejects it, and lets the wait for the next one pass.
     private func refuse(_ number: Int, of target: ScriptedTarget, line: Int = #line) async throws {
         try await eventually("attempt \(number)", line: line) { target.attempts.count == number + 1 }
         target.attempts[number].report(.failed(OutputFailure(.rejected, step: "publish", reason: "busy")))
@@ -62,20 +62,20 @@ struct OutputSetTests {
         time.advance(by: .seconds(2))
     }
 
-    /// Breaks `attempt`, which is on air, and waits until the set has let it go.
+    /// Breaks `attempt`, which is on air, and waits until the set has released it.
     private func lose(_ attempt: ScriptedAttempt, line: Int = #line) async throws {
         attempt.report(.failed(OutputFailure(.lost, step: "send", reason: "reset")))
         try await eventually("the attempt is over", line: line) { attempt.isAbandoned }
     }
 
-    /// Ends all outputs, which have five seconds for it, and waits until they have ended.
+    /// Ends all outputs within five seconds, and waits until they have ended.
     private func finish(_ reason: EndReason, line: Int = #line) async throws {
         let group = DispatchGroup()
         outputs.finish(deadline: time.now + 5_000_000_000, reason: reason, in: group)
         try await eventually("the outputs have ended", line: line) { group.wait(timeout: .now()) == .success }
     }
 
-    /// Adds an output of this name to the set, which runs, and returns its attempt when it is on air.
+    /// Adds an output with this name to the running set, and returns its attempt when it is on air.
     @discardableResult
     private func addLive(
         _ name: String, at target: ScriptedTarget, limits: QueueLimits = .live, line: Int = #line
@@ -84,7 +84,7 @@ struct OutputSetTests {
         return try await accept(0, of: target, line: line)
     }
 
-    /// Starts the set with one output, `a`, which is on air.
+    /// Starts the set with one output, `a`, on air.
     @discardableResult
     private func start(
         at target: ScriptedTarget = ScriptedTarget(), limits: QueueLimits = .live, line: Int = #line
@@ -93,7 +93,7 @@ struct OutputSetTests {
         return try await addLive("a", at: target, limits: limits, line: line)
     }
 
-    @Test("Outputs that come, pause, resume and go change nothing for another")
+    @Test("Adding, pausing, resuming and removing outputs does not affect another")
     func changes() async throws {
         let (steady, guest) = (ScriptedTarget(), ScriptedTarget("scripted://guest"))
         outputs.start()
@@ -114,11 +114,11 @@ struct OutputSetTests {
         #expect(guest.attempts[0].sent == Array(120..<150))
         #expect(guest.attempts[1].sent == Array(240..<270))
         #expect(outputs.statuses.map(\.name) == ["steady"])
-        // An output that joins waits for a keyframe that comes anyway.
+        // An output that joins waits for a regular keyframe.
         #expect(keyframes.count == 0)
     }
 
-    @Test("An output that names a rendition gets that alone; one that is not there is refused")
+    @Test("An output with a rendition gets only that, and an unknown rendition is refused")
     func renditions() async throws {
         let (small, wanted) = (PacketStream(), KeyframeCounter())
         small.begin(.sample, keyframes: wanted)
@@ -148,7 +148,7 @@ struct OutputSetTests {
         #expect(other.attempts[0].sent == Array(0..<60) && wanted.count == 0 && keyframes.count == 0)
     }
 
-    @Test("A reconnect request is met at a keyframe: no frame is lost, none is sent twice")
+    @Test("A redirection takes effect at a keyframe, and no frame is lost or sent twice")
     func moves() async throws {
         let destination = ScriptedTarget("scripted://b")
         let target = ScriptedTarget(destination: destination)
@@ -158,7 +158,7 @@ struct OutputSetTests {
         try await eventually { destination.attempts.count == 1 }
         publish(70..<100)
         destination.attempts[0].report(.accepted)
-        // The move is due from the moment that the machine knows of the acceptance.
+        // The hand-over is due once the machine knows that the peer accepted.
         var frame: Int64 = 100
         try await eventually {
             publish(frame..<frame + 20)
@@ -174,7 +174,7 @@ struct OutputSetTests {
         #expect(status.address == "scripted://b" && status.frames == UInt64(frame + 10) && status.reconnects == 1)
     }
 
-    @Test("The backup serves when the primary refuses, and is left at a keyframe when the primary answers")
+    @Test("The backup is used when the primary refuses, and is left at a keyframe when the primary answers")
     func backup() async throws {
         let (primary, backup) = (ScriptedTarget(), ScriptedTarget("scripted://backup"))
         outputs.start()
@@ -190,7 +190,7 @@ struct OutputSetTests {
         time.advance(by: .seconds(15))
         try await eventually { primary.attempts.count == 3 }
         primary.attempts[2].report(.accepted)
-        // The hand-over is due from the moment that the machine knows of the acceptance.
+        // The hand-over is due once the machine knows that the peer accepted.
         var frame: Int64 = 70
         try await eventually {
             publish(frame..<frame + 60)
@@ -205,7 +205,7 @@ struct OutputSetTests {
     }
 
     @Test(
-        "A primary that took over from a backup that broke at that moment went on air without a word: it is logged, once"
+        "A primary that takes over just when the backup fails is logged as on air, once"
     )
     func promotionIsLogged() async throws {
         let (primary, backup) = (ScriptedTarget("scripted://primary"), ScriptedTarget("scripted://backup"))
@@ -225,11 +225,11 @@ struct OutputSetTests {
         #expect(log.lines(containing: "on air at scripted://backup").count == 1)
     }
 
-    @Test("One sick output asked for a keyframe each time: it waits longer each time, and what it asked is counted")
+    @Test("One sick output waits longer before each keyframe request, and its requests are counted")
     func flappingReceiver() async throws {
         let attempt = try await start()
         publish(0..<1)
-        // Within 2.5 s the keyframe that comes anyway may come.
+        // A regular keyframe may still come within 2.5 s.
         attempt.report(.wantsKeyframe)
         publish(1..<75, gop: 10_000)
         #expect(keyframes.count == 0)
@@ -244,7 +244,7 @@ struct OutputSetTests {
         #expect(outputs.statuses[0].keyframesRequested == 4)
     }
 
-    @Test("For a receiver that shows nothing a keyframe is asked for at once, and again only after a while")
+    @Test("For a receiver without video a keyframe is requested at once, and again only after a while")
     func needsKeyframe() async throws {
         let attempt = try await start()
         publish(0..<1)
@@ -258,7 +258,7 @@ struct OutputSetTests {
         #expect(keyframes.count == 2)
     }
 
-    @Test("An output that waits for a caller says so, and has no attempt under way, no failure and no reconnect")
+    @Test("An output that waits for a caller says so, and has no attempt, failure or reconnect")
     func waits() async throws {
         let attempt = try await start()
         attempt.report(.awaitsCallers)
@@ -271,7 +271,7 @@ struct OutputSetTests {
         #expect(outputs.statuses[0].reconnects == 0)
     }
 
-    @Test("A keyframe was asked for on behalf of a receiver that had left")
+    @Test("A receiver that left causes no keyframe request")
     func receiverLeft() async throws {
         let attempt = try await start()
         publish(0..<1)
@@ -282,7 +282,7 @@ struct OutputSetTests {
         #expect(keyframes.count == 0)
     }
 
-    @Test("A request that cannot wait is passed on at once, and counted")
+    @Test("An urgent request is forwarded at once, and counted")
     func keyframeIsDue() async throws {
         let attempt = try await start()
         attempt.report(.keyframeIsDue)
@@ -290,7 +290,7 @@ struct OutputSetTests {
         #expect(outputs.statuses[0].keyframesRequested == 1)
     }
 
-    @Test("Drops by overflow, and of what waits for a keyframe, are logged once when they begin and once when over")
+    @Test("Drops of any cause are logged once at their start and once at their end")
     func dropEpisode() async throws {
         let attempt = try await start(limits: Self.kilobyte)
         publish(0..<70)
@@ -308,7 +308,7 @@ struct OutputSetTests {
         #expect(log.lines(containing: "frames are dropped").count == 1)
     }
 
-    @Test("What an output missed while it was off air is logged when it is back")
+    @Test("What an output missed while off air is logged when it is back")
     func missedOffAir() async throws {
         let target = ScriptedTarget()
         let first = try await start(at: target)
@@ -323,7 +323,7 @@ struct OutputSetTests {
         #expect(lines.first?.contains("dropped_frames=110") == true, "\(lines)")
     }
 
-    @Test("A target that was lost while it was too slow was logged as recovered")
+    @Test("A target that is lost while it is too slow is not logged as recovered")
     func lostWhileDropping() async throws {
         let attempt = try await start(limits: Self.kilobyte)
         attempt.stall(true)
@@ -333,7 +333,7 @@ struct OutputSetTests {
         #expect(log.lines(containing: "no frame is dropped any more").isEmpty)
     }
 
-    @Test("A reconnect was logged as a slow target: what is refused until the first keyframe was missed off air")
+    @Test("Frames refused before the first keyframe after a reconnect are logged as missed, not as a slow target")
     func missedUntilKeyframe() async throws {
         let target = ScriptedTarget()
         let first = try await start(at: target)
@@ -354,7 +354,7 @@ struct OutputSetTests {
         #expect(log.lines(containing: "frames are dropped").isEmpty)
     }
 
-    @Test("What an attempt dropped on the way to one of its receivers stands in the output's status, and stays there")
+    @Test("Packets that an attempt dropped before one of its receivers stay in the output's status")
     func receiversDrops() async throws {
         let attempt = try await start()
         attempt.drop(3, .congestion)
@@ -365,7 +365,7 @@ struct OutputSetTests {
         #expect(outputs.statuses[0].queue.droppedFrames == 3)
     }
 
-    @Test("A retry that an operator asks for does not wait for the timer")
+    @Test("An operator's retry does not wait for the timer")
     func retryNow() async throws {
         let target = ScriptedTarget()
         outputs.start()
@@ -377,7 +377,7 @@ struct OutputSetTests {
         try await eventually { target.attempts.count == 2 }
     }
 
-    @Test("What came of a retry that an operator asked for was not logged if it failed as before")
+    @Test("The result of an operator's retry is logged even if it fails as before")
     func retryFails() async throws {
         let target = ScriptedTarget()
         outputs.start()
@@ -402,7 +402,7 @@ struct OutputSetTests {
         #expect(throws: OutputSetError.unknown("b")) { try outputs.remove("b") }
     }
 
-    @Test("After the end nothing is added, and every output has ended")
+    @Test("After the end no output can be added, and every output has ended")
     func finish() async throws {
         let attempt = try await start()
         try await finish(.programOver)
@@ -413,7 +413,7 @@ struct OutputSetTests {
     }
 
     @Test(
-        "An output that was off air at the program's end left open what it had published: its target is told, once",
+        "At the program's end the target of an output off air is told once to conclude",
         arguments: [(EndReason.programOver, 1), (.interrupted, 0)])
     func conclusion(reason: EndReason, count: Int) async throws {
         let (paused, failed, never) = (ScriptedTarget(), ScriptedTarget("scripted://b"), ScriptedTarget("scripted://c"))
@@ -433,7 +433,7 @@ struct OutputSetTests {
         #expect(primary.conclusions == count && unused.conclusions == 0, "nothing was left open at an unused backup")
     }
 
-    @Test("A target that does not conclude holds the end up to the deadline only")
+    @Test("A target that does not conclude delays the end at most to the deadline")
     func hungConclusion() async throws {
         let target = ScriptedTarget(concludes: false)
         try await start(at: target)

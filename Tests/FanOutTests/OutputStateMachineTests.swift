@@ -27,7 +27,7 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.start).isEmpty)
     }
 
-    @Test("An output that receivers call waits before the first and after the last, and that is no reconnect")
+    @Test("An output with callers waits before the first and after the last, which is not a reconnect")
     func waits() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -43,7 +43,7 @@ struct OutputStateMachineTests {
         #expect((machine.connections, machine.attempts) == (1, 1) && machine.lastFailure == nil)
     }
 
-    @Test("A port that breaks is tried again while its output waits, and what an old attempt waits for is ignored")
+    @Test("A broken port is retried while its output waits, and reports of an old attempt are ignored")
     func waitingFails() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -69,7 +69,7 @@ struct OutputStateMachineTests {
         #expect(paused.handle(.pause(at: 1)) == [wasLive ? .retire(attempt: 1) : .abandon(attempt: 1), .close])
     }
 
-    @Test("A failure holds the queue, waits and makes a new attempt")
+    @Test("A failure holds the queue, then a wait and a new attempt follow")
     func reconnect() {
         var machine = liveMachine()
         let actions = machine.handle(.failed(attempt: 1, lost, at: 10 * second))
@@ -78,7 +78,7 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.retryDue(attempt: 2)) == [.begin(attempt: 2, at: .primary)])
     }
 
-    @Test("What an old attempt or its timer says is ignored")
+    @Test("Events of an old attempt or its timer are ignored")
     func lateEvents() {
         var machine = liveMachine()
         _ = machine.handle(.failed(attempt: 1, lost, at: 0))
@@ -91,7 +91,7 @@ struct OutputStateMachineTests {
         #expect(machine.state == before)
     }
 
-    @Test("A clean end drains what is live, within its deadline")
+    @Test("A clean end drains the lane on air within its deadline")
     func drain() {
         var machine = liveMachine()
         #expect(
@@ -101,14 +101,14 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.deadlinePassed).isEmpty)
     }
 
-    @Test("A peer that does not take the rest is abandoned at the deadline")
+    @Test("A peer that does not accept the rest is abandoned at the deadline")
     func drainDeadline() {
         var machine = liveMachine()
         _ = machine.handle(.finish(deadline: 99))
         #expect(machine.handle(.deadlinePassed) == [.abandon(attempt: 1), .ended])
     }
 
-    @Test("A program that ends before the first connection stands gives it until the deadline")
+    @Test("A program that ends before the first connection is established gives it until the deadline")
     func finishWhileConnecting() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -128,7 +128,7 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.retryDue(attempt: 2)).isEmpty)
     }
 
-    @Test("A refusal is told apart and tried once a minute")
+    @Test("A refusal is a state of its own and is retried once a minute")
     func refusal() {
         var machine = liveMachine()
         let refused = OutputFailure(.refused, step: "publish", reason: "bad key")
@@ -138,7 +138,7 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.retryDue(attempt: 2)) == [.begin(attempt: 2, at: .primary)])
     }
 
-    @Test("Half a minute on air makes the failures before forgotten")
+    @Test("After half a minute on air earlier failures are forgotten")
     func reset() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -152,7 +152,7 @@ struct OutputStateMachineTests {
         #expect(actions.last == .wait(until: 31 * second, attempt: 8))
     }
 
-    @Test("A server that accepts only to drop is spared like one that rejects; one that was gone for long is not")
+    @Test("A server that accepts only to drop is retried at growing intervals, unless it was gone for long")
     func accepting() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -190,7 +190,7 @@ struct OutputStateMachineTests {
         return times
     }
 
-    @Test("A name that does not exist was looked up 86 000 times a day: it is tried up to each 15 s")
+    @Test("A name that does not exist is looked up at intervals that grow to 15 s")
     func neverReached() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -199,7 +199,7 @@ struct OutputStateMachineTests {
         #expect(times.suffix(2).reduce(0) { $1 - $0 } == 15)
     }
 
-    @Test("A peer that was lost is tried each second for half a minute, then up to each 5 s")
+    @Test("A lost peer is tried each second for half a minute, then at intervals that grow to 5 s")
     func lostPeer() {
         var machine = liveMachine()
         _ = machine.handle(.failed(attempt: 1, lost, at: 100 * second))
@@ -219,7 +219,7 @@ struct OutputStateMachineTests {
         #expect(waits.suffix(20).allSatisfy { $0 == 5000 })
     }
 
-    @Test("A server that accepted for a moment and crashed was tried each second for ever: the wait grows")
+    @Test("A server that accepts for a moment and crashes is tried at growing intervals")
     func crashLoop() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -244,14 +244,14 @@ struct OutputStateMachineTests {
         #expect(waits == [1000, 1000, 1500, 2250, 3375, 5000, 5000])
     }
 
-    @Test("With a backup that does not answer either, attempts become as rare")
+    @Test("If the backup does not answer either, the intervals grow as well")
     func nobodyAnywhere() {
         var machine = OutputStateMachine(policy: RetryPolicy(hasBackup: true))
         _ = machine.handle(.start)
         #expect(unansweredAttempts(&machine, from: 1).count < 50)
     }
 
-    @Test("A finish that comes after the end is answered with the end at once")
+    @Test("A finish after the end completes at once")
     func finishAfterStop() {
         var machine = liveMachine()
         _ = machine.handle(.stop)
@@ -269,7 +269,7 @@ struct OutputStateMachineTests {
 
 @Suite("Backoff")
 struct BackoffTests {
-    @Test("A peer that answers is spared more and more, up to the cap")
+    @Test("A peer that answers is tried at growing intervals, up to the limit")
     func grows() {
         let backoff = Backoff()
         let delays = (1...10).map { backoff.delay(afterFailure: $0, kind: .rejected, jitter: 0).inSeconds }
@@ -281,7 +281,7 @@ struct BackoffTests {
         #expect(backoff.delay(afterFailure: .max, kind: .rejected, jitter: 0) == .seconds(15))
     }
 
-    @Test("A peer that never answered was tried each second for ever: it is tried ever more rarely, up to each 15 s")
+    @Test("A peer that never answered is tried at intervals that grow to 15 s")
     func neverReached() {
         let backoff = Backoff()
         let delays = (1...10).map { backoff.delay(afterFailure: $0, kind: .unreachable, jitter: 0).inSeconds }
@@ -290,7 +290,7 @@ struct BackoffTests {
         #expect(backoff.delay(afterFailure: .max, kind: .unreachable, jitter: 0) == .seconds(15))
     }
 
-    @Test("A peer that took the stream is tried each second while that is fresh, then up to each 5 s")
+    @Test("A peer that accepted the stream before is tried each second for a while, then at intervals that grow to 5 s")
     func lostPeer() {
         let backoff = Backoff()
         func delay(_ failures: Int, _ past: Backoff.Past) -> Duration {
@@ -301,7 +301,7 @@ struct BackoffTests {
         #expect(delay(1000, .lostBefore) == .seconds(5))
     }
 
-    @Test("Jitter takes at most a fifth off and never adds")
+    @Test("Jitter shortens the wait by at most a fifth and never lengthens it")
     func jitter() {
         let backoff = Backoff()
         #expect(backoff.delay(afterFailure: 1, kind: .lost, jitter: 1) == .milliseconds(800))

@@ -15,13 +15,13 @@ struct PacketQueueTests {
         return queue
     }
 
-    @Test("An output that connects within the bound gets the program from its first frame, disposable ones too")
+    @Test("An output that connects within the limit gets the program from its first frame, disposable ones too")
     func holdsTheStart() {
         let queue = PacketQueue(limits: .live)
         queue.push(Packets.audio(-1))
         for packet in Packets.video(0..<80) { queue.push(packet) }
         #expect(queue.connected())
-        // The backlog is not congestion: what follows while it drains is taken as well.
+        // The backlog is not congestion: packets that come while it drains are accepted as well.
         for packet in Packets.video(80..<85) { queue.push(packet) }
         let packets = queue.drain()
         #expect(packets.count == 86)
@@ -29,7 +29,7 @@ struct PacketQueueTests {
         #expect(queue.status.drops.isEmpty)
     }
 
-    @Test("Taken in batches, packets come in order up to the bytes asked for, and the last batch says so")
+    @Test("Packets taken in batches come in order up to the requested bytes, and the last batch reports the end")
     func batches() {
         let queue = connectedQueue()
         for packet in Packets.video(1..<8) { queue.push(packet) }
@@ -43,7 +43,7 @@ struct PacketQueueTests {
         #expect(queue.pop(upTo: 1, into: &batch))
     }
 
-    @Test("Drops of a listening output are counted from the first call on; no client misses what was held before it")
+    @Test("Drops of a listening output are counted from the first call on, because before it no client misses anything")
     func awaitsCallers() {
         let queue = PacketQueue(limits: .live, awaitsCallers: true)
         for packet in Packets.video(0..<200) { queue.push(packet) }
@@ -67,12 +67,12 @@ struct PacketQueueTests {
         #expect(queue.status.drops == [.notConnected: 180])
     }
 
-    @Test("At 700 ms disposable frames are refused, at 900 ms all video up to the next keyframe, audio never")
+    @Test("At 700 ms disposable frames are refused, at 900 ms all video until the next keyframe, audio never")
     func thresholds() {
         let queue = connectedQueue()
         for packet in Packets.video(61..<120) { queue.push(packet) }
         let frames = queue.drain().map(\.pts)
-        // 61 + 21 frames is 700 ms of queue, 61 + 27 is 900 ms.
+        // 61 + 21 frames are 700 ms of queue, 61 + 27 are 900 ms.
         #expect(frames.prefix(21) == ArraySlice(61...81))
         #expect(frames.dropFirst(21) == [82, 84, 86])
         #expect(queue.push(Packets.audio(200)) == .queued)
@@ -81,7 +81,7 @@ struct PacketQueueTests {
         #expect(queue.push(Packets.video(123)) == .queued)
     }
 
-    @Test("At 3 s the queue is emptied to its newest keyframe, and what follows is decodable")
+    @Test("At 3 s the queue is emptied to its newest keyframe, and the following packets can be decoded")
     func overflow() {
         let queue = connectedQueue()
         for packet in Packets.video(60..<152) { queue.push(packet) }
@@ -92,7 +92,7 @@ struct PacketQueueTests {
         #expect(queue.push(Packets.video(153)) == .dropped(.awaitingKeyframe))
     }
 
-    @Test("The bound in bytes holds whatever the media time")
+    @Test("The limit in bytes applies at any media time")
     func bytes() {
         var limits = QueueLimits.live
         limits.maximumBytes = 1000
@@ -106,7 +106,7 @@ struct PacketQueueTests {
         #expect(queue.needsKeyframe)
     }
 
-    @Test("Whatever is pushed at whatever pace, nothing comes out that refers to something dropped")
+    @Test("At any pace, no packet comes out that refers to a dropped one")
     func neverUndecodable() {
         var random = SeededRandom()
         for _ in 0..<200 {
@@ -122,7 +122,7 @@ struct PacketQueueTests {
                 }
                 for _ in 0..<Int.random(in: 0...30, using: &random) {
                     guard let packet = queue.pop() else { break }
-                    // Only keyframes may follow a hole, but for holes that consist of disposable frames alone.
+                    // Only keyframes may follow a gap, unless it consists of disposable frames only.
                     if let previous, !packet.isKeyframe {
                         let missing = (previous + 1)..<packet.pts
                         #expect(missing.allSatisfy { $0 % 60 % 2 == 1 })
@@ -133,7 +133,7 @@ struct PacketQueueTests {
         }
     }
 
-    @Test("After a loss of connection only what follows the newest keyframe is kept")
+    @Test("After a lost connection only packets from the newest keyframe on are kept")
     func reconnect() {
         let queue = connectedQueue()
         for packet in Packets.video(60..<70) { queue.push(packet) }
@@ -144,7 +144,7 @@ struct PacketQueueTests {
         #expect(queue.drain().map(\.pts) == Array(120..<130))
     }
 
-    @Test("After a loss of connection in a congestion no stale keyframe is kept without its followers")
+    @Test("After a connection lost in congestion no stale keyframe is kept without its following frames")
     func reconnectAfterCongestion() {
         let queue = connectedQueue()
         for packet in Packets.video(60..<150) { queue.push(packet) }
@@ -155,7 +155,7 @@ struct PacketQueueTests {
         #expect(queue.drain().map(\.pts) == Array(180..<190))
     }
 
-    @Test("A queue in which video waits for a keyframe asks for one as soon as there is room")
+    @Test("A queue whose video waits for a keyframe requests one as soon as there is room")
     func needsKeyframe() {
         let queue = connectedQueue()
         for packet in Packets.video(61..<119) { queue.push(packet) }
@@ -166,7 +166,7 @@ struct PacketQueueTests {
         #expect(!queue.needsKeyframe)
     }
 
-    @Test("A queue that joins a running program begins with a frame, and what was before is no drop")
+    @Test("A queue that joins a running program begins with a frame, and earlier packets are not drops")
     func joining() {
         let queue = PacketQueue(limits: .live, isFromStart: false)
         for packet in Packets.video(10..<20) { queue.push(packet) }
@@ -181,7 +181,7 @@ struct PacketQueueTests {
         #expect(queue.status.droppedFrames == 1)
     }
 
-    @Test("While a target takes nothing the newest GOP is kept, and the stream continues with it")
+    @Test("While a target accepts nothing the newest GOP is kept, and the stream continues with it")
     func holding() {
         let queue = connectedQueue()
         for packet in [Packets.video(1), Packets.audio(2), Packets.video(4, key: true), Packets.video(5)] {
@@ -199,7 +199,7 @@ struct PacketQueueTests {
         #expect(queue.status.drops == [.overflow: 2, .notConnected: 46])
     }
 
-    @Test("What was lost with an empty queue is followed by a keyframe, for which the queue waits")
+    @Test("Packets lost with an empty queue are followed by a keyframe, for which the queue waits")
     func holdingNothing() {
         let queue = connectedQueue()
         queue.hold()
@@ -213,7 +213,7 @@ struct PacketQueueTests {
     }
 
     @Test(
-        "Who joins on air with a GOP beyond the bounds keeps it, is held to the bounds once it has caught up, not before"
+        "An output that joins with a GOP beyond the limits keeps it, and is held to the limits only once it has caught up"
     )
     func joinsWithLongGOP() {
         let queue = PacketQueue(limits: .live, isFromStart: false)
@@ -221,7 +221,7 @@ struct PacketQueueTests {
         queue.join(with: Packets.video(0..<300, gop: 1000))
         for packet in Packets.video(300..<380, gop: 1000) { #expect(queue.push(packet) == .queued) }
         #expect(queue.drops.packets == 0)
-        // 3 s more than the GOP had.
+        // 3 s more than the GOP.
         for packet in Packets.video(380..<400, gop: 1000) { queue.push(packet) }
         #expect(queue.drops.causes[.overflow] ?? 0 > 300)
         let caughtUp = PacketQueue(limits: .live, isFromStart: false)
@@ -232,7 +232,7 @@ struct PacketQueueTests {
         #expect(caughtUp.drops.causes[.congestion] == 1)
     }
 
-    @Test("A queue that joins before there is a keyframe begins with the first one, and counts no drop until then")
+    @Test("A queue that joins before the first keyframe begins with it, and counts no drop until then")
     func joinsWithoutGOP() {
         let queue = PacketQueue(limits: .live, isFromStart: false)
         _ = queue.connected()
@@ -243,8 +243,8 @@ struct PacketQueueTests {
         #expect(queue.drain().map(\.dts) == [60, 90 * 1024] && queue.drops.packets == 0)
     }
 
-    /// A queue of a live output whose input comes in segments of 6 s, which takes out `share` of what comes, in frames a
-    /// second, and what it got after `segments` of them.
+    /// Plays segments of 6 s into a live output's queue, from which `share` of the frame rate is taken; returns the
+    /// queue's state and the frames taken after `segments` segments.
     private func play(_ segments: Int64, share: Double, takesBursts: Bool = true) -> (got: Int, queue: PacketQueue) {
         let clock = ManualClock()
         var limits = QueueLimits.live
@@ -261,14 +261,14 @@ struct PacketQueueTests {
         return (got, queue)
     }
 
-    @Test("A playlist's segment that came at once was congestion, and its frames were dropped")
+    @Test("A playlist's segment that comes at once is not congestion, and no frame is dropped")
     func bursts() {
         let (got, queue) = play(20, share: 1.01)
         #expect(got == 20 * 180 && queue.drops == DropCounts())
         #expect(play(20, share: 1.01, takesBursts: false).queue.drops.frames > 0)
     }
 
-    @Test("With bursts, too, an output that is too slow gets what it can take, and does not fall further behind")
+    @Test("With bursts, too, an output that is too slow gets what it can take, and its delay does not grow")
     func slowWithBursts() {
         let (got, queue) = play(20, share: 0.7)
         #expect(queue.drops.frames > 600 && got + queue.drops.frames + queue.status.packets == 20 * 180)

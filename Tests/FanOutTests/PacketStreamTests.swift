@@ -6,7 +6,7 @@ import Testing
 
 @testable import FanOut
 
-/// Keeps what it is given.
+/// Records its packets.
 private final class Guest: PacketConsumer, PacketServer {
     private let state = Mutex<(packets: [EncodedPacket], wakes: Int)>(([], 0))
     var packets: [EncodedPacket] { state.withLock { $0.packets } }
@@ -50,7 +50,7 @@ struct PacketStreamTests {
     }
 
     @Test(
-        "Who joins for a replay gets all that is kept, from a keyframe on, and then each packet once; less can be kept")
+        "A replay gets all kept packets, from a keyframe on, then each packet once, and the kept time can be reduced")
     func replays() {
         let stream = PacketStream()
         let first = Guest()
@@ -86,7 +86,7 @@ struct PacketStreamTests {
         #expect(guest.packets.contains { $0.pts == 60 })
     }
 
-    @Test("What is passed through is handed on at once, in its sender's order")
+    @Test("A passed-through stream is delivered at once, in its sender's order")
     func immediate() {
         let stream = PacketStream(delivery: .immediate)
         let guest = Guest()
@@ -100,7 +100,7 @@ struct PacketStreamTests {
         #expect(isSame)
     }
 
-    @Test("A stream without video waits for none")
+    @Test("A stream without video does not wait for it")
     func radio() {
         let stream = PacketStream()
         let guest = Guest()
@@ -113,7 +113,7 @@ struct PacketStreamTests {
         #expect(late.packets.map(\.pts) == [4 * 1024])
     }
 
-    @Test("The tracks are those of the packet published last, and keyframes are asked for where they are made")
+    @Test("The tracks are those of the last published packet, and keyframe requests reach the encoder")
     func description() {
         let stream = PacketStream()
         let keyframes = KeyframeCounter()
@@ -138,7 +138,7 @@ struct PacketHistoryTests {
         return history
     }
 
-    @Test("Without a wish for more it is the GOP under way, whatever came before")
+    @Test("By default the history is the current GOP, whatever came before")
     func currentGOP() {
         let history = history(.currentGOP, frames: 30..<200)
         #expect(history.packets.map(\.pts) == Array(180..<200))
@@ -147,7 +147,7 @@ struct PacketHistoryTests {
         #expect(history.age == history.packets[19].dtsNanoseconds - history.packets[0].dtsNanoseconds)
     }
 
-    @Test("A replay buffer holds at least its duration, from a keyframe on")
+    @Test("A replay buffer has at least its duration, from a keyframe on")
     func replay() {
         let history = history(.init(duration: .seconds(5)), frames: 0..<600)
         #expect(history.packets.first?.pts == 420)
@@ -155,7 +155,7 @@ struct PacketHistoryTests {
         #expect(history.packets.map(\.pts) == Array(420..<600))
     }
 
-    @Test("At the bound in bytes whole GOPs go, the oldest first, and a GOP that is larger is not kept")
+    @Test("At the limit in bytes the oldest whole GOPs are removed, and a larger GOP is not kept")
     func bytes() {
         let some = history(.init(duration: .seconds(60), maximumBytes: 15_000), frames: 0..<600)
         #expect(some.packets.first?.pts == 480 && some.bytes == 12_000)
@@ -163,7 +163,7 @@ struct PacketHistoryTests {
         #expect(none.packets.isEmpty && none.bytes == 0)
     }
 
-    @Test("A GOP without end is forgotten at the bound in time, and the next is kept again")
+    @Test("A GOP without end is dropped at the time limit, and the next is kept again")
     func longGOP() {
         var history = PacketHistory(limits: .init(longestGOP: .seconds(4)))
         for index in Int64(0)..<300 {
@@ -177,7 +177,7 @@ struct PacketHistoryTests {
 
 @Suite("Interleaver")
 struct InterleaverTests {
-    @Test("A track that stopped is waited for up to the bound, and what it brings later goes out at once")
+    @Test("A track that stopped is awaited up to the limit, and its later packets are released at once")
     func bound() {
         var interleaver = Interleaver(bound: .seconds(1))
         #expect(interleaver.push(Packets.audio(0)).isEmpty)
@@ -186,18 +186,18 @@ struct InterleaverTests {
         for frame in Int64(1)..<90 {
             released += interleaver.push(Packets.video(frame)).filter { $0.track == .video }.map(\.pts)
         }
-        // A second was held back, and then nothing is any more: it was a second for as long as the audio was away.
+        // A second was held, and after that nothing is held any more.
         #expect(released == Array(1..<90))
         let late = interleaver.push(Packets.audio(1))
         #expect(late.first?.track == .audio)
     }
 
-    @Test("A track that comes again is waited for again")
+    @Test("A track that comes again is awaited again")
     func again() {
         var interleaver = Interleaver(bound: .seconds(1))
         _ = interleaver.push(Packets.audio(0))
         for frame in Int64(0)..<90 { _ = interleaver.push(Packets.video(frame, key: frame == 0)) }
-        // The first packet after 3 s says nothing of the next; the second comes in time.
+        // The first packet after 3 s does not predict the next; the second comes in time.
         #expect(interleaver.push(Packets.audio(141)).isEmpty)
         #expect(interleaver.push(Packets.video(91)).map(\.track) == [.audio, .video])
         #expect(interleaver.push(Packets.audio(143)).isEmpty)
@@ -213,7 +213,7 @@ struct InterleaverTests {
             if index > 0, index % 94 == 0 { held.append(1 - interleaver.push(Packets.video(index / 94 * 60)).count) }
             held.append(1 - interleaver.push(Packets.audio(index)).count)
         }
-        // A second of it is held once.
+        // A second of audio is held once.
         let waiting = held.indices.map { held[...$0].reduce(0, +) }
         #expect((waiting.max() ?? 0) <= 49 && waiting.dropFirst(94).allSatisfy { $0 <= 1 })
     }
@@ -225,7 +225,7 @@ struct InterleaverTests {
         #expect(interleaver.push(Packets.audio(1)).count == 1)
     }
 
-    @Test("Timed data is in its place and delays no other track")
+    @Test("Timed data is in order and delays no other track")
     func data() {
         let track = TrackDescription(data: .amf0, timeBase: .milliseconds)
         var interleaver = Interleaver()

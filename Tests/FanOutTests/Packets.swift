@@ -3,7 +3,7 @@
 import FanOut
 import Media
 
-/// Packets of a program at 30 frames and 48 kHz, by number.
+/// Packets of a program at 30 frames per second and 48 kHz, by number.
 enum Packets {
     static let video = TrackDescription(
         format: VideoFormat(width: 1280, height: 720, frameRate: FrameRate(30)),
@@ -23,7 +23,7 @@ enum Packets {
             payload: SharedBytes([0]))
     }
 
-    /// Frames `range` with a keyframe at each multiple of `gop`, every other frame between them disposable.
+    /// Frames `range` with a keyframe at each multiple of `gop`; every other frame in between is disposable.
     static func video(_ range: Range<Int64>, gop: Int64 = 60) -> [EncodedPacket] {
         range.map { video($0, key: $0 % gop == 0, disposable: $0 % gop % 2 == 1) }
     }
@@ -38,6 +38,6 @@ extension PacketQueue {
 }
 
 extension StreamDescription {
-    /// What scripted attempts are told they send.
+    /// The description for scripted attempts.
     static let sample = StreamDescription(video: Packets.video, audio: Packets.audio)
 }

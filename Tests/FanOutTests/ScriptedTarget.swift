@@ -4,7 +4,7 @@ import FanOut
 import Media
 import Synchronization
 
-/// A target whose attempts do what a test says and keep what they were given to send.
+/// A target whose attempts do what a test says and record their packets.
 final class ScriptedTarget: OutputTarget {
     let kind = "scripted"
     let displayAddress: String
@@ -13,7 +13,7 @@ final class ScriptedTarget: OutputTarget {
     private let concludes: Bool
     private let destination: ScriptedTarget?
 
-    /// `destination` is where a reconnect request leads; `concludes` is whether it ever answers to ``conclude(_:)``.
+    /// `destination` is the target of a reconnect request; `concludes` tells whether ``conclude(_:)`` ever completes.
     init(_ address: String = "scripted://a", destination: ScriptedTarget? = nil, concludes: Bool = true) {
         self.concludes = concludes
         displayAddress = address
@@ -21,7 +21,7 @@ final class ScriptedTarget: OutputTarget {
     }
 
     var attempts: [ScriptedAttempt] { made.withLock { $0 } }
-    /// How often it was told that the program is over.
+    /// How many times it was told that the program is over.
     var conclusions: Int { concluded.withLock { $0 } }
 
     func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) {
@@ -73,7 +73,7 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
         return progress
     }
 
-    /// Says that so many frames did not reach one of its receivers.
+    /// Reports that this many frames did not reach one of its receivers.
     func drop(_ frames: Int, _ cause: DropCause) {
         state.withLock { state in
             state.drops.causes[cause, default: 0] += frames
@@ -81,7 +81,7 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
         }
     }
 
-    /// Takes nothing, or takes what waits and continues.
+    /// Stops accepting packets, or accepts the waiting ones and continues.
     func stall(_ isStalled: Bool) {
         state.withLock { $0.isStalled = isStalled }
         wake()
@@ -114,7 +114,7 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
     func abandon() { state.withLock { $0.isAbandoned = true } }
 }
 
-/// Counts what is asked for.
+/// Counts keyframe requests.
 final class KeyframeCounter: KeyframeRequester {
     private let state = Mutex(0)
     var count: Int { state.withLock { $0 } }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import HLS
 
-/// What RFC 8216, 6.2.2, asks of a playlist that loses its oldest segments.
+/// RFC 8216, 6.2.2, for a playlist that drops its oldest segments.
 @Suite struct HLSWindowTests {
     private func entry(_ number: Int64, seconds: Int64) -> HLSPlaylist.Entry {
         .init(
@@ -16,7 +16,7 @@ import Testing
             date: 1_795_261_109_603 + number * 1000, isDiscontinuous: false)
     }
 
-    @Test("Trimmed by count, a playlist of short segments fell below three target durations")
+    @Test("A playlist of short segments keeps at least three target durations when it is trimmed by count")
     func shortSegments() {
         var playlist = HLSPlaylist(targetSeconds: 4)
         for number in 0..<40 { _ = playlist.append(entry(Int64(number), seconds: 1), limit: 3) }
@@ -32,7 +32,7 @@ import Testing
         #expect(playlist.append(entry(30, seconds: 1), limit: 3).map(\.name) == ["relay-7-0.m4s"])
     }
 
-    @Test("However short its segments are, a playlist has an end, and is read back")
+    @Test("A playlist has a maximum length, however short its segments are, and can be parsed")
     func bounded() {
         var playlist = HLSPlaylist(targetSeconds: 3600)
         for number in 0..<4500 { _ = playlist.append(entry(Int64(number), seconds: 1), limit: 3) }
@@ -41,7 +41,7 @@ import Testing
         #expect(HLSPlaylist(parsing: playlist.text) == playlist)
     }
 
-    @Test("Counted in segments, a removed file went before the longest playlist that named it was over")
+    @Test("A removed file stays until the longest playlist that named it is over")
     func expiry() {
         var (playlist, expiry) = (HLSPlaylist(targetSeconds: 4), HLSExpiry())
         // Three segments of 4 s, then short ones: the longest playlist with the first segment lasts 15 s.
@@ -61,7 +61,7 @@ import Testing
         #expect(expiry.names.isEmpty)
     }
 
-    @Test("A header stays for the last segment that needs it")
+    @Test("A header stays until the last segment that needs it is removed")
     func header() {
         var expiry = HLSExpiry()
         expiry.retire(["relay-7-0.m4s", "relay-7-init.mp4"], due: 10)
@@ -71,7 +71,7 @@ import Testing
     }
 }
 
-/// Tests how one run of an output continues where another ended.
+/// Tests how one run of an output continues another.
 @Suite struct HLSContinuationTests {
     private let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
     private let clock = ManualClock()
@@ -80,7 +80,7 @@ import Testing
         (try? String(contentsOfFile: "\(path)/index.m3u8", encoding: .utf8)).flatMap { HLSPlaylist(parsing: $0) }
     }
 
-    /// The files that the playlist names and that are not there.
+    /// The files that the playlist names but that do not exist.
     private var missing: [String] {
         (playlist?.names ?? []).filter { !FileManager.default.fileExists(atPath: "\(path)/\($0)") }
     }
@@ -91,7 +91,7 @@ import Testing
         try HLSOptions(["segment": "1s", "list": "3"].merging(values) { $1 })
     }
 
-    /// One run of whole `seconds`, each one segment.
+    /// One run of whole `seconds`, with one segment per second.
     private func run(
         seconds: Int64, isProgramOver: Bool = false, options values: [String: String] = [:]
     ) throws {
@@ -103,7 +103,7 @@ import Testing
         try writer.finish(isProgramOver: isProgramOver)
     }
 
-    @Test("A clean restart continues the playlist: it once ended it, began at 0 and removed what it had named")
+    @Test("A clean restart continues the playlist and its numbers, and keeps its files")
     func cleanRestart() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         try run(seconds: 5)
@@ -115,14 +115,14 @@ import Testing
         #expect(after.entries.map(\.isDiscontinuous) == [false, true, false])
         #expect(after.entries[0] == before.entries[2])
         #expect(missing.isEmpty)
-        // A file that left the playlist is still there for clients that hold the one before.
+        // A file that left the playlist still exists for clients with the previous playlist.
         #expect(before.names.allSatisfy(has))
         try run(seconds: 3)
         #expect(playlist?.discontinuitySequence == 1 && playlist?.mediaSequence == 7)
         #expect(playlist?.entries.map(\.isDiscontinuous) == [true, false, false])
     }
 
-    @Test("A program that follows one that ended continues its counters, and removes nothing at once")
+    @Test("A program after one that ended continues the counters, and removes no file at once")
     func afterTheEnd() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         try run(seconds: 5, isProgramOver: true)
@@ -135,7 +135,7 @@ import Testing
         #expect(missing.isEmpty)
     }
 
-    @Test("A playlist that no client can still be playing is not continued, but its counters are")
+    @Test("A playlist that no client can still be playing is replaced, but its counters continue")
     func stale() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         try run(seconds: 3)
@@ -148,7 +148,7 @@ import Testing
     }
 
     @Test(
-        "The playlist is closed at the ends that the option names",
+        "The playlist is closed at the ends that the option selects",
         arguments: [
             ("program", true, true), ("program", false, false), ("always", false, true), ("always", true, true),
             ("never", true, false), ("never", false, false),
@@ -159,7 +159,7 @@ import Testing
         #expect(playlist?.hasEnded == isClosed && playlist?.entries.count == 2)
     }
 
-    @Test("Files that left the playlist stay as long as RFC 8216, 6.2.2, says, by the clock, and go then")
+    @Test("Files that left the playlist stay as long as RFC 8216, 6.2.2, requires, by the clock, and are then removed")
     func expiry() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try HLSWriter(path, options(), Samples.description, clock: clock)
@@ -169,7 +169,7 @@ import Testing
                 try writer.write(Samples.video(pts: index, dts: index, isKeyframe: index % 30 == 0))
             }
         }
-        // A burst: no time passes for a player, so nothing may go, however many segments come.
+        // A burst: no time passes for a player, so no file may be removed, however many segments come.
         try write(0..<12, advancing: false)
         let first = try #require(
             try FileManager.default.contentsOfDirectory(atPath: path).first { $0.hasSuffix("-0.m4s") })

@@ -9,9 +9,9 @@ import Testing
 
 @testable import HLS
 
-/// What players get of a program that lacks one or both of its tracks for a while.
+/// What players get when one or both tracks of a program have gaps.
 @Suite struct HLSGapTests {
-    /// Packets that do not come.
+    /// A range of missing packets.
     struct Gap: CustomTestStringConvertible {
         var tracks: Set<TrackKind>
         /// Seconds of program time.
@@ -28,13 +28,13 @@ import Testing
     /// A program with gaps.
     struct Case: CustomTestStringConvertible {
         var gaps: [Gap]
-        /// Two frames of three are decoded before the one that they are shown in front of.
+        /// Whether two of three frames are decoded before a frame that is shown earlier.
         var hasReordering: Bool
         var seconds: Double { 8 + (gaps.map { $0.start + $0.length }.max() ?? 4) }
         var testDescription: String { "\(gaps.map(\.testDescription)), B-frames: \(hasReordering)" }
     }
 
-    /// The same cases at each run, of gaps that begin at any place in a GOP.
+    /// The same cases at each run, with gaps at all positions in a GOP.
     static let cases: [Case] = {
         var generator = SeededRandom(seed: 29)
         let kinds: [Set<TrackKind>] = [[.video, .audio], [.video], [.audio]]
@@ -64,7 +64,7 @@ import Testing
         (try? String(contentsOfFile: "\(path)/index.m3u8", encoding: .utf8)).flatMap { HLSPlaylist(parsing: $0) }
     }
 
-    /// 30 frames a second with a keyframe each second and AAC, in the order of decoding times, but for what is in a gap.
+    /// 30 frames per second with a keyframe each second and AAC, in decoding order, without the packets in gaps.
     private func packets(_ program: Case) -> [EncodedPacket] {
         let frames = Int64(program.seconds) * 30
         var packets = (0..<frames).map { index in
@@ -78,13 +78,13 @@ import Testing
             .sorted { ($0.dtsNanoseconds, $0.track.rawValue) < ($1.dtsNanoseconds, $1.track.rawValue) }
     }
 
-    /// Writes `packets` and returns the longest time of the program that passed between two versions of the playlist while
-    /// packets came, in nanoseconds.
+    /// Writes `packets`; returns the longest program time between two versions of the playlist while packets came, in
+    /// nanoseconds.
     private func write(_ packets: [EncodedPacket], segment: String = "2s") throws -> Int64 {
         let writer = try HLSWriter(path, HLSOptions(["segment": segment, "list": "100"]), Samples.description)
         var (longest, changed, last, segments): (Int64, Int64, Int64, Int) = (0, 0, 0, 0)
         for packet in packets {
-            // Where nothing comes nothing can be published.
+            // During a gap of both tracks there is nothing to publish.
             changed += max(0, packet.dtsNanoseconds - last - Self.second / 4)
             last = packet.dtsNanoseconds
             try writer.write(packet)
@@ -95,7 +95,7 @@ import Testing
         return longest
     }
 
-    @Test("Behind a gap of one track or of both, each frame and packet of audio has its own time", arguments: cases)
+    @Test("After a gap of one track or of both, each frame and audio packet has its own time", arguments: cases)
     func times(program: Case) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let sent = packets(program)
@@ -108,7 +108,7 @@ import Testing
             let written = files.flatMap(\.samples).filter { $0.track == kind }
             let expected = sent[first...].filter { $0.track == kind }
             #expect(written.count == expected.count)
-            // All of them are the same time later in the files than in the program.
+            // File times and program times differ by one constant.
             let base = TimeBase(1, Int32(rate))
             let shift = zip(written, expected).map { $0.pts - $1.timeBase.rescale($1.pts, to: base) }
             let decoding = zip(written, expected).map { $0.dts - $1.timeBase.rescale($1.dts, to: base) }
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test(
-        "A playlist grows within 1.5 target durations whatever track is missing, and no segment is longer than it says",
+        "A playlist grows within 1.5 target durations whichever track is missing, and no segment exceeds its duration",
         arguments: cases)
     func pace(program: Case) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -128,12 +128,12 @@ import Testing
         let playlist = try #require(playlist)
         #expect(playlist.targetSeconds == 2)
         #expect(playlist.entries.allSatisfy { $0.duration < 2_500_000 && $0.duration > 0 })
-        // A gap is no GOP's length, which would make all later segments shorter. A short one that takes a keyframe looks like a
-        // longer GOP.
+        // A gap must not count as a GOP's length, which would shorten all later segments. A short gap with a missing
+        // keyframe looks like a longer GOP.
         if program.gaps.allSatisfy({ $0.length >= 1 }) {
             #expect(playlist.entries.dropLast().suffix(2).allSatisfy { $0.duration >= 1_900_000 })
         }
-        // A hole of both tracks is the only one in the playlist's time, and is marked.
+        // A gap of both tracks is the only one in the playlist's timeline, and is marked.
         let holes = program.gaps.filter { $0.tracks.count == 2 && $0.length > 1 }.count
         let marked = playlist.entries.count(where: \.isDiscontinuous)
         #expect((holes...holes + program.gaps.count).contains(marked))
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test("One frame in 5 s makes segments of the target duration, and the playlist says that some need others")
+    @Test("One frame in 5 s gives segments of the target duration, and the playlist marks those that depend on others")
     func stills() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         var sent = (0..<Int64(8)).map { Samples.video(pts: $0 * 150, dts: $0 * 150, isKeyframe: $0 % 4 == 0) }
@@ -156,7 +156,7 @@ import Testing
         #expect(HLSPlaylist(parsing: playlist.text) == playlist)
     }
 
-    @Test("A frame that was said to last longer than it did moves no frame behind it: it was 220 ms late")
+    @Test("A frame whose stated duration is too long does not delay the frames after it")
     func longFrame() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let sent = (0..<Int64(90)).map { index in
@@ -173,7 +173,7 @@ import Testing
         #expect(times.map { $0 - times[0] } == (0..<90).map { $0 * 3000 })
     }
 
-    @Test("A sender whose audio is a second ahead of its video has segments that begin with keyframes")
+    @Test("If a sender's audio is a second ahead of its video, segments still begin with keyframes")
     func ahead() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let program = Case(gaps: [], hasReordering: false)

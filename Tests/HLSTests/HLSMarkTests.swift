@@ -27,7 +27,7 @@ import Testing
         try HLSWriter(path, HLSOptions(["segment": "1s", "list": "3"]), Samples.description)
     }
 
-    @Test("A mark is a date range of its segment, at its own date, and leaves with the segment")
+    @Test("A mark is a date range of its segment, has its own date, and leaves with the segment")
     func window() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try writer()
@@ -37,17 +37,17 @@ import Testing
         let (half, two) = (try #require(first.entries[0].marks.first), try #require(first.entries[2].marks.first))
         #expect(half.date - first.entries[0].date == 500 && two.date == first.entries[2].date)
         #expect(text.contains("\(half.line)\n#EXTINF:1.000000,\n\(first.entries[0].name)\n"))
-        // The date is needed, for players to place it (RFC 8216, 4.3.2.7).
+        // Players need a date to position it (RFC 8216, 4.3.2.7).
         #expect(text.split(separator: "\n").count { $0.hasPrefix("#EXT-X-PROGRAM-DATE-TIME:") } == 3)
         try write(91..<121, to: writer)
         #expect(!text.contains("half") && text.contains("X-TEXT=\"two\""))
-        // The moment behind the last frame.
+        // The moment after the last frame.
         try writer.write(EncodedPacket(text: "end", at: 121 * 1_000_000_000 / 30))
         try writer.finish(isProgramOver: true)
         #expect(playlist?.entries.last?.marks.map(\.text) == ["end"])
     }
 
-    @Test("A mark that comes behind its segment is put to that; one before the first frame is nowhere")
+    @Test("A mark that arrives after its segment is added to it, and one before the first frame is dropped")
     func late() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try writer()
@@ -60,7 +60,7 @@ import Testing
         try writer.finish(isProgramOver: true)
     }
 
-    @Test("The next run keeps the marks of the one before, as they were")
+    @Test("The next run keeps the marks of the previous one unchanged")
     func restart() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         do {
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(
-        "What a quoted string cannot hold is replaced, and the rest comes back as it was",
+        "Characters that a quoted string excludes are replaced, and the rest is parsed back unchanged",
         arguments: [
             ("Tor! 1:0", "Tor! 1:0"), ("say \"yes\"", "say 'yes'"), ("one\ntwo\r\nthree\u{2028}", "one two  three "),
             ("a,b=c:d", "a,b=c:d"), ("⚽️ ü \u{301}", "⚽️ ü \u{301}"), ("\u{301}", "\u{301}"), ("\"", "'"),
@@ -92,13 +92,13 @@ import Testing
     }
 
     @Test(
-        "What is not of our making is no mark",
+        "Text that relay did not write is not parsed as a mark",
         arguments: [
             "", "ID=\"a\"", "\"\"\"\"", "ID=\"a\",CLASS=\"x\",START-DATE=\"2023-11-14T22:13:20.123Z\",X-TEXT=\"t\"",
         ])
     func foreign(value: String) { #expect(HLSMark(parsing: Substring(value)) == nil) }
 
-    @Test("Marks never make a playlist longer than one that is read back")
+    @Test("Marks never make a playlist too long to be parsed")
     func bounds() throws {
         var playlist = HLSPlaylist(targetSeconds: 1)
         let words = String(repeating: "\u{10FFFF}", count: 500)

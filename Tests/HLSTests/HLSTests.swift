@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(
-        "A bad location is refused in one sentence",
+        "An invalid location is refused in one sentence",
         arguments: [
             ("hls:", "no directory"), ("hls://host/live", "directory of this host"), ("/var/www", "hls:"),
             ("hls:a\u{0}b", "control"), ("hls:" + String(repeating: "x", count: 5000), "too long"),
@@ -30,7 +30,7 @@ import Testing
         #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
     }
 
-    @Test("Options are read, and the usual ones are 4 s and six segments")
+    @Test("Options are parsed, and the defaults are 4 s and six segments")
     func options() throws {
         #expect(try HLSOptions([:]) == HLSOptions())
         #expect(HLSOptions().segmentDuration == .seconds(4) && HLSOptions().listSize == 6)
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(
-        "A bad option is refused by its name",
+        "An invalid option is refused by its name",
         arguments: [
             ("segment", "0s"), ("segment", "61s"), ("segment", "4m"), ("segment", ""), ("segment", "-4s"),
             ("segment", "9223372036854775807s"), ("list", "2"), ("list", "1001"), ("list", "x"),
@@ -53,7 +53,7 @@ import Testing
         #expect(error?.description.contains(name) == true, "\(error?.description ?? "")")
     }
 
-    @Test("An unknown option is refused, and not repeated")
+    @Test("An unknown option is refused without repeating it")
     func refusesUnknown() {
         let error = #expect(throws: AddressError.self) { try HLSOptions(["secret": "4"]) }
         #expect(error?.description.contains("secret") == false)
@@ -67,7 +67,7 @@ import Testing
             date: 1_795_261_109_603 + number * 4004, isDiscontinuous: isDiscontinuous)
     }
 
-    @Test("A playlist is written as RFC 8216 has it")
+    @Test("A playlist is written as RFC 8216 requires")
     func text() {
         var playlist = HLSPlaylist(targetSeconds: 4)
         _ = playlist.append(entry(0), limit: 6)
@@ -95,7 +95,7 @@ import Testing
                 """)
     }
 
-    @Test("Segments and discontinuities that leave are counted, and a file of it is read back as it was")
+    @Test("Segments and discontinuities that leave are counted, and a written playlist is parsed back unchanged")
     func window() throws {
         var playlist = HLSPlaylist(targetSeconds: 4)
         var left: [String] = []
@@ -109,7 +109,7 @@ import Testing
         #expect(HLSPlaylist(parsing: playlist.text) == playlist)
     }
 
-    @Test("A segment that is too long raises the target, which never sinks")
+    @Test("A segment that is too long raises the target, which never decreases")
     func target() {
         var playlist = HLSPlaylist(targetSeconds: 4)
         var long = entry(0)
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test(
-        "What is not ours is not taken for ours",
+        "A playlist that relay did not write is not parsed",
         arguments: [
             "", "x", "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4.0,\nother.ts\n",
             "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-MAP:URI=\"../x\"\n#EXTINF:4.000000,\nrelay-1-1.m4s\n",
@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test(
-        "Only names of our own making count as ours",
+        "Only names that relay makes count as ours",
         arguments: [
             ("relay-1-init.mp4", true), ("relay-1795261109522036-12.m4s", true), ("relay-1-2.m4s.tmp", true),
             ("relay-1-x.m4s", false), ("relay-1-2.mp4", false), ("relay-1.m4s", false), ("xrelay-1-2.m4s", false),
@@ -144,7 +144,7 @@ import Testing
         #expect(HLSName.isOurs(name) == isOurs)
     }
 
-    @Test("A date is written in UTC and read back")
+    @Test("A date is written in UTC and parsed back")
     func dates() {
         #expect(HLSDate.text(milliseconds: 951_827_696_789) == "2000-02-29T12:34:56.789Z")
         #expect(HLSDate.milliseconds("2000-02-29T12:34:56.789Z") == 951_827_696_789)
@@ -155,7 +155,7 @@ import Testing
 @Suite struct HLSCutterTests {
     private static let frame: Int64 = 40_000_000
 
-    /// Cuts a program of `seconds` with keyframes at these frames, and returns the segments' lengths in frames.
+    /// Cuts a program of `seconds` with keyframes at these frames; returns the segments' lengths in frames.
     private func cuts(
         _ target: Duration, seconds: Int64, keyframes: (Int64) -> Bool, missing: Range<Int64> = 0..<0
     ) -> (lengths: [Int64], asked: Int, discontinuous: Int) {
@@ -173,34 +173,34 @@ import Testing
         return result
     }
 
-    @Test("Segments of two GOPs are cut at every second keyframe, and no keyframe is asked for")
+    @Test("Segments of two GOPs are cut at every second keyframe, without requesting one")
     func regular() {
         let result = cuts(.seconds(4), seconds: 21) { $0 % 50 == 0 }
         #expect(result.lengths == [100, 100, 100, 100, 100])
         #expect(result.asked == 0 && result.discontinuous == 0)
     }
 
-    @Test("A keyframe that somebody else asked for shortens a segment and never lengthens one")
+    @Test("A keyframe that another output requested shortens a segment and never lengthens one")
     func extra() {
         let result = cuts(.seconds(4), seconds: 41) { $0 < 275 ? $0 % 50 == 0 : ($0 - 275) % 50 == 0 }
         #expect(result.lengths.allSatisfy { $0 <= 100 })
         #expect(result.lengths.filter { $0 < 100 }.count == 1)
     }
 
-    @Test("GOPs that do not fit are not split, and one longer than the target is asked to end")
+    @Test("GOPs that do not fit are not split, and for one longer than the target a keyframe is requested")
     func misfit() {
         #expect(cuts(.seconds(4), seconds: 13) { $0 % 75 == 0 }.lengths == [75, 75, 75, 75])
         let long = cuts(.seconds(4), seconds: 21) { $0 % 250 == 0 }
         #expect(long.lengths == [250, 250] && long.asked == 4)
     }
 
-    @Test("While no keyframe comes one is asked for again each target duration")
+    @Test("Without a keyframe, one is requested again each target duration")
     func none() {
         let result = cuts(.seconds(4), seconds: 41) { $0 == 0 }
         #expect(result.lengths.isEmpty && result.asked == 10)
     }
 
-    @Test("Where frames are missing before a keyframe a segment ends with what it has")
+    @Test("If frames are missing before a keyframe, a segment ends with the frames it has")
     func hole() {
         let result = cuts(.seconds(4), seconds: 13, keyframes: { $0 % 50 == 0 }, missing: 130..<150)
         #expect(result.lengths == [100, 30, 100])
@@ -209,7 +209,7 @@ import Testing
 }
 
 @Suite struct HLSDirectoryTests {
-    @Test("A directory is made where its parent exists, serves one at a time, and loses only what is ours")
+    @Test("A directory is created if its parent exists, serves one output at a time, and loses only files of ours")
     func directory() throws {
         let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -226,7 +226,7 @@ import Testing
         #expect(try directory.names().filter { !$0.hasPrefix(".") } == ["foreign.m4s"])
     }
 
-    @Test("What players may still want of an earlier run is kept for a while, with its header")
+    @Test("Files of an earlier run that players may still request are kept for a while, with their header")
     func leftovers() throws {
         let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -247,7 +247,7 @@ import Testing
         #expect(left == [new, newMap, named, "foreign.m4s"])
     }
 
-    @Test("Frames without a keyframe are written before they are many megabytes")
+    @Test("Frames without a keyframe are written before they add up to many megabytes")
     func bounded() throws {
         let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: path) }

@@ -7,9 +7,9 @@ import Testing
 
 @testable import HLS
 
-/// What a playlist says of tracks that change or are not there.
+/// Playlists with tracks that change or are missing.
 @Suite struct HLSTrackTests {
-    /// Audio that is coded in another way than that of the samples.
+    /// Audio with another coding than the samples.
     private static let otherAudio = TrackDescription(
         format: .program, decoderConfiguration: SharedBytes([0x12, 0x10]), bitrate: 64_000, frameLength: 1024)
 
@@ -35,10 +35,10 @@ import Testing
         Samples.video(pts: index, dts: index, isKeyframe: index % 30 == 0)
     }
 
-    /// The audio that belongs to the frame `index`, but for roundings.
+    /// The audio of frame `index`, apart from rounding.
     private func audio(_ index: Int64) -> EncodedPacket { Samples.audio(pts: index * 1600 / 1024 * 1024) }
 
-    @Test("Where the coding changes, a discontinuity with a header of its own follows, and no frame is lost")
+    @Test("A change of coding starts a discontinuity with its own header, and no frame is lost")
     func recoding() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try writer(Samples.description)
@@ -58,14 +58,14 @@ import Testing
         #expect(writer.frames == 120)
     }
 
-    @Test("When both codings change, one run follows another with all of the audio: a GOP's audio was once lost")
+    @Test("A change of both codings starts one new run with all of the audio")
     func otherSender() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try writer(Samples.description)
         for index in Int64(0)..<120 {
             let (frame, sound) = (video(index), audio(index))
             try writer.write(index < 60 ? frame : frame.recoded(as: Samples.otherTrack))
-            // Audio comes somewhat later than its video.
+            // Audio arrives somewhat later than its video.
             if index == 60 { for late in Int64(57)..<60 { try writer.write(audio(late)) } }
             if index >= 60 {
                 try writer.write(sound.recoded(as: Self.otherAudio))
@@ -82,7 +82,7 @@ import Testing
         #expect(try entries.map { try audioSamples(of: $0.name) }.reduce(0, +) == 120)
     }
 
-    /// How many samples the fragments of a segment have of the audio, which is the second track.
+    /// Number of audio samples (the second track) in the fragments of a segment.
     private func audioSamples(of name: String) throws -> Int {
         let bytes = try bytes(name)
         var (count, track) = (0, UInt32(0))
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test(
-        "A writer that was made for an earlier coding, or before any was known, leaves nothing of that",
+        "A writer created for an earlier coding, or before any was known, writes nothing of it",
         arguments: [true, false])
     func lateJoiner(isKnown: Bool) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -129,7 +129,7 @@ import Testing
         #expect(names.filter { $0.hasSuffix("-init.mp4") } == [entries[0].map])
     }
 
-    @Test("A camera without audio has no audio in its header, and no segment waits for any")
+    @Test("A camera without audio has no audio in its header, and no segment waits for audio")
     func camera() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let camera = try writer(StreamDescription(video: Samples.description.video))
@@ -140,7 +140,7 @@ import Testing
         #expect(try holds(entries[0].map, Array("vide".utf8)) && !holds(entries[0].map, Array("soun".utf8)))
     }
 
-    @Test("A radio without video has no video in its header, and asks for no keyframe")
+    @Test("A radio without video has no video in its header, and requests no keyframe")
     func radio() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let radio = try writer(StreamDescription(audio: Samples.audioTrack))
@@ -151,7 +151,7 @@ import Testing
         #expect(try !holds(entries[0].map, Array("vide".utf8)) && holds(entries[0].map, Array("soun".utf8)))
     }
 
-    @Test("At a variable rate a keyframe that comes late is no discontinuity, and segments last what they last")
+    @Test("At a variable rate a late keyframe is not a discontinuity, and segments have their real durations")
     func variableRate() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let track = TrackDescription(

@@ -3,9 +3,9 @@
 import Foundation
 import Media
 
-/// The samples that the fragments of a segment file say that they hold, as a player reads them (ISO/IEC 14496-12, 8.8).
+/// The samples in the fragments of a segment file, as a player reads them (ISO/IEC 14496-12, 8.8).
 struct SegmentSamples {
-    /// One sample, with times in ticks of its track: 90 kHz for video, 48 kHz for the audio of the tests.
+    /// One sample, with times in ticks of its track: 90 kHz for video, 48 kHz for the tests' audio.
     struct Sample: Equatable {
         var track: TrackKind
         var dts: Int64
@@ -13,7 +13,7 @@ struct SegmentSamples {
     }
 
     private(set) var samples: [Sample] = []
-    /// The numbers of the fragments (8.8.5).
+    /// The sequence numbers of the fragments (8.8.5).
     private(set) var numbers: [Int] = []
 
     /// Reads the segment at `path`.

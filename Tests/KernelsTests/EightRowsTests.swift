@@ -9,7 +9,7 @@ struct EightRowsTests {
     private var random = SystemRandomNumberGenerator()
 
     @Test(
-        "Each row is what it is when it is scaled by itself, whatever the widths",
+        "Rows scaled together equal rows scaled one by one, at any width",
         arguments: [(2, 1), (3, 7), (8, 8), (13, 40), (16, 9), (100, 61), (101, 203)])
     mutating func sameAsOneByOne(width: Int, length: Int) {
         let table = AxisTable()
@@ -32,7 +32,7 @@ struct EightRowsTests {
         }
     }
 
-    @Test("So many eighths of a row are the mean, or less than one more", arguments: 1...7)
+    @Test("A mix in eighths equals the mean, or is less than one level above it", arguments: 1...7)
     mutating func eighths(parts: Int) {
         let a = (0..<99).map { _ in UInt8.random(in: 0...255, using: &random) }
         let b = (0..<99).map { _ in UInt8.random(in: 0...255, using: &random) }

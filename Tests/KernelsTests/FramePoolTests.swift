@@ -6,7 +6,7 @@ import Testing
 
 @testable import Kernels
 
-@Suite("Memory for the program's frames")
+@Suite("Frame pool")
 struct FramePoolTests {
     private let pool = FramePool(width: 34, height: 18, keeping: 2)
 
@@ -18,7 +18,7 @@ struct FramePoolTests {
 
     private func address(of frame: VideoFrame) -> UnsafeRawPointer { frame.storage.withPlanes { $0.y.bytes } }
 
-    @Test("A frame's memory comes back with its last holder, and is used again")
+    @Test("A frame's memory returns to the pool with its last holder, and is reused")
     func comesBack() {
         var frame: VideoFrame? = drawn(1)
         let first = frame.map(address(of:))
@@ -31,13 +31,13 @@ struct FramePoolTests {
         #expect(address(of: drawn(2)) == first)
     }
 
-    @Test("A canvas that is let go goes back, too")
+    @Test("A released canvas returns to the pool, too")
     func letGo() {
         do { _ = pool.canvas() }
         #expect(pool.spareCount == 1)
     }
 
-    @Test("Frames that live share no memory, and nothing is written to them")
+    @Test("Live frames share no memory, and are never written to")
     func shareNothing() {
         for _ in 0..<3 {
             let frames = (1...5).map { drawn(UInt8($0)) }
@@ -51,13 +51,13 @@ struct FramePoolTests {
         }
     }
 
-    @Test("It keeps no more than it is told")
+    @Test("The pool keeps no more unused frames than its limit")
     func isBounded() {
         do { _ = (0..<6).map { drawn(UInt8($0)) } }
         #expect(pool.spareCount == 2)
     }
 
-    @Test("A frame that has no other holder is drawn on where it is")
+    @Test("A frame without another holder is drawn on in place")
     func inPlace() {
         var frame: VideoFrame? = drawn(7)
         let place = frame.map(address(of:))
@@ -68,7 +68,7 @@ struct FramePoolTests {
         #expect(PlainFrame(again).y[3, 3] == 7)
     }
 
-    @Test("A frame that somebody else holds is copied, and stays as it was")
+    @Test("A frame with another holder is copied, and stays unchanged")
     func shared() {
         let kept = drawn(7)
         var frame: VideoFrame? = kept
@@ -88,7 +88,7 @@ struct FramePoolTests {
         #expect(PlainFrame(canvas.finish(pts: 0, timeBase: .milliseconds)) == noise)
     }
 
-    @Test("Frames from several threads come back")
+    @Test("Frames that several threads release return to the pool")
     func threads() async {
         let pool = FramePool(width: 16, height: 16, keeping: 100)
         await withTaskGroup(of: Void.self) { group in
@@ -111,7 +111,7 @@ struct FramePoolTests {
 
 @Suite("Colors of a program")
 struct PixelColorTests {
-    @Test("Black and white fill the range")
+    @Test("Black and white have the extreme values of the range")
     func ends() {
         #expect(PixelColor(.black, in: .bt709) == .black)
         #expect(PixelColor(.white, in: .bt709) == PixelColor(y: 235, u: 128, v: 128))
@@ -121,7 +121,7 @@ struct PixelColorTests {
         #expect(PixelColor(.white, in: full) == PixelColor(y: 255, u: 128, v: 128))
     }
 
-    @Test("Primary colors are those of color bars")
+    @Test("Primary colors have the values of color bars")
     func primaries() {
         let red = RGBColor(red: 255, green: 0, blue: 0)
         let blue = RGBColor(red: 0, green: 0, blue: 255)
@@ -130,7 +130,7 @@ struct PixelColorTests {
         #expect(PixelColor(red, in: .bt601With525Lines) == PixelColor(y: 81, u: 90, v: 240))
     }
 
-    @Test("A color is read as it is written")
+    @Test("A color in text is parsed and written back unchanged")
     func text() {
         #expect(RGBColor("#0a64ff") == RGBColor(red: 10, green: 100, blue: 255))
         #expect(RGBColor("black") == .black)

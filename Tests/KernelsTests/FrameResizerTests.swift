@@ -6,7 +6,7 @@ import Testing
 
 @testable import Kernels
 
-@Suite("Frames in another size")
+@Suite("Resized frames")
 struct FrameResizerTests {
     private func format(_ width: Int, _ height: Int, _ pixel: SampleAspectRatio = .square) -> VideoFormat {
         VideoFormat(width: width, height: height, frameRate: FrameRate(25), sampleAspectRatio: pixel)
@@ -19,7 +19,7 @@ struct FrameResizerTests {
         return PlainFrame(resizer.resized(frame))
     }
 
-    @Test("Half the size is the mean of four, without bars")
+    @Test("At half the size each sample is the mean of four, and there are no bars")
     func half() {
         let plain = PlainFrame(width: 96, height: 56, seed: 3)
         let small = resized(plain.frame, to: format(48, 28))
@@ -27,23 +27,23 @@ struct FrameResizerTests {
             sample(plain.y.mean(x: Double(2 * x), y: Double(2 * y), width: 2, height: 2))
         }
         #expect(small.y.difference(means) <= 1)
-        // Three quarters, within a rounding of the shape.
+        // Three quarters, within rounding of the shape.
         #expect(resized(plain.frame, to: format(72, 42)).y.height == 42)
     }
 
-    @Test("Where shapes differ all of the frame is seen, between black bars")
+    @Test("If shapes differ, the whole frame is visible between black bars")
     func bars() {
         let white = PlainFrame(width: 96, height: 54, PixelColor(y: 235, u: 128, v: 128))
         let square = resized(white.frame, to: format(96, 96))
         let column = (0..<96).map { square.y[40, $0] }
         #expect(column.prefix(20).allSatisfy { $0 == 16 } && column.suffix(20).allSatisfy { $0 == 16 })
         #expect(column[24..<72].allSatisfy { $0 == 235 })
-        // 54 rows of pixels that are twice as high as wide are as high as 108.
+        // 54 rows of pixels twice as high as wide are displayed as high as 108.
         let tall = resized(white.frame, to: format(96, 108), from: .init(1, 2))
         #expect(tall.y.samples.allSatisfy { $0 == 235 })
     }
 
-    @Test("A frame in another size is made once, with the times and captions of its own")
+    @Test("A frame in another size is rendered once, with the times and captions of the original")
     func shared() {
         let resizer = FrameResizer(from: format(96, 54), to: format(48, 28))
         var frame = PlainFrame(width: 96, height: 54, seed: 5).frame

@@ -19,7 +19,7 @@ struct OverlayImageTests {
         return PlainFrame(canvas.finish(pts: 0, timeBase: .milliseconds))
     }
 
-    /// The same by the definition: colors weighted by alpha.
+    /// The expected result by definition: colors weighted by alpha.
     private func expected(_ pixels: [UInt8], width: Int, height: Int, x: Int, y: Int, opacity: Double) -> PlainFrame {
         func pixel(_ px: Int, _ py: Int) -> (color: PixelColor, alpha: Double) {
             guard px >= 0, py >= 0, px < width, py < height else { return (.black, 0) }
@@ -44,7 +44,7 @@ struct OverlayImageTests {
     }
 
     @Test(
-        "It is mixed as alpha says, in luma and chroma, and cut off at the edges",
+        "An image is mixed by its alpha, in luma and chroma, and cut off at the edges",
         arguments: [(0, 0, 1.0), (10, 6, 0.5), (-6, -4, 1), (40, 20, 1), (-60, 0, 1), (0, 90, 1), (6, -300, 1)])
     func draws(x: Int, y: Int, opacity: Double) {
         var random = SeededRandom(seed: 5)
@@ -55,7 +55,7 @@ struct OverlayImageTests {
         #expect(drawn(image, x: x, y: y, opacity: opacity).difference(expected) <= 2)
     }
 
-    @Test("What is opaque is its color exactly, and what is transparent leaves the frame as it was")
+    @Test("Opaque pixels have exactly their color, and transparent pixels leave the frame unchanged")
     func ends() {
         let (width, height) = (7, 5)
         let pixels = (0..<width * height).flatMap { index -> [UInt8] in

@@ -7,13 +7,13 @@ import Testing
 
 @testable import Kernels
 
-@Suite("Images and stingers beside libavfilter's overlay", .serialized)
+@Suite("Images and stingers compared with libavfilter's overlay", .serialized)
 struct OverlayOracleTests {
     private static let (width, height) = (96, 56)
     private let pool = FramePool(width: width, height: height)
     private let main = PlainFrame(width: width, height: height, seed: 1)
 
-    /// What `overlay` makes of `front`, as opaque as the luma of `mask` says, over the main frame.
+    /// The result of `overlay` for `front`, with the luma of `mask` as alpha, over the main frame.
     private func filtered(_ front: PlainFrame, _ mask: PlainFrame) throws -> PlainFrame {
         let bytes = try ffmpeg(
             inputs: [main.bytes, front.bytes, mask.bytes], format: "yuv420p", width: Self.width, height: Self.height,
@@ -21,7 +21,7 @@ struct OverlayOracleTests {
         return try PlainFrame(yuv420p: bytes, width: Self.width, height: Self.height)
     }
 
-    /// libavfilter takes the alpha of the last column and row of chroma from fewer samples of luma.
+    /// At the last chroma column and row libavfilter averages alpha over fewer luma samples.
     private func expectNear(_ drawn: PlainFrame, _ expected: PlainFrame) {
         for (index, plane) in drawn.planes.enumerated() {
             let difference = plane.difference(expected.planes[index]) { x, y in
@@ -31,7 +31,7 @@ struct OverlayOracleTests {
         }
     }
 
-    @Test("A frame with alpha is within two levels")
+    @Test("A frame with alpha differs from overlay by at most two levels")
     func stinger() throws {
         let (front, mask) = (
             PlainFrame(width: Self.width, height: Self.height, seed: 2),
@@ -46,7 +46,7 @@ struct OverlayOracleTests {
         expectNear(drawn, try filtered(front, mask))
     }
 
-    @Test("An image of one color, opaque in any measure, is within two levels", arguments: [1.0, 0.5])
+    @Test("An image of one color with any opacity differs from overlay by at most two levels", arguments: [1.0, 0.5])
     func image(opacity: Double) throws {
         let color = RGBColor(red: 200, green: 60, blue: 20)
         var random = SeededRandom(seed: 7)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Kernels
 
-@Suite("Drawing a source at its place")
+@Suite("Drawing a source at its placement")
 struct ScalerTests {
     private static let (width, height) = (96, 54)
     private let pool = FramePool(width: width, height: height)
@@ -26,8 +26,8 @@ struct ScalerTests {
         return PlainFrame(canvas.finish(pts: 0, timeBase: .milliseconds))
     }
 
-    /// The main frame with the second one over it, by the definition: the mean of what a pixel covers, or, enlarged,
-    /// the value at its middle.
+    /// The main frame with the second one over it, by definition: the mean of the area that a pixel covers, or, if
+    /// enlarged, the value at its center.
     private func expected(_ place: PixelPlacement) -> PlainFrame {
         PlainFrame(
             zip(main.planes, second.planes).enumerated().map { index, planes in
@@ -38,7 +38,7 @@ struct ScalerTests {
                 return PlainPlane(width: planes.0.width, height: planes.0.height) { x, y in
                     guard x >= to.x, y >= to.y, x < to.x + to.width, y < to.y + to.height else { return planes.0[x, y] }
                     let (left, top) = (Double(x - to.x) * stepX, Double(y - to.y) * stepY)
-                    // What is at least a sample wide is a mean; less is a point.
+                    // A pixel that covers at least one sample is a mean; a smaller one is a point.
                     if stepX >= 1, stepY >= 1 {
                         return sample(cropped.mean(x: left, y: top, width: stepX, height: stepY))
                     }
@@ -64,14 +64,14 @@ struct ScalerTests {
         #expect(difference <= tolerance, "\(place)")
     }
 
-    @Test("What keeps its size is copied, sample for sample")
+    @Test("A source in its own size is copied sample for sample")
     func copies() {
         check(.full, tolerance: 0)
         check(Placement(source: rectangle(24, 0, 48, 54), destination: rectangle(0, 0, 48, 54)), tolerance: 0)
         check(Placement(source: rectangle(0, 10, 30, 20), destination: rectangle(40, 30, 30, 20)), tolerance: 0)
     }
 
-    @Test("A reduction by whole numbers is the mean of boxes, to the nearest", arguments: 2...8)
+    @Test("A reduction by integer factors is the mean of boxes, rounded to the nearest", arguments: 2...8)
     func boxes(by factor: Int) {
         let (width, height) = (12, 6)
         check(
@@ -88,7 +88,7 @@ struct ScalerTests {
     }
 
     @Test(
-        "Any other size is the mean of what is covered, or interpolated",
+        "Any other reduction is the mean of the covered area, and an enlargement is interpolated",
         arguments: [
             (40, 22), (90, 50), (94, 52), (28, 16), (10, 50), (94, 10), (4, 2), (2, 2), (130, 74), (200, 100),
             (60, 100),
@@ -98,7 +98,7 @@ struct ScalerTests {
         check(Placement(source: rectangle(10, 6, 50, 38), destination: rectangle(4, 2, width, height)), tolerance: 2)
     }
 
-    @Test("Odd places are moved to even ones, and chroma with luma")
+    @Test("Odd positions are rounded to even ones, for luma and chroma alike")
     func oddPlaces() {
         let placement = Placement(destination: rectangle(7, 5, 48, 27))
         let place = PixelPlacement(placement, source: (96, 54), program: (96, 54))
@@ -107,7 +107,7 @@ struct ScalerTests {
     }
 
     @Test(
-        "What lies outside is cut off",
+        "Parts outside the canvas are cut off",
         arguments: [(-20, -10), (80, 40), (-20, 40), (90, 52), (-46, 0), (0, -26), (-600, 4), (96, 0)])
     func clips(x: Int, y: Int) {
         check(Placement(destination: rectangle(x, y, 48, 28)), tolerance: 1)
@@ -116,7 +116,7 @@ struct ScalerTests {
         check(Placement(destination: rectangle(x, y, 300, 200)), tolerance: 1)
     }
 
-    @Test("Any placement at all: nothing is read or written out of bounds, and the result is right")
+    @Test("At random placements no access is out of bounds, and the result is right")
     func anything() {
         var random = SeededRandom()
         let scaler = Scaler()
@@ -132,7 +132,7 @@ struct ScalerTests {
         }
     }
 
-    @Test("A scaler that was used for one size draws another as a new one does")
+    @Test("A scaler that was used for one size draws another like a new scaler")
     func keepsNothing() {
         let scaler = Scaler()
         for (width, height) in [(40, 22), (60, 100), (48, 27), (40, 22), (10, 6)] {
@@ -143,7 +143,7 @@ struct ScalerTests {
         }
     }
 
-    @Test("A border goes around the destination, and nothing else changes")
+    @Test("A border surrounds the destination, and nothing else changes")
     func border() {
         let color = PixelColor(y: 200, u: 90, v: 40)
         let plain = Placement(destination: rectangle(20, 10, 48, 26))
@@ -169,7 +169,7 @@ struct ScalerTests {
         x >= rectangle.x && y >= rectangle.y && x < rectangle.x + rectangle.width && y < rectangle.y + rectangle.height
     }
 
-    /// How much of a pixel is within a rectangle with round corners: by counting points in it.
+    /// Coverage of a pixel by a rectangle with round corners, by counting points in it.
     private func covered(_ x: Int, _ y: Int, _ rectangle: PixelRectangle, radius: Double, pixel: Int) -> Double {
         var inside = 0
         let points = 8 * pixel
@@ -186,7 +186,7 @@ struct ScalerTests {
         return Double(inside) / Double(points * points)
     }
 
-    @Test("Round corners and their border cover what the arc covers", arguments: [(20, 10), (-10, -6), (70, 40)])
+    @Test("Round corners and their border cover as much as the arc", arguments: [(20, 10), (-10, -6), (70, 40)])
     func corners(x: Int, y: Int) {
         let color = PixelColor(y: 255, u: 255, v: 255)
         let (dark, light) = (PixelColor(y: 0, u: 0, v: 0), PixelColor(y: 128, u: 128, v: 128))
@@ -204,7 +204,7 @@ struct ScalerTests {
                 let shown = covered(x, y, inner, radius: 10, pixel: pixel)
                 return sample(edge * (shown * 128 + (1 - shown) * 255))
             }
-            // The masks take an arc for straight within a pixel.
+            // The masks treat an arc as straight within a pixel.
             #expect(plane.difference(expected) <= 12, "plane \(index)")
         }
     }

@@ -19,14 +19,14 @@ struct TransitionTests {
 
     private func render(_ kind: Transition.Kind, _ progress: Double) -> PlainFrame {
         var canvas = pool.canvas()
-        // Nothing of what was there may be left.
+        // No earlier pixel may remain.
         canvas.fill(PixelColor(y: 255, u: 255, v: 255))
         renderer.render(
             a.frame, b.frame(in: pool), Transition(kind, color: color), progress: progress, into: &canvas)
         return PlainFrame(canvas.finish(pts: 0, timeBase: .milliseconds))
     }
 
-    /// Compares with a reference, which is told the plane, a, b, the color's sample and the progress.
+    /// Compares with a reference, which receives the plane, a, b, the color's sample and the progress.
     private func check(
         _ kind: Transition.Kind, tolerance: Int,
         _ reference: (_ a: PlainPlane, _ b: PlainPlane, _ color: UInt8, _ progress: Double) -> PlainPlane
@@ -42,7 +42,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("Each is the one frame exactly at 0, and the other at 1", arguments: Transition.Kind.allCases)
+    @Test("Each transition equals the one frame at 0 and the other at 1", arguments: Transition.Kind.allCases)
     func ends(kind: Transition.Kind) {
         #expect(render(kind, 0) == a)
         #expect(render(kind, 1) == b)
@@ -50,10 +50,10 @@ struct TransitionTests {
         #expect(render(kind, 2) == b)
     }
 
-    @Test("Each begins and ends close to that, without a jump", arguments: Transition.Kind.allCases)
+    @Test("Each transition begins and ends without a jump", arguments: Transition.Kind.allCases)
     func continues(kind: Transition.Kind) {
         guard kind != .cut else { return }
-        // Even frames, for which a thousandth of the way is a small step.
+        // Flat frames, for which a thousandth of the way is a small step.
         let flat = [UInt8(40), 200].map {
             PlainFrame(width: Self.width, height: Self.height, PixelColor(y: $0, u: $0, v: $0))
         }
@@ -68,7 +68,7 @@ struct TransitionTests {
     }
 
     @Test(
-        "It works at sizes that halve to odd ones, down to the smallest",
+        "Transitions work at sizes that halve to odd ones, down to the smallest",
         arguments: [(2, 2), (6, 2), (2, 10), (18, 14)])
     func smallSizes(width: Int, height: Int) {
         let (a, b) = (
@@ -87,7 +87,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("Fade")
+    @Test("Fade is the linear mix of both frames")
     func fade() {
         check(.fade, tolerance: 1) { a, b, _, p in
             PlainPlane(width: a.width, height: a.height) { x, y in
@@ -96,7 +96,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("Dip")
+    @Test("Dip fades to the color and back")
     func dip() {
         check(.dip, tolerance: 1) { a, b, color, p in
             let (shown, weight) = p < 0.5 ? (a, 2 * p) : (b, 2 - 2 * p)
@@ -106,7 +106,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("Dissolve changes each pixel once; chroma is mixed as its four pixels are")
+    @Test("Dissolve changes each pixel once, and chroma is mixed in proportion to its four pixels")
     func dissolve() {
         func isNew(_ x: Int, _ y: Int, _ progress: Double) -> Bool {
             let noise = sinf(Float(x) * 12.9898 + Float(y) * 78.233) * 43758.545
@@ -128,14 +128,14 @@ struct TransitionTests {
         (.wipeRight, 1, 0, false, false), (.wipeUp, 0, -1, false, false), (.wipeDown, 0, 1, false, false),
     ]
 
-    @Test("Slides, pushes and wipes move what is said, in the direction that is said", arguments: 0..<motions.count)
+    @Test("Slides, pushes and wipes move the right frame in the right direction", arguments: 0..<motions.count)
     func motion(index: Int) {
         let motion = Self.motions[index]
         check(motion.kind, tolerance: 0) { a, b, _, p in
             let length = motion.dx != 0 ? a.width : a.height
             let scale = a.width == Self.width ? 2.0 : 1
             let shown = Int((p * Double(length) / scale).rounded() * scale)
-            // How far what moves is from where it ends, and how far it has come.
+            // How far the moving frame is from its end, and how far it has come.
             let (left, gone) = (length - shown, shown)
             return PlainPlane(width: a.width, height: a.height) { x, y in
                 let along = motion.dx != 0 ? x : y
@@ -157,18 +157,18 @@ struct TransitionTests {
         }
     }
 
-    @Test("Zoom in enlarges the one about its middle and mixes in the other; zoom out is the same backwards")
+    @Test("Zoom in enlarges one frame about its center and mixes in the other, and zoom out is its reverse")
     func zoom() {
         check(.zoomIn, tolerance: 1) { a, b, _, p in zoomed(a, b, p) }
         check(.zoomOut, tolerance: 1) { a, b, _, p in zoomed(b, a, 1 - p) }
     }
 
-    /// Columns (or rows, transposed) of a card that is seen in part.
+    /// The visible columns (or rows, transposed) of a card.
     private func seen(_ p: Double, _ whole: Int) -> Int {
         max(0, whole - Int(((Double(whole) - abs(cos(p * .pi)) * Double(whole)) / 4).rounded()) * 4)
     }
 
-    @Test("A card that turns about its upright axis narrows, and shows its back from the middle on")
+    @Test("A card that turns about its vertical axis narrows, and shows its back from the middle on")
     func flipHorizontal() {
         check(.flipHorizontal, tolerance: 1) { a, b, color, p in
             let shown = p < 0.5 ? a : b
@@ -189,7 +189,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("A card that turns about its level axis becomes lower, and shows its back from the middle on")
+    @Test("A card that turns about its horizontal axis becomes lower, and shows its back from the middle on")
     func flipVertical() {
         check(.flipVertical, tolerance: 1) { a, b, color, p in
             let shown = p < 0.5 ? a : b
@@ -203,7 +203,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("A circle grows from the middle; only its edge is mixed")
+    @Test("A circle grows from the center, and only its edge is mixed")
     func circle() {
         let whole = (Double(Self.width * Self.width + Self.height * Self.height)).squareRoot() / 2 + 1
         check(.circle, tolerance: 1) { a, b, _, p in
@@ -235,7 +235,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("Blur goes by way of smaller planes, and mixes the smallest")
+    @Test("Blur works by smaller planes, and mixes the smallest")
     func blur() {
         check(.blur, tolerance: 1) { a, b, _, p in
             let depth = 4 * min(1, (0.5 - abs(p - 0.5)) / 0.35)
@@ -256,7 +256,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("Easing keeps both ends and never goes back", arguments: Easing.allCases)
+    @Test("Easing keeps both ends and never decreases", arguments: Easing.allCases)
     func easing(easing: Easing) {
         let values = (0...100).map { easing.progress(at: Double($0) / 100) }
         #expect(values.first == 0 && values.last == 1)
@@ -264,7 +264,7 @@ struct TransitionTests {
         #expect(easing.progress(at: -1) == 0 && easing.progress(at: 2) == 1)
     }
 
-    @Test("Kinds and easings are written as they are told")
+    @Test("Kinds and easings are written as they are read")
     func words() throws {
         let kinds = Transition.Kind.allCases.map(\.rawValue)
         #expect(

@@ -6,14 +6,14 @@ import Testing
 
 @testable import Kernels
 
-@Suite("Transitions beside libavfilter's xfade", .serialized)
+@Suite("Transitions compared with libavfilter's xfade", .serialized)
 struct XfadeOracleTests {
     private static let (width, height) = (96, 56)
     private let a = PlainFrame(width: width, height: height, seed: 1)
     private let b = PlainFrame(width: width, height: height, seed: 2)
 
-    /// What xfade makes of two planes at 0, 1/4, 1/2, 3/4 and 1. It knows no 4:2:0, so each plane goes through it
-    /// alone.
+    /// xfade's result for two planes at 0, 1/4, 1/2, 3/4 and 1. It does not support 4:2:0, so each plane is processed
+    /// separately.
     private func xfade(_ name: String, _ a: PlainPlane, _ b: PlainPlane) throws -> [PlainPlane] {
         let inputs = [a, b].map { plane in Array(repeatElement(plane.samples, count: 3 * 8).joined()) }
         let bytes = try ffmpeg(
@@ -50,12 +50,12 @@ struct XfadeOracleTests {
         }
     }
 
-    @Test("Fade is within one level")
+    @Test("Fade differs from xfade by at most one level")
     func fade() throws {
         try check(.fade, "fade", tolerance: 1) { _, _, _, _ in false }
     }
 
-    @Test("Dissolve has its noise: the same pixels of luma have changed")
+    @Test("Dissolve has xfade's noise: the same luma pixels have changed")
     func dissolve() throws {
         let expected = try xfade("dissolve", a.y, b.y)
         for (step, frame) in render(.dissolve).enumerated() {
@@ -64,7 +64,7 @@ struct XfadeOracleTests {
     }
 
     @Test(
-        "Wipes are equal but for the edge's pixels",
+        "Wipes equal xfade's except for pixels at the edge",
         arguments: [
             (Transition.Kind.wipeLeft, "wipeleft"), (.wipeRight, "wiperight"), (.wipeUp, "wipeup"),
             (.wipeDown, "wipedown"),
@@ -74,7 +74,7 @@ struct XfadeOracleTests {
     }
 
     @Test(
-        "Pushes are xfade's slides but for the edge's pixels",
+        "Pushes equal xfade's slides except for pixels at the edge",
         arguments: [
             (Transition.Kind.pushLeft, "slideleft"), (.pushRight, "slideright"), (.pushUp, "slideup"),
             (.pushDown, "slidedown"),
@@ -83,8 +83,8 @@ struct XfadeOracleTests {
         try check(kind, name, tolerance: 2) { isEdge(kind, name, $0, $1, $2, $3) }
     }
 
-    /// Whether (x, y) lies within two pixels of where the two frames meet. In its first frame, xfade takes the first
-    /// line of a slide from beyond the last.
+    /// Whether (x, y) is within two pixels of the edge between the two frames. In its first frame, xfade takes the
+    /// first line of a slide from beyond the last one.
     private func isEdge(
         _ kind: Transition.Kind, _ name: String, _ x: Int, _ y: Int, _ step: Int, _ plane: PlainPlane
     ) -> Bool {

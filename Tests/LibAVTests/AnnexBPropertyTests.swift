@@ -13,7 +13,7 @@ enum UnitWriter {
         codec == .hevc ? [type << 1, 1] : [reference << 5 | type]
     }
 
-    /// The unit of this header and payload, in which threes keep start codes out (ITU-T H.264, 7.4.1).
+    /// The unit with this header and payload, with emulation prevention bytes (ITU-T H.264, 7.4.1).
     static func unit(_ header: [UInt8], _ payload: [UInt8]) -> [UInt8] {
         var (bytes, zeros) = (header, 0)
         for byte in payload {
@@ -27,7 +27,7 @@ enum UnitWriter {
         return bytes
     }
 
-    /// `count` bytes, half of which are what start codes are made of, and a last one that is not 0.
+    /// `count` bytes, half of them bytes that start codes consist of; the last is not 0.
     static func noise(_ count: Int, using random: inout SeededRandom) -> [UInt8] {
         var bytes: [UInt8] = []
         for _ in 0..<count {
@@ -37,12 +37,12 @@ enum UnitWriter {
         return bytes + [0x80]
     }
 
-    /// The units, each with its length in 4 bytes in front.
+    /// The units, each preceded by its length in 4 bytes.
     static func framed(_ units: [[UInt8]]) -> [UInt8] {
         units.flatMap { unit in (0..<4).map { UInt8(truncatingIfNeeded: unit.count >> (24 - 8 * $0)) } + unit }
     }
 
-    /// The units that ``framed(_:)`` made `payload` of; nil if it does not end where one of them ends.
+    /// Splits `payload` as made by ``framed(_:)`` into units; nil if it does not end at the end of a unit.
     static func units(of payload: [UInt8]) -> [[UInt8]]? {
         var (units, place): ([[UInt8]], Int) = ([], 0)
         while place < payload.count {
@@ -55,7 +55,7 @@ enum UnitWriter {
         return units
     }
 
-    /// `bytes` with one of their bits the other way round.
+    /// `bytes` with one bit flipped.
     static func flipped(_ bytes: [UInt8], using random: inout SeededRandom) -> [UInt8] {
         var bytes = bytes
         guard let place = bytes.indices.randomElement(using: &random) else { return bytes }
@@ -64,7 +64,7 @@ enum UnitWriter {
     }
 }
 
-/// What the types of NAL units are for (ITU-T H.264, table 7-1; H.265, table 7-1).
+/// The NAL unit types by role (ITU-T H.264, table 7-1; H.265, table 7-1).
 private struct UnitKinds {
     let codec: Codec
     private var isHEVC: Bool { codec == .hevc }
@@ -82,10 +82,10 @@ private struct UnitKinds {
     func isDelimiter(_ type: UInt8) -> Bool { isHEVC ? (35...38).contains(type) : (9...12).contains(type) }
 }
 
-/// A NAL unit, and what is known of it without reading it.
+/// A NAL unit, and what the test knows about it without parsing.
 private struct KnownUnit: Equatable {
     let type: UInt8
-    /// By which other units refer to it, if it is a parameter set.
+    /// The ID by which other units refer to it, if it is a parameter set.
     let number: Int
     let isReference: Bool
     let bytes: [UInt8]
@@ -103,13 +103,13 @@ private struct KnownUnit: Equatable {
         let chosen = type == kinds.sps ? 0 : Int.random(in: 0...2, using: &random)
         var writer = BitWriter()
         if type == kinds.pps { writer.golomb(UInt64(chosen)) } else { writer.bits(UInt64(chosen), 4) }
-        // Two contents only, so that sets come again.
+        // Only two contents, so that sets repeat.
         writer.bits(UInt64.random(in: 4...5, using: &random), 8)
         (number, bytes) = (chosen, UnitWriter.unit(header, writer.payload))
     }
 }
 
-/// What the reader makes of one access unit.
+/// The reader's result for one access unit.
 private struct Outcome: Equatable {
     let payload: [UInt8]
     let isKeyframe: Bool
@@ -117,7 +117,7 @@ private struct Outcome: Equatable {
     let changesConfiguration: Bool
 }
 
-/// The reader's rules, over units whose content is known.
+/// The reader's rules, applied to units with known content.
 private struct ReaderModel {
     let kinds: UnitKinds
     private var sets: [UInt8: [KnownUnit]] = [:]
@@ -154,10 +154,10 @@ private struct ReaderModel {
     }
 }
 
-/// Access units of random NAL units, whole, cut off and damaged.
+/// Access units of random NAL units: complete, truncated and damaged.
 @Suite("Annex B at random")
 struct AnnexBPropertyTests {
-    /// An access unit, which has no parameter set twice.
+    /// A random access unit without repeated parameter sets.
     private static func units(_ kinds: UnitKinds, using random: inout SeededRandom) -> [KnownUnit] {
         var units: [KnownUnit] = []
         for _ in 0..<Int.random(in: 1...8, using: &random) {
@@ -168,7 +168,7 @@ struct AnnexBPropertyTests {
         return units
     }
 
-    /// The units behind start codes of any length, and where each of them lies.
+    /// The units after start codes of any length, and the position of each.
     private static func stream(
         _ units: [KnownUnit], using random: inout SeededRandom
     ) -> (bytes: [UInt8], places: [Range<Int>]) {
@@ -208,7 +208,7 @@ struct AnnexBPropertyTests {
             let units = Self.units(UnitKinds(codec: codec), using: &random)
             let (bytes, places) = Self.stream(units, using: &random)
             for end in 0...bytes.count {
-                // Zeros at the end of a unit could be those of the next start code.
+                // Zeros at the end of a unit could belong to the next start code.
                 let expected = places.filter { $0.lowerBound < end }.map { place in
                     var unit = Array(bytes[place.lowerBound..<min(end, place.upperBound)])
                     while unit.last == 0 { unit.removeLast() }
@@ -234,7 +234,7 @@ struct AnnexBPropertyTests {
             guard let read = reader.read(bytes) else { continue }
             let found = UnitWriter.units(of: read.payload.array) ?? []
             let areUnits = !found.isEmpty && found.allSatisfy(isUnit)
-            // A length takes one byte more than the shortest start code.
+            // A length has one byte more than the shortest start code.
             #expect(areUnits && read.payload.count <= bytes.count + found.count, "\(bytes)")
         }
     }

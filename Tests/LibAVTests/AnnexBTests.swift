@@ -6,13 +6,13 @@ import Testing
 
 @testable import LibAV
 
-/// What transport streams hold, turned into what MP4 and FLV hold.
+/// Conversion from the form of transport streams to that of MP4 and FLV.
 @Suite struct AnnexBTests {
     private let path = NSTemporaryDirectory() + "relay-annexb-\(UUID().uuidString)"
 
     init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
 
-    /// What ffmpeg writes to its standard output.
+    /// ffmpeg's standard output.
     private func ffmpeg(_ arguments: String...) throws -> [UInt8] {
         let process = Process()
         let pipe = Pipe()
@@ -26,7 +26,7 @@ import Testing
         return bytes
     }
 
-    /// A clip of a second in the file `clip.mp4`.
+    /// Encodes a clip of one second into the file `clip.mp4`.
     private func makeClip(_ encoder: [String], size: String = "320x180") throws -> String {
         var arguments = [
             "ffmpeg", "-v", "error", "-nostdin", "-y", "-f", "lavfi", "-i", "testsrc=size=\(size):rate=25",
@@ -41,7 +41,7 @@ import Testing
         return "\(path)/clip.mp4"
     }
 
-    /// The body of a box in the file.
+    /// The content of a box in the file.
     private func box(_ name: String, _ file: String) throws -> [UInt8] {
         let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: file)))
         let code = Array(name.utf8)
@@ -50,7 +50,7 @@ import Testing
         return Array(bytes[place + 4..<place - 4 + size])
     }
 
-    /// Access units, each behind a delimiter of this type.
+    /// Splits the stream into access units, each starting with a delimiter of this type.
     private func accessUnits(_ bytes: [UInt8], _ isDelimiter: (UInt8) -> Bool) -> [[UInt8]] {
         var units: [[UInt8]] = []
         for unit in AnnexBReader.units(bytes) {
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(
-        "H.264 comes out as ffmpeg's MP4 has it, bytes and decoder configuration", arguments: ["320x180", "1282x722"])
+        "H.264 is converted to the bytes and configuration of ffmpeg's MP4", arguments: ["320x180", "1282x722"])
     func avc(size: String) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let clip = try makeClip(["libx264", "-bf", "2"], size: size)
@@ -81,7 +81,7 @@ import Testing
         #expect(reader.sets.size?.width == shown[0] && reader.sets.size?.height == shown[1])
     }
 
-    @Test("HEVC comes out as ffmpeg's MP4 has it, and its configuration holds the same sets")
+    @Test("HEVC is converted to the bytes of ffmpeg's MP4, with the same parameter sets")
     func hevc() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let clip = try makeClip(["libx265", "-preset", "ultrafast", "-x265-params", "log-level=none", "-tag:v", "hvc1"])
@@ -90,7 +90,7 @@ import Testing
         var reader = AnnexBReader(.hevc)
         let units = accessUnits(stream) { $0 >> 1 & 0x3F == 35 }.compactMap { reader.read($0) }
         #expect(units.count == 25)
-        // ffmpeg repeats in front of each keyframe the information that it finds in the header: types 39 and 40.
+        // ffmpeg repeats SEI from the header (types 39 and 40) before each keyframe.
         let samples = try ffmpeg("-i", clip, "-map", "0", "-c", "copy", "-f", "data", "-")
         func frames(_ bytes: [UInt8]) -> [[UInt8]] {
             var (units, position): ([[UInt8]], Int) = ([], 0)
@@ -112,7 +112,7 @@ import Testing
         #expect(ours[22] == 3 && sets(ours) == Array(sets(theirs).prefix(3)))
     }
 
-    /// The sets of a HEVC configuration record.
+    /// The sets of an HEVC configuration record.
     private func sets(_ record: [UInt8]) -> [[UInt8]] {
         var (sets, position): ([[UInt8]], Int) = ([], 23)
         for _ in 0..<record[22] {
@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test(
-        "A sender that begins anew with another size is noticed at its keyframe, and the same sets again are no change")
+        "A new size is detected at its keyframe, and repeated sets are not a change")
     func change() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         func stream(_ size: String) throws -> [[UInt8]] {
@@ -146,7 +146,7 @@ import Testing
     }
 
     @Test(
-        "A parameter set that is new in the middle of a GOP stays in front of its frame, and is beside the next keyframe"
+        "A new parameter set in the middle of a GOP stays before its frame, and is in the next keyframe's configuration"
     )
     func middle() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -155,7 +155,7 @@ import Testing
             "-i", clip, "-c", "copy", "-bsf", "h264_mp4toannexb,h264_metadata=aud=insert", "-f", "h264", "-")
         let units = accessUnits(stream) { $0 & 0x1F == 9 }
         let sets = AnnexBReader.units(units[0]).filter { [7, 8].contains($0.first.map { $0 & 0x1F }) }.map(Array.init)
-        // Number 1 in place of 0, and then the same number with another byte.
+        // ID 1 instead of 0, then the same ID with another byte.
         let added: [[UInt8]] = [[0x68, 0x5A, 0x80], [0x68, 0x5B, 0x80]]
         func marked(_ unit: [UInt8], _ set: [UInt8]) -> [UInt8] { [0, 0, 0, 1] + set + unit.dropFirst(6) }
         var reader = AnnexBReader(.h264)
@@ -178,7 +178,7 @@ import Testing
         #expect(ConfigurationRecord.payload(frame, from: SharedBytes([]), to: record, .h264) == nil)
     }
 
-    @Test("Parameter sets come behind a delimiter and in front of the supplemental information that refers to them")
+    @Test("Parameter sets go after a delimiter and before the SEI that refers to them")
     func order() {
         let (delimiter, information, slice): ([UInt8], [UInt8], [UInt8]) = (
             [0, 0, 0, 2, 9, 16], [0, 0, 0, 3, 6, 5, 4], [0, 0, 0, 2, 0x65, 1]
@@ -196,7 +196,7 @@ import Testing
         }
     }
 
-    @Test("Damage is no access unit, and never more than there is")
+    @Test("Damaged bytes yield no access unit, and never more bytes than there are")
     func damage() {
         var reader = AnnexBReader(.h264)
         #expect(reader.read([]) == nil && reader.read([0, 0, 1]) == nil && reader.read([1, 2, 3]) == nil)
@@ -206,11 +206,11 @@ import Testing
         #expect(AnnexBReader.units([0, 0, 1, 5, 0, 0, 0, 1, 6, 0, 0]).map(Array.init) == [[5], [6]])
     }
 
-    @Test("Parameter sets with a bit depth near 2^32 ended the process: now ignored", arguments: [Codec.h264, .hevc])
+    @Test("Parameter sets with a bit depth near 2^32 are ignored", arguments: [Codec.h264, .hevc])
     func depths(codec: Codec) {
-        // The largest Exp-Golomb code: 31 zeros, a one, and 31 ones. Threes keep start codes out.
+        // The largest Exp-Golomb code: 31 zeros, a one, and 31 ones, with emulation prevention bytes.
         let avc: [UInt8] = [0x67, 0x64, 0, 0x1F, 0xA0, 0, 0, 3, 0, 0x1F] + [UInt8](repeating: 0xFF, count: 20)
-        // 320 x 180 in 4:2:0 without cropping, behind 96 bits of profile and level, and then the same.
+        // 320x180 in 4:2:0 without cropping, after 96 bits of profile and level, then the same.
         let hevc: [UInt8] =
             [0x42, 1, 0x01] + [UInt8](repeating: 0x55, count: 12) + [0xA0, 0x0A, 0x08, 0x0B, 0x50, 0, 0, 3]
             + [0, 0x0F] + [UInt8](repeating: 0xFF, count: 20)
@@ -220,7 +220,7 @@ import Testing
         #expect(reader.sets.configuration == nil && reader.sets.size == nil)
     }
 
-    @Test("AAC comes out of ADTS as ffmpeg's MP4 has it, with its configuration")
+    @Test("AAC in ADTS is converted to the same frames and configuration as in ffmpeg's MP4")
     func adts() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let clip = "\(path)/tone.mp4"

@@ -12,7 +12,7 @@ private enum BitCode {
     case golomb(UInt64)
     case signed(Int64)
 
-    /// Any number that a reader must understand: Exp-Golomb codes have at most 31 zeros in front.
+    /// Any number that a reader must support: Exp-Golomb codes have at most 31 leading zeros.
     init(using random: inout SeededRandom) {
         let count = Int64.random(in: 1...32, using: &random)
         switch Int.random(in: 0...2, using: &random) {
@@ -48,14 +48,14 @@ private enum BitCode {
     }
 }
 
-/// Numbers in bits, parameter sets and configuration records, whole, cut off and damaged.
+/// Numbers in bits, parameter sets and configuration records: complete, truncated and damaged.
 @Suite("Parameter sets at random")
 struct ParameterSetPropertyTests {
     private static func read(_ unit: [UInt8], _ codec: Codec) -> SequenceParameters? {
         codec == .hevc ? SequenceParameters(hevc: unit[...]) : SequenceParameters(avc: unit[...])
     }
 
-    /// A record of sets whose numbers are of no interest.
+    /// A record of sets with arbitrary IDs.
     private static func record(sps: [[UInt8]], pps: [[UInt8]]) -> [UInt8] {
         let counted = { (sets: [[UInt8]]) -> [UInt8] in
             sets.flatMap { [UInt8($0.count >> 8), UInt8($0.count & 0xFF)] + $0 }
@@ -78,7 +78,7 @@ struct ParameterSetPropertyTests {
                 for code in codes {
                     let wasExhausted = reader.isExhausted
                     let found = code.read(from: &reader)
-                    // The number that the end cuts is nothing to go by.
+                    // A number that the end truncates has no defined value.
                     if wasExhausted || !reader.isExhausted { #expect(found == (wasExhausted ? 0 : code.value)) }
                 }
                 #expect(reader.isExhausted == (end * 8 < writer.count))
@@ -185,7 +185,7 @@ struct ParameterSetPropertyTests {
     }
 
     @Test func `A record that is cut off within a long set has no other set`() {
-        // Bytes of the set are taken for numbers and lengths of what follows it.
+        // The reader takes bytes of the set for IDs and lengths of the next one.
         let avc: [UInt8] = [1, 100, 0, 31, 0xFF, 0xE1, 1, 0, 0x67] + [UInt8](repeating: 7, count: 191)
         #expect(ConfigurationRecord.sets(avc, .h264).isEmpty)
         let head: [UInt8] = [1] + [UInt8](repeating: 0, count: 20) + [0x0F, 3, 0xA0, 0, 1, 2, 88]

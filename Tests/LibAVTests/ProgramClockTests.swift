@@ -5,7 +5,7 @@ import Testing
 
 @testable import LibAV
 
-/// What the clock of a transport stream says, in ticks of 90 kHz.
+/// The values of a transport stream's clock, in 90 kHz ticks.
 @Suite("Program clock")
 struct ProgramClockTests {
     private static let frame: Int64 = 3600
@@ -21,7 +21,7 @@ struct ProgramClockTests {
         format: AudioFormat(sampleRate: 48_000, channels: 2), decoderConfiguration: SharedBytes([0x11, 0x90]),
         bitrate: 128_000, frameLength: 1024)
 
-    @Test("Each frame of a steady rate says the time 50 ms before it is decoded")
+    @Test("At a steady rate each frame has a clock reference 50 ms before its decoding time")
     func steady() {
         var clock = ProgramClock(StreamDescription(video: Self.video(FrameRate(25)), audio: Self.tone))
         for time in stride(from: Int64(90_000), to: 180_000, by: 3600) {
@@ -32,7 +32,7 @@ struct ProgramClockTests {
         }
     }
 
-    @Test("A frame that lasts longer than 40 ms has the clock within it, and is decoded that much later")
+    @Test("A frame longer than 40 ms has references within it, and is decoded that much later")
     func slow() {
         var clock = ProgramClock(StreamDescription(video: Self.video(FrameRate(10))))
         let step = clock.next(.video, at: 90_000, lasting: 9000, hasOwn: true)
@@ -41,7 +41,7 @@ struct ProgramClockTests {
         #expect(next == ProgramClock.Step(own: 85_500, within: [88_500, 91_500]))
     }
 
-    @Test("The audio drives the clock where a frame is overdue, and leaves it to the frames when they are back")
+    @Test("The audio drives the clock while a frame is overdue, and the frames drive it again when they are back")
     func overdue() {
         var clock = ProgramClock(StreamDescription(video: Self.video(FrameRate(25)), audio: Self.tone))
         _ = clock.next(.video, at: 90_000, lasting: Self.frame, hasOwn: true)
@@ -57,7 +57,7 @@ struct ProgramClockTests {
         #expect(zip(said, said.dropFirst()).allSatisfy { $1 > $0 && $1 - $0 <= 3600 }, "\(said)")
     }
 
-    @Test("A second without anything is filled with the clock, and a longer time is a new one")
+    @Test("References fill a silence of a second, and a longer silence starts a new time base")
     func silence() {
         for (length, count, isNew) in [(Int64(90_000), 25, false), (90_001, 1, true)] {
             var clock = ProgramClock(StreamDescription(video: Self.video(FrameRate(25))))
@@ -68,7 +68,7 @@ struct ProgramClockTests {
         }
     }
 
-    @Test("A track that comes too late sets the clock back once, and is in time from then on")
+    @Test("A track that is too late sets the clock back once, and is on time from then on")
     func late() {
         var clock = ProgramClock(
             StreamDescription(video: Self.video(FrameRate(25), isSteady: false), audio: Self.tone))
@@ -82,7 +82,7 @@ struct ProgramClockTests {
         #expect(jumps == 1)
     }
 
-    @Test("A track that is seconds behind has lost its time, and the clock does not wait for it")
+    @Test("The clock does not wait for a track that is seconds late")
     func lost() {
         var clock = ProgramClock(
             StreamDescription(video: Self.video(FrameRate(25), isSteady: false), audio: Self.tone))

@@ -5,12 +5,12 @@ import TestSupport
 
 @testable import LibAV
 
-/// Writes numbers bit by bit, as the standards say: slow and obvious.
+/// Writes numbers bit by bit, as the standards define them: slow and obvious.
 struct BitWriter {
-    /// The first bit first.
+    /// The bits, first one first.
     private var written: [Bool] = []
 
-    /// How many bits there are.
+    /// The number of bits.
     var count: Int { written.count }
 
     /// Appends the last `count` bits of `value`.
@@ -30,9 +30,9 @@ struct BitWriter {
     /// Appends a signed Exp-Golomb code (9.1.1).
     mutating func signed(_ value: Int64) { golomb(UInt64(value > 0 ? 2 * value - 1 : -2 * value)) }
 
-    /// The bits as bytes, with zeros behind them.
+    /// The bits as bytes, padded with zeros.
     var bytes: [UInt8] { Self.packed(written) }
-    /// The bits with a one behind them, and zeros behind that (`rbsp_trailing_bits`, 7.3.2.11).
+    /// The bits followed by a one, padded with zeros (`rbsp_trailing_bits`, 7.3.2.11).
     var payload: [UInt8] { Self.packed(written + [true]) }
 
     private static func packed(_ bits: [Bool]) -> [UInt8] {
@@ -42,18 +42,18 @@ struct BitWriter {
     }
 }
 
-/// An SPS, and what it says.
+/// An SPS and its content.
 struct WrittenSequence {
     /// The NAL unit.
     let unit: [UInt8]
     let says: SequenceParameters
-    /// Profile and level as a configuration record repeats them: 3 bytes of H.264, 12 of HEVC.
+    /// Profile and level as in a configuration record: 3 bytes of H.264, 12 of HEVC.
     let profile: [UInt8]
 }
 
-/// Writes SPSs of random content that a decoder must understand.
+/// Writes random SPSs that a decoder must support.
 enum SequenceWriter {
-    /// An SPS of H.264 (7.3.2.1.1).
+    /// An H.264 SPS (7.3.2.1.1).
     static func avc(_ number: Int, using random: inout SeededRandom) -> WrittenSequence {
         var (writer, says) = (BitWriter(), SequenceParameters())
         let profile: [UInt8] = [
@@ -81,7 +81,7 @@ enum SequenceWriter {
         return WrittenSequence(unit: UnitWriter.unit([0x67], writer.payload), says: says, profile: profile)
     }
 
-    /// An SPS of HEVC (ITU-T H.265, 7.3.2.2.1) of so many sub-layers less one.
+    /// An HEVC SPS (ITU-T H.265, 7.3.2.2.1); the argument is the number of sub-layers minus one.
     static func hevc(
         _ number: Int, subLayers: UInt32? = nil, using random: inout SeededRandom
     ) -> WrittenSequence {
@@ -92,7 +92,7 @@ enum SequenceWriter {
         writer.bits(UInt64(says.subLayers), 3)
         writer.flag(says.isNested)
         var profile: [UInt8] = [1]
-        // Zeros are frequent in it.
+        // Zeros must be frequent.
         for _ in 0..<11 { profile.append(Bool.random(using: &random) ? 0 : UInt8.random(in: 0...255, using: &random)) }
         for byte in profile { writer.bits(UInt64(byte), 8) }
         writeLayers(Int(says.subLayers), &writer, using: &random)
@@ -132,7 +132,7 @@ enum SequenceWriter {
         writer.golomb(UInt64(says.chromaDepth - 8))
     }
 
-    /// Chroma format, bit depths and scaling lists, which high profiles have.
+    /// Chroma format, bit depths and scaling lists of high profiles.
     private static func writeFormats(
         _ writer: inout BitWriter, _ says: inout SequenceParameters, using random: inout SeededRandom
     ) {
@@ -151,7 +151,7 @@ enum SequenceWriter {
         }
     }
 
-    /// A list that ends where the next value would be 0 (7.3.2.1.1.1).
+    /// A scaling list that ends where the next value would be 0 (7.3.2.1.1.1).
     private static func writeScalingList(_ size: Int, _ writer: inout BitWriter, using random: inout SeededRandom) {
         var last: Int64 = 8
         for _ in 0..<size {
@@ -162,7 +162,7 @@ enum SequenceWriter {
         }
     }
 
-    /// The order in which frames are shown, of any of the three types.
+    /// The `pic_order_cnt_type` fields, of any of the three types.
     private static func writeOrder(_ writer: inout BitWriter, using random: inout SeededRandom) {
         let type = UInt64.random(in: 0...2, using: &random)
         writer.golomb(type)
@@ -175,7 +175,7 @@ enum SequenceWriter {
         for _ in 0..<count { writer.signed(Int64.random(in: -500...500, using: &random)) }
     }
 
-    /// What is cut off at the edges, in units of table 6-1.
+    /// The cropping at the edges, in units of table 6-1.
     private static func writeCrop(
         _ writer: inout BitWriter, _ says: inout SequenceParameters, rows: Int, using random: inout SeededRandom
     ) {
@@ -190,14 +190,14 @@ enum SequenceWriter {
     }
 }
 
-/// Parameter sets that belong together, and their configuration record.
+/// Matching parameter sets, and their configuration record.
 struct WrittenSets {
     private(set) var vps: [[UInt8]] = []
     private(set) var sequences: [WrittenSequence] = []
     private(set) var pps: [[UInt8]] = []
-    /// The numbers of SPSs and PPSs.
+    /// The IDs of the SPSs and PPSs.
     private(set) var numbers: Set<Int> = []
-    /// What ISO/IEC 14496-15 makes of the sets (5.3.3.1.2, 8.3.3.1.2).
+    /// The record of the sets by ISO/IEC 14496-15 (5.3.3.1.2, 8.3.3.1.2).
     private(set) var record: [UInt8] = []
     /// Where each set ends in ``record``.
     private(set) var ends: [Int] = []
@@ -205,7 +205,7 @@ struct WrittenSets {
     var sps: [[UInt8]] { sequences.map(\.unit) }
     var all: [[UInt8]] { vps + sps + pps }
 
-    /// Sets of 255 bytes at most, whose numbers begin at `first`; at most 16 of them are used.
+    /// Sets of at most 255 bytes, whose IDs begin at `first`; at most 16 of them are used.
     init(_ codec: Codec, from first: Int = 0, using random: inout SeededRandom) {
         for number in first..<first + Int.random(in: 1...3, using: &random) {
             var sequence = Self.sequence(codec, number, using: &random)
@@ -222,7 +222,7 @@ struct WrittenSets {
         }
         if codec == .hevc {
             for number in 0..<UInt8.random(in: 1...2, using: &random) {
-                // Behind two bytes of numbers are always two of ones (ITU-T H.265, 7.3.2.1).
+                // The IDs are two bytes, and two bytes of ones always follow them (ITU-T H.265, 7.3.2.1).
                 let noise = UnitWriter.noise(Int.random(in: 0...60, using: &random), using: &random)
                 vps.append(UnitWriter.unit([0x40, 1], [number << 4 | 0xC, 1, 0xFF, 0xFF] + noise))
             }

@@ -8,13 +8,13 @@ import Testing
 
 @testable import LibAV
 
-/// What a demuxer gives, as outputs take it.
+/// A demuxer's packets, converted for outputs.
 @Suite struct TrackReaderTests {
     private let directory: TemporaryDirectory
 
     init() throws { directory = try TemporaryDirectory() }
 
-    /// All packets of the file `name`, and the reader of each of its tracks at the end.
+    /// All packets of the file `name`, and the reader of each track at the end.
     private func read(_ name: String) throws -> (packets: [EncodedPacket], readers: [TrackReader]) {
         let demuxer = try Demuxer(
             url: directory.path(name), options: .init(), interrupter: Interrupter(), subject: name)
@@ -38,7 +38,7 @@ import Testing
         try #require(process.terminationStatus == 0)
     }
 
-    @Test("H.264 and AAC of a transport stream come out as the MP4 from which it was made has them")
+    @Test("H.264 and AAC of a transport stream equal those of the MP4 from which it was made")
     func transportStream() throws {
         let clip = try CodedClip(video: "libx264", audio: "aac", options: ["-bf", "2"], in: directory.path)
         try make("clip.ts", ["-i", directory.path("clip.mp4"), "-c", "copy"])
@@ -54,14 +54,14 @@ import Testing
         let tracks = readers.compactMap(\.track)
         try #require(tracks.count == 2)
         #expect(tracks[0].decoderConfiguration.array == clip.description.video?.decoderConfiguration.array)
-        // ffmpeg adds to the MP4's that nothing is replicated, which ADTS cannot say.
+        // ffmpeg adds to the MP4's configuration that there is no spectral band replication, which ADTS cannot express.
         #expect(
             clip.description.audio?.decoderConfiguration.array.starts(with: tracks[1].decoderConfiguration.array)
                 == true)
         #expect(tracks.first?.frameFormat?.width == 320 && tracks.last?.audioFormat?.sampleRate == 48_000)
     }
 
-    @Test("Another size in mid-stream is another track, from its keyframe on")
+    @Test("A new size in mid-stream is a new track description from its keyframe on")
     func change() throws {
         for (name, size) in [("small.ts", "320x180"), ("large.ts", "640x360")] {
             try make(
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test(
-        "AC-3 is described as a whole with its first frame, and MP3 without a configuration", arguments: ["ac3", "mp3"])
+        "AC-3 is fully described by its first frame, and MP3 has no configuration", arguments: ["ac3", "mp3"])
     func framed(codec: String) throws {
         let encoder = codec == "mp3" ? "libmp3lame" : codec
         try make("tone.ts", ["-f", "lavfi", "-i", "sine=d=1:r=48000", "-ac", "2", "-c:a", encoder])

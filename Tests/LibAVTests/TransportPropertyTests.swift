@@ -6,7 +6,7 @@ import Testing
 
 @testable import LibAV
 
-/// Gives out bytes in pieces of random sizes, some of which are nothing yet.
+/// Delivers bytes in pieces of random sizes, some of them empty.
 private final class RandomPieces: ByteStream {
     private let bytes: [UInt8]
     private let sizes: [Int]
@@ -29,19 +29,19 @@ private final class RandomPieces: ByteStream {
     }
 }
 
-/// Writes transport packets by the letter of ISO/IEC 13818-1, 2.4.
+/// Writes transport packets strictly by ISO/IEC 13818-1, 2.4.
 private enum PacketWriter {
-    /// A section of version 0, with its checksum.
+    /// A section of version 0 with its checksum.
     static func section(_ table: UInt8, _ body: [UInt8]) -> [UInt8] {
         let length = body.count + 9
         let head: [UInt8] = [table, 0xB0 | UInt8(length >> 8), UInt8(length & 0xFF), 0, 1, 0xC1, 0, 0]
         return SpliceSection.sealed(head + body)
     }
 
-    /// The map of program 1 is on libavformat's PID.
+    /// The map of program 1 has libavformat's PID.
     static let association = section(0, [0, 1, 0xF0, 0])
 
-    /// The map of streams of these types.
+    /// The map of streams with these types.
     static func map(_ types: [UInt8]) -> [UInt8] {
         section(2, [0xE1, 0, 0xF0, 0] + streams(types))
     }
@@ -50,7 +50,7 @@ private enum PacketWriter {
         types.indices.flatMap { index -> [UInt8] in [types[index], 0xE1, UInt8(index), 0xF0, 0] }
     }
 
-    /// The packets that carry `section`: as few as possible, or more of them with stuffing in front of their parts.
+    /// The packets that carry `section`: as few as possible, or more with stuffing.
     static func packets(_ section: [UInt8], pid: Int, using random: inout SeededRandom) -> [[UInt8]] {
         var (rest, packets): ([UInt8], [[UInt8]]) = ([0] + section, [])
         while !rest.isEmpty {
@@ -82,10 +82,10 @@ private enum PacketWriter {
     }
 }
 
-/// Transport packets, sections and ADTS frames, whole, cut off and damaged.
+/// Transport packets, sections and ADTS frames: complete, truncated and damaged.
 @Suite("Transport streams at random")
 struct TransportPropertyTests {
-    /// All that `bytes` give until they end, read into buffers of random sizes.
+    /// Reads `bytes` to the end with buffers of random sizes.
     private static func drain(
         _ bytes: TransportStreamBytes, smallest: Int, using random: inout SeededRandom
     ) -> [UInt8] {
@@ -100,7 +100,7 @@ struct TransportPropertyTests {
         }
     }
 
-    /// Types of streams, not of private data.
+    /// Random stream types other than private data.
     private static func types(using random: inout SeededRandom) -> [UInt8] {
         var types: [UInt8] = []
         for _ in 0..<Int.random(in: 1...60, using: &random) {
@@ -109,7 +109,7 @@ struct TransportPropertyTests {
         return types
     }
 
-    /// A stream with the tables in front, whose map comes at least five times.
+    /// A stream with the tables first, whose map comes at least five times.
     private static func stream(_ types: [UInt8], using random: inout SeededRandom) -> [UInt8] {
         var bytes = PacketWriter.packets(PacketWriter.association, pid: 0, using: &random).flatMap { $0 }
         for _ in 0..<Int.random(in: 5...8, using: &random) {
@@ -147,7 +147,7 @@ struct TransportPropertyTests {
             rest += PacketWriter.packets(PacketWriter.map(after), pid: 0x1000, using: &random).flatMap { $0 }
             let whole: [UInt8] = map.flatMap { $0 }
             let bytes = TransportStreamBytes(RandomPieces(first + whole + rest, using: &random))
-            // The packet that completes the map shows the change.
+            // The packet that completes the map reveals the change.
             let isFirst = Self.drain(bytes, smallest: 376, using: &random) == first + Array(whole.dropLast(188))
             #expect(isFirst && bytes.isChanged, "turn \(turn)")
             bytes.resume()
@@ -266,7 +266,7 @@ struct TransportPropertyTests {
         }
     }
 
-    /// A frame of any kind (ISO/IEC 13818-7, 6.2.1), and what it says.
+    /// A frame of any kind (ISO/IEC 13818-7, 6.2.1), and its content.
     private static func adts(using random: inout SeededRandom) -> (bytes: [UInt8], frame: ADTSFrame) {
         let rates: [Int32] = [
             96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350,

@@ -34,9 +34,9 @@ import Testing
         let video = try #require(clip.tables[1])
         #expect(video.start == 0 && video.duration == 300 && video.presentationEnd == 500)
         #expect(clip.layout.tracks[0].mediaTime == 200 && clip.layout.tracks[0].emptyEdit == 0)
-        // The audio begins 480 samples behind the first frame.
+        // The audio begins 480 samples after the first frame.
         #expect(clip.layout.tracks[1].mediaTime == 0 && clip.layout.tracks[1].emptyEdit == 480)
-        // Samples that lie together are one chunk.
+        // Contiguous samples form one chunk.
         #expect(video.chunks.count == 1 && video.chunks[0].offset == 100)
         #expect(video.syncSamples == [1])
     }
@@ -51,7 +51,7 @@ import Testing
     @Test func `In fragments each GOP is one, with the audio that is heard meanwhile`() throws {
         var frames = samples([0, 100, 200, 300, 400], duration: 100)
         frames[3].isSync = true
-        // A packet of audio between two frames: they no longer lie together.
+        // An audio packet between two frames: the frames are no longer contiguous.
         for index in 2..<5 { frames[index].offset += 10 }
         var packets = samples([500, 1524, 2548, 3572, 4596], duration: 1024)
         for index in packets.indices { packets[index].offset = index == 0 ? 120 : 1000 + Int64(index) * 10 }
@@ -67,7 +67,7 @@ import Testing
         #expect(pieces[2] == nil)
     }
 
-    /// All fragments of a clip without audio, each with when it begins and how long its samples last, as its `traf` says.
+    /// All fragments of a clip without audio, with the start and duration from each `traf`.
     private func fragments(_ video: ClipTrack, timescale: UInt32) throws -> [(start: Int64, duration: Int64)] {
         let movie = ClipMovie(
             video: (video, like: track(1, .video, timescale)), audio: nil, creationTime: 0, userData: [])

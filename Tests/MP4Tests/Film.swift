@@ -4,11 +4,11 @@ import Media
 
 @testable import MP4
 
-/// A file in memory that counts the bytes which are read of it.
+/// A file in memory that counts the bytes that are read.
 final class CountingSource: ByteSource {
     private let bytes: [UInt8]
     private(set) var count = 0
-    /// Whether no read was of a negative place or size.
+    /// Whether no read had a negative offset or size.
     private(set) var isFair = true
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
@@ -24,7 +24,7 @@ final class CountingSource: ByteSource {
     }
 }
 
-/// A file of fragments, and what it holds.
+/// A fragmented file and its content.
 struct Film {
     static var tracks: [MovieLayout.Track] {
         let description = PlainBox.box("stsd", PlainBox.u32(0))
@@ -33,7 +33,7 @@ struct Film {
             MovieLayout.Track(id: 2, kind: .audio, timescale: 48_000, sampleDescription: description),
         ]
     }
-    /// What is in front of the first fragment.
+    /// The bytes before the first fragment.
     static var head: [UInt8] {
         let layout = MovieLayout(timescale: 48_000, creationTime: 0, tracks: tracks, userData: [])
         return MovieBox.openHead + MovieBox.open(layout)
@@ -44,7 +44,7 @@ struct Film {
     private(set) var samples: [UInt32: [PlainSample]] = [:]
     private(set) var skipped: Int64 = 0
 
-    /// Fragments one behind the other, with up to so many bytes of something else in front of each.
+    /// Consecutive fragments, each preceded by up to `junk` other bytes.
     init(fragments count: Int, junk: Int = 0, using random: inout SplitMix64) {
         for number in 1...count {
             let skipped = Int.random(in: 0...junk, using: &random)
@@ -58,7 +58,7 @@ struct Film {
         }
     }
 
-    /// Samples that continue those of `track`, some of them after a pause.
+    /// Samples that continue those of `track`, sometimes after a pause.
     private func run(_ track: MovieLayout.Track, using random: inout SplitMix64) -> [PlainSample] {
         var run: [PlainSample] = []
         var time = samples[track.id]?.last.map { $0.time + $0.duration } ?? 0
@@ -88,7 +88,7 @@ struct Film {
         let start = Int64(bytes.count)
         for (run, offset) in zip(runs, offsets) {
             var (place, known) = (start + Int64(offset), samples[run.id] ?? [])
-            // The pause in front of a fragment makes the sample before it longer.
+            // A pause before a fragment extends the sample before it.
             if let first = run.samples.first, let last = known.last {
                 known[known.count - 1].duration = first.time - last.time
             }

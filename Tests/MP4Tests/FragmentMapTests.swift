@@ -25,7 +25,7 @@ struct FragmentMapTests {
             + MovieBox.open(MovieLayout(timescale: 30, creationTime: 0, tracks: [track], userData: []))
     }
 
-    /// A fragment of three frames of 10 bytes each from `time` on, of which the one numbered `key` is a keyframe.
+    /// A fragment of three frames of 10 bytes each from `time` on; frame number `key` is a keyframe.
     private func fragment(_ number: UInt32, at time: Int64, key: Int?) -> [UInt8] {
         let samples = (0..<3).map { index in
             SampleEntry(
@@ -35,7 +35,7 @@ struct FragmentMapTests {
         return header + [UInt8](repeating: UInt8(number), count: 30)
     }
 
-    @Test("Fragments are found with their times and keyframes, and a file that grows is read on")
+    @Test("Fragments are found with their times and keyframes, and the map of a growing file is extended")
     func maps() throws {
         let (one, two) = (fragment(1, at: 0, key: 0), fragment(2, at: 3, key: 1))
         var map = try FragmentMap(Memory(bytes: head + one + two.dropLast(5)))
@@ -50,7 +50,7 @@ struct FragmentMapTests {
         #expect(map.fragments[0].beginsWithKeyframe)
     }
 
-    @Test("Absurd times, and data that is cut off, end the map")
+    @Test("Impossible times and truncated data end the map")
     func hostile() throws {
         let absurd = fragment(1, at: 1 << 59, key: 0)
         #expect(try FragmentMap(Memory(bytes: head + absurd)).fragments.isEmpty)

@@ -5,14 +5,14 @@ import Testing
 
 @testable import MP4
 
-/// A `traf` box of another writer, with any of the fields that are read, and what it says.
+/// A `traf` box of another writer with any of the supported fields, and its content.
 private struct PlainRun {
-    /// Which fields there are.
+    /// The fields that are present.
     private struct Fields {
         let usual: Int64?
         let hasDurations: Bool
         let hasLater: Bool
-        /// Flags of the first sample, where it alone has some.
+        /// Flags of the first sample, if it has its own.
         let first: Int64?
         let hasFlags: Bool
 
@@ -52,7 +52,7 @@ private struct PlainRun {
         for index in 0..<count {
             let start = samples.last.map { $0.time + $0.duration } ?? time
             var sample = PlainSample(time: start, duration: fields.usual ?? 0, size: 0)
-            // Frames depend on others unless they say something else.
+            // By default frames depend on others.
             var flags: Int64 = track.kind == .video ? 0x10000 : 0
             if index == 0, let first = fields.first { flags = first }
             body += Self.write(&sample, &flags, fields, using: &random)
@@ -69,7 +69,7 @@ private struct PlainRun {
         bytes = boxes.shuffled(using: &random).flatMap { $0 }
     }
 
-    /// Fills in the fields that there are, and returns them as a run has them.
+    /// Fills in the fields that are present, and returns the samples.
     private static func write(
         _ sample: inout PlainSample, _ flags: inout Int64, _ fields: Fields, using random: inout SplitMix64
     ) -> [UInt8] {
@@ -92,7 +92,7 @@ private struct PlainRun {
     }
 }
 
-/// Fragments, whole, cut off and damaged.
+/// Fragments: complete, truncated and damaged.
 @Suite("Fragments at random")
 struct FragmentPropertyTests {
     private static func read(_ source: some ByteSource) throws -> FragmentedFile? {

@@ -5,10 +5,10 @@ import Testing
 
 @testable import MP4
 
-/// Clips in fragments, read by the readers of recordings, and fragments that no recorder writes.
+/// Fragmented clips, read by the readers of recordings, and fragments that no recorder writes.
 @Suite("Clips in fragments at random")
 struct FragmentedClipPropertyTests {
-    /// Samples that lie in `media`, which each of them makes longer, some of them behind other bytes.
+    /// Samples whose bytes are appended to `media`, some after other bytes.
     private static func track(
         _ kind: TrackKind, count: Int, in media: inout [UInt8], using random: inout SplitMix64
     ) -> ClipTrack {
@@ -73,9 +73,9 @@ struct FragmentedClipPropertyTests {
 
     @Test(
         arguments: [
-            // A pause of more than 2^32 ticks, which are 13 hours: a table has no room for it.
+            // A pause of more than 2^32 ticks, or 13 hours, which exceeds the range of a table.
             [[0], [(1 << 32) + 9000]],
-            // Two runs of one track in one fragment, the second of which begins in front of the first.
+            // Two runs of one track in one fragment, the second earlier than the first.
             [[9000, 0]],
         ] as [[[Int64]]])
     func `Decoding times that no table can say are refused, or the durations add up to them`(
@@ -100,7 +100,7 @@ struct FragmentedClipPropertyTests {
     }
 
     @Test func `Marks that only look like fragments do not cost the reading of what they name`() throws {
-        // Each of them begins a box that ends in front of the same whole media.
+        // Each begins a box that ends before the same complete media.
         let count: Int64 = 2000
         var bytes = Film.head
         for number in 0..<count { bytes += PlainBox.u32(8 * (count - number)) + Array("moof".utf8) }

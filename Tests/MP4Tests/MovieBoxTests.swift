@@ -5,9 +5,9 @@ import Testing
 
 @testable import MP4
 
-/// Boxes that say more than fits into 32 bits are of version 1 (ISO/IEC 14496-12, 8.2.2, 8.3.2, 8.4.2, 8.6.6).
+/// Boxes with values of more than 32 bits have version 1 (ISO/IEC 14496-12, 8.2.2, 8.3.2, 8.4.2, 8.6.6).
 @Suite struct MovieBoxTests {
-    /// A file of one video track whose movie counts `timescale` ticks a second.
+    /// A file with one video track and `timescale` movie ticks per second.
     private func layout(timescale: UInt32, creationTime: UInt64 = 0) -> MovieLayout {
         var stsd = BoxWriter()
         stsd.fullBox("stsd") { box in
@@ -20,7 +20,7 @@ import Testing
         return MovieLayout(timescale: timescale, creationTime: creationTime, tracks: [track], userData: [])
     }
 
-    /// Samples that last `ticks` in all, the first of which is shown at 0.
+    /// Samples that last `ticks` in total; the first is shown at 0.
     private func table(ticks: Int64, mediaTime: Int64 = 0) -> SampleTable {
         var table = SampleTable()
         var time: Int64 = 0
@@ -91,7 +91,7 @@ import Testing
         #expect(try read(moov, media: 10).layout.creationTime == 1 << 33)
     }
 
-    // `Int64(seconds * 1000)` trapped at 9e15 milliseconds, at every start, for as long as the file was there.
+    // `Int64(seconds * 1000)` used to trap at 9e15 milliseconds, at every start while the file existed.
     @Test func `A hole of years in a hostile file is a problem in words, and no trap`() throws {
         let layout = layout(timescale: 1)
         var table = SampleTable()

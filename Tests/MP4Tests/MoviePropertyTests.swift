@@ -5,10 +5,10 @@ import Testing
 
 @testable import MP4
 
-/// The `moov` of closed files, whole, cut off and damaged.
+/// The `moov` of closed files: complete, truncated and damaged.
 @Suite("Closed files at random")
 struct MoviePropertyTests {
-    /// A layout as this program makes it, and tables of `count` regular samples for both of its tracks.
+    /// A layout as relay writes it, with tables of `count` regular samples for both tracks.
     private static func movie(
         count: Int64, using random: inout SplitMix64
     ) -> (layout: MovieLayout, tables: [UInt32: SampleTable]) {
@@ -42,7 +42,7 @@ struct MoviePropertyTests {
         MovieBox.closedHead(mediaEnd: 64) + [UInt8](repeating: 1, count: 16) + moov
     }
 
-    /// What is read of `bytes`; nil if they are refused as they should be.
+    /// The file in `bytes`; nil if the reader refuses it with the right error.
     private static func read(_ bytes: [UInt8]) throws -> MovieFile? {
         do {
             return try MovieFile.read(MemorySource(bytes: bytes))
@@ -51,7 +51,7 @@ struct MoviePropertyTests {
         }
     }
 
-    /// A file of more than 12 hours at 96 kHz, in whose edit list a bit of the duration is another: it is negative.
+    /// A file of more than 12 hours at 96 kHz, with one flipped bit in its edit list that makes the duration negative.
     private static func negativeEdit() -> [UInt8] {
         let track = MovieLayout.Track(
             id: 1, kind: .video, timescale: 96_000, sampleDescription: PlainBox.box("stsd", []))
@@ -66,7 +66,7 @@ struct MoviePropertyTests {
         return file(moov)
     }
 
-    /// A track with random edits, with samples that lie anywhere.
+    /// A track with random edits and samples at random offsets.
     private static func track(
         _ id: UInt32, _ kind: TrackKind, using random: inout SplitMix64
     ) -> (layout: MovieLayout.Track, chunks: [[PlainSample]]) {
@@ -138,14 +138,14 @@ struct MoviePropertyTests {
         }
     }
 
-    /// What the doc comments of the readers promise of any file that they do not refuse.
+    /// Checks what the readers' doc comments promise for every file that they accept.
     private static func expectBounds(_ file: MovieFile) throws {
         let ids = file.layout.tracks.map(\.id)
         #expect((1...2).contains(ids.count) && Set(ids).count == ids.count && !ids.contains(0))
         for track in file.layout.tracks {
             let table = try #require(file.tables[track.id])
             #expect(track.timescale > 0 && track.emptyEdit >= 0 && track.mediaTime >= 0)
-            // What a negative duration does is the matter of another test.
+            // Another test covers negative durations.
             for isTrimmed in [false, track.shownDuration >= 0] {
                 let check = TrackCheck(
                     layout: file.layout, track: track, table: table, isClosed: true, endsSuddenly: false,
@@ -174,7 +174,7 @@ struct MoviePropertyTests {
         }
     }
 
-    /// Frames of any size, shape of pixels and color that a file can say.
+    /// A format with any size, pixel aspect ratio and color that a file can contain.
     private static func frames(using random: inout SplitMix64) -> FrameFormat {
         var numbers: [Int32] = []
         for _ in 0..<4 { numbers.append(Int32.random(in: 1...65_535, using: &random)) }

@@ -33,11 +33,11 @@ import Testing
     @Test func `NAL units one behind the other are whole`() throws {
         #expect(try isWhole(frame))
         #expect(try isWhole([UInt8](repeating: 3, count: 300), .audio))
-        // Silence can be short.
+        // A silent packet can be short.
         #expect(try isWhole([0, 0], .audio))
     }
 
-    // Recovery counted every fragment that was long enough, whatever a loss of power had left of it.
+    // Recovery used to count every fragment that was long enough, even if a power loss had destroyed its media.
     @Test(arguments: [0, 4, 7, 11, 512, 3000])
     func `A sector of zeros anywhere in a frame is found`(place: Int) throws {
         var torn = frame

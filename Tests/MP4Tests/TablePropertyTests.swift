@@ -5,7 +5,7 @@ import Testing
 
 @testable import MP4
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): cases that are the same in each run.
+/// SplitMix64 (Steele, Lea and Flood, 2014), so that each run tests the same cases.
 struct SplitMix64: RandomNumberGenerator {
     private var state: UInt64
 
@@ -19,7 +19,7 @@ struct SplitMix64: RandomNumberGenerator {
         return z ^ (z >> 31)
     }
 
-    /// Whether the one case in `count` is here.
+    /// True in one of `count` cases.
     mutating func one(in count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
 
     mutating func bytes(_ count: Int) -> [UInt8] {
@@ -28,7 +28,7 @@ struct SplitMix64: RandomNumberGenerator {
         return bytes
     }
 
-    /// `bytes` with one of their bits the other way round.
+    /// `bytes` with one bit flipped.
     mutating func flipped(_ bytes: [UInt8]) -> [UInt8] {
         var bytes = bytes
         guard let place = bytes.indices.randomElement(using: &self) else { return bytes }
@@ -37,7 +37,7 @@ struct SplitMix64: RandomNumberGenerator {
     }
 }
 
-/// Boxes and numbers, written without the writer of the module.
+/// Boxes and numbers, written independently of the module's writer.
 enum PlainBox {
     static func u32(_ value: Int64) -> [UInt8] { number(value, bytes: 4) }
 
@@ -52,25 +52,25 @@ enum PlainBox {
     }
 }
 
-/// One sample, with all that tables say of it.
+/// One sample, with all of its table values.
 struct PlainSample: Equatable {
     var time: Int64
     var duration: Int64
-    /// By how much it is shown later than it is decoded.
+    /// The composition offset.
     var later: Int64 = 0
     var size: Int64
     var isSync = true
-    /// Where it lies.
+    /// The offset in the file.
     var place: Int64 = 0
 
-    /// As the module has it.
+    /// The module's form of the sample.
     var entry: SampleEntry {
         SampleEntry(
             decodeTime: time, duration: UInt32(clamping: duration), compositionOffset: Int32(clamping: later),
             size: UInt32(clamping: size), isSync: isSync)
     }
 
-    /// The samples of `table` one by one; nil if its lists do not agree on their number.
+    /// The samples of `table` one by one; nil if the lengths of its lists disagree.
     static func samples(_ table: SampleTable) -> [PlainSample]? {
         let durations = table.durations.runs.flatMap { [UInt32](repeating: $0.value, count: Int($0.count)) }
         let later = table.compositionOffsets.runs.flatMap { [Int32](repeating: $0.value, count: Int($0.count)) }
@@ -97,9 +97,9 @@ struct PlainSample: Equatable {
     }
 }
 
-/// The `stbl` boxes of other writers: tables whose entries are grouped as they like.
+/// Writes `stbl` boxes like other writers, which group entries in any way.
 enum TableWriter {
-    /// Samples in chunks, some of which are empty; at least one sample.
+    /// Samples in chunks, some of which are empty; at least one sample in total.
     static func chunks(_ kind: TrackKind, using random: inout SplitMix64) -> [[PlainSample]] {
         var (time, place): (Int64, Int64) = (0, 48)
         let usual = Int64.random(in: 1...5000, using: &random)
@@ -128,7 +128,7 @@ enum TableWriter {
         let samples = chunks.flatMap { $0 }
         var groups: [[UInt8]] = []
         for (index, chunk) in chunks.enumerated() {
-            // An entry says the same again now and then.
+            // Now and then an entry repeats the previous one.
             guard index == 0 || chunk.count != chunks[index - 1].count || Bool.random(using: &random) else { continue }
             groups.append(PlainBox.u32(Int64(index) + 1) + PlainBox.u32(Int64(chunk.count)) + PlainBox.u32(1))
         }
@@ -151,7 +151,7 @@ enum TableWriter {
         PlainBox.u32(Int64(entries.count)) + entries.flatMap { $0 }
     }
 
-    /// Equal neighbours in one entry or in several, with entries of no sample among them.
+    /// Run-length entries; equal values may be split over several entries, and some entries have no samples.
     private static func runs(_ values: [Int64], using random: inout SplitMix64) -> [UInt8] {
         var (entries, rest): ([[UInt8]], ArraySlice<Int64>) = ([], values[...])
         while let value = rest.first {
@@ -165,7 +165,7 @@ enum TableWriter {
     }
 }
 
-/// Sample tables of other writers, whole, cut off and damaged.
+/// Sample tables of other writers: complete, truncated and damaged.
 @Suite("Sample tables at random")
 struct TablePropertyTests {
     @Test(arguments: UInt64(1)...6)
@@ -197,7 +197,7 @@ struct TablePropertyTests {
             let cut = stbl.indices.filter { end in
                 (try? SampleTableReader.table(BoxReader(stbl[..<end]), kind: .video)) != nil
             }
-            // Offsets and the coding are nothing that must be there: a table can end in front of those.
+            // Offsets and the coding are optional, so a truncated table may end before them.
             #expect(cut.count <= 2)
             for _ in 0..<100 {
                 let damaged = random.flipped(stbl)

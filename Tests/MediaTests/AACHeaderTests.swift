@@ -3,9 +3,9 @@
 import Media
 import Testing
 
-/// `AudioSpecificConfig`, as ISO/IEC 14496-3, 1.6.2.1 writes it.
+/// `AudioSpecificConfig` as in ISO/IEC 14496-3, 1.6.2.1.
 @Suite struct AACHeaderTests {
-    /// Bytes of numbers with so many bits each, filled up with zeros.
+    /// Packs each value into its number of bits, and pads with zeros to whole bytes.
     private func bytes(_ fields: (value: Int, bits: Int)...) -> [UInt8] { bytes(fields) }
 
     private func bytes(_ fields: [(value: Int, bits: Int)]) -> [UInt8] {
@@ -16,17 +16,17 @@ import Testing
     }
 
     @Test(
-        "Rate, channels and length of a frame are those that are heard",
+        "An AAC header gives the rate, channels and frame length after decoding",
         arguments: [
-            // AAC-LC as our encoder writes it, and with a rate that is spelled out.
+            // AAC-LC from our encoder, and with an explicit rate.
             ([(2, 5), (3, 4), (2, 4)], 48_000, 2, 1024), ([(2, 5), (15, 4), (44_056, 24), (1, 4)], 44_056, 1, 1024),
-            // HE-AAC: the rate of what is coded, then of what is heard; version 2 makes stereo of mono.
+            // HE-AAC: the coded rate, then the decoded one; version 2 decodes mono to stereo.
             ([(5, 5), (6, 4), (2, 4), (3, 4), (2, 5)], 48_000, 2, 2048),
             ([(29, 5), (6, 4), (1, 4), (3, 4), (2, 5)], 48_000, 2, 2048),
-            // An object type beyond 30, and the layouts of 7.1 and 6.1.
+            // An object type above 30, and the layouts of 7.1 and 6.1.
             ([(31, 5), (10, 6), (3, 4), (2, 4)], 48_000, 2, 1024), ([(2, 5), (0, 4), (7, 4)], 96_000, 8, 1024),
             ([(2, 5), (12, 4), (11, 4)], 7350, 7, 1024), ([(2, 5), (12, 4), (12, 4)], 7350, 8, 1024),
-            // The stream itself says which channels there are.
+            // The stream itself describes its channels.
             ([(2, 5), (4, 4), (0, 4)], 44_100, nil, 1024),
         ] as [([(Int, Int)], Int32, Int?, Int)])
     func reads(fields: [(Int, Int)], rate: Int32, channels: Int?, frameLength: Int) throws {
@@ -46,7 +46,7 @@ import Testing
         #expect(AACHeader(configuration: bytes((5, 5), (6, 4), (2, 4), (13, 4))) == nil)
     }
 
-    @Test("A header that is cut short in its rate is refused")
+    @Test("A header that is truncated inside its rate is refused")
     func short() {
         let whole = bytes((2, 5), (15, 4), (48_000, 24), (2, 4))
         #expect(AACHeader(configuration: whole)?.sampleRate == 48_000)

@@ -3,7 +3,7 @@
 import Media
 import Testing
 
-@Suite("What carries which codec")
+@Suite("Codecs that a protocol or container carries")
 struct CarriageTests {
     private func track(_ codec: Codec) -> TrackDescription {
         switch codec.kind {
@@ -26,14 +26,14 @@ struct CarriageTests {
         }
     }
 
-    @Test("Everything carries H.264 and AAC", arguments: Carriage.allCases)
+    @Test("Every protocol and container carries H.264 and AAC", arguments: Carriage.allCases)
     func common(carriage: Carriage) {
         #expect(carriage.refusal(of: stream(.h264, .aac)) == nil)
         #expect(carriage.refusal(of: stream(.h264)) == nil && carriage.refusal(of: stream(.aac)) == nil)
     }
 
     @Test(
-        "What cannot be carried is named, and only that",
+        "A refusal names the codecs that cannot be carried, and no others",
         arguments: [
             (.rtmp, "HEVC and Opus cannot be carried by RTMP."), (.transportStream, nil), (.movie, nil), (.hls, nil),
             (.enhancedRTMP, nil),
@@ -42,7 +42,7 @@ struct CarriageTests {
         #expect(carriage.refusal(of: stream(.hevc, .opus)) == text)
     }
 
-    @Test("AV1 has no place in a transport stream, AC-3 and MP3 none in HLS, and timed data is no reason")
+    @Test("A transport stream refuses AV1, HLS refuses AC-3 and MP3, and timed data never causes a refusal")
     func others() {
         #expect(
             Carriage.transportStream.refusal(of: stream(.av1, .aac)) == "AV1 cannot be carried by a transport stream.")
@@ -51,7 +51,7 @@ struct CarriageTests {
         #expect(Carriage.hls.refusal(of: stream(.h264, .aac, .scte35)) == nil)
     }
 
-    @Test("A stream's tracks are those of its packets, each by identity")
+    @Test("A stream description holds its own packets only, by identity")
     func streams() {
         let (first, second) = (track(.h264), track(.h264))
         let packet = EncodedPacket(
@@ -63,11 +63,11 @@ struct CarriageTests {
             StreamDescription().leadingKind == .video && StreamDescription(audio: track(.aac)).leadingKind == .audio)
     }
 
-    @Test("The header of an AC-3 frame says what MP4 must know")
+    @Test("The header of an AC-3 frame yields what MP4 needs")
     func ac3() {
-        // 48 kHz, 192 kbit/s, version 8, complete main, stereo (acmod 2, dsurmod 0), no low frequencies.
+        // 48 kHz, 192 kbit/s, version 8, complete main, stereo (acmod 2, dsurmod 0), no LFE.
         #expect(AC3Header.specificBox([0x0B, 0x77, 0, 0, 0x14, 0x40, 0x40, 0]) == [0x10, 0x11, 0x40])
-        // 448 kbit/s, 5.1 (acmod 7: center and surround levels in front of the bit for low frequencies).
+        // 448 kbit/s, 5.1 (acmod 7: center and surround levels precede the LFE bit).
         #expect(AC3Header.specificBox([0x0B, 0x77, 0, 0, 0x1E, 0x40, 0xE1, 0]) == [0x10, 0x3D, 0xE0])
         #expect(AC3Header.specificBox([0x0B, 0x77, 0, 0, 0xFF, 0x40, 0x40, 0]) == nil)
         #expect(AC3Header.specificBox([0x0B, 0x77, 0]) == nil)

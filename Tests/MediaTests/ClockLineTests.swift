@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Lines between clocks")
 struct ClockLineTests {
-    @Test("A line leads there and back to the nanosecond", arguments: [0, 500e-6, -500e-6, 0.5])
+    @Test("A moment mapped to the other clock and back is unchanged", arguments: [0, 500e-6, -500e-6, 0.5])
     func thereAndBack(rate: Double) {
         let line = ClockLine(
             origin: Timestamp(nanoseconds: 1_700_000_000_000_000_000), image: Timestamp(nanoseconds: -40), rate: rate)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Media
 
-@Suite("Signs of life")
+@Suite("Heartbeats")
 struct HeartbeatTests {
-    @Test("Silence counts from the last beat, and not while the thread rests")
+    @Test("Silence counts from the last beat, and does not count while the thread rests")
     func silence() {
         let clock = ManualClock(now: 5)
         let heartbeat = Heartbeat("program", clock: clock)
@@ -22,7 +22,7 @@ struct HeartbeatTests {
         #expect(heartbeat.silence == nil)
     }
 
-    @Test("What may take any time is no silence, and ends with a beat, also by an error")
+    @Test("Resting work is not silence, and ends with a beat even when it throws")
     func resting() {
         struct Failure: Error {}
         let clock = ManualClock()

@@ -9,7 +9,7 @@ struct MeasuredRateTests {
     private func measured(_ rate: FrameRate, seconds: Int64, pauseAt second: Int64? = nil) -> FrameRate? {
         var meter = MeasuredRate()
         for frame in 0..<rate.frames(atLeast: .seconds(seconds)) {
-            // As RTMP has it.
+            // RTMP's timestamps are in milliseconds.
             let time = rate.timeBase.rescale(frame, to: .milliseconds, rounding: .down)
             let moved: Int64 = second.map { time >= $0 * 1000 } ?? false ? 700 : 0
             meter.take(frameAt: (time + moved) * 1_000_000)
@@ -18,7 +18,7 @@ struct MeasuredRateTests {
     }
 
     @Test(
-        "Times in milliseconds tell the rates in use apart",
+        "Timestamps in milliseconds are enough to tell the common rates apart",
         arguments: [
             FrameRate(15), FrameRate(24), FrameRate(24000, 1001), FrameRate(25), FrameRate(30000, 1001), FrameRate(30),
             FrameRate(50), FrameRate(60000, 1001), FrameRate(60),
@@ -28,7 +28,7 @@ struct MeasuredRateTests {
         #expect(measured(rate, seconds: 6) == rate)
     }
 
-    @Test("What was measured before a pause counts no more, and what was measured once stays")
+    @Test("A pause restarts the measurement, and a measured rate never changes")
     func pauses() {
         #expect(measured(FrameRate(30), seconds: 8, pauseAt: 4) == nil)
         #expect(measured(FrameRate(30), seconds: 10, pauseAt: 4) == FrameRate(30))

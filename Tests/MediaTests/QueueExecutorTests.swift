@@ -12,14 +12,14 @@ import Testing
         func add(_ number: Int) { numbers.append(number) }
     }
 
-    @Test("What is posted runs in order on the actor's queue, and callers that await come behind it")
+    @Test("Posted work runs in order on the actor's queue, before callers that await later")
     func order() async {
         let counter = Counter()
         for number in 0..<1000 { counter.post { $0.add(number) } }
         #expect(await counter.numbers == Array(0..<1000))
     }
 
-    @Test("Many wakes are one pass, and a wake after it has begun is another")
+    @Test("Many wakes make one pass, and a wake after the pass began makes another")
     func wakes() {
         let flag = WakeFlag()
         let first = (0..<10).map { _ in flag.raise() }

@@ -13,7 +13,7 @@ struct TimeBaseTests {
         var previous: Int64 = -1
         for frame in stride(from: Int64(0), through: day, by: 997) {
             let milliseconds = frames.rescale(frame, to: .milliseconds, rounding: .down)
-            // The exact time lies in [ms, ms + 1): compared in integers, so that the check itself cannot drift.
+            // The exact time is in [ms, ms + 1). Integers, so that the check itself cannot drift.
             #expect(milliseconds * 30000 <= frame * 1001 * 1000)
             #expect((milliseconds + 1) * 30000 > frame * 1001 * 1000)
             #expect(milliseconds > previous)
@@ -22,7 +22,7 @@ struct TimeBaseTests {
     }
 
     @Test(
-        "Frames, samples and back again are the same frames",
+        "Frames converted to samples and back are the same frames",
         arguments: [
             FrameRate(30000, 1001), FrameRate(25), FrameRate(30), FrameRate(24000, 1001), FrameRate(60),
         ])
@@ -34,7 +34,7 @@ struct TimeBaseTests {
         }
     }
 
-    @Test("Rounding goes the way it says, below zero too")
+    @Test("Rounding follows its direction, also below zero")
     func rounding() {
         let half = TimeBase(1, 2)
         let whole = TimeBase(1, 1)
@@ -64,7 +64,7 @@ struct TimeBaseTests {
 
 @Suite("Audio buffer")
 struct AudioBufferTests {
-    @Test("A slice keeps positions and samples together")
+    @Test("A slice keeps the positions of its samples")
     func slice() {
         let ramp = (0..<10).map(Float.init)
         let buffer = AudioBuffer(position: 100, format: .init(sampleRate: 48_000, channels: 1), channels: [ramp])

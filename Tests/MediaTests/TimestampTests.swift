@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Moments and frames")
 struct TimestampTests {
-    @Test("A duration leads from one moment to another, and is what lies between them")
+    @Test("The difference of two moments, added to the first, gives the second")
     func moments() {
         let moment = Timestamp(nanoseconds: 1_500_000_000)
         #expect(moment + .milliseconds(500) == Timestamp(nanoseconds: 2_000_000_000))
@@ -16,7 +16,7 @@ struct TimestampTests {
         #expect(Timestamp.zero < moment)
     }
 
-    @Test("Every frame of a day at 29.97 fps is found again at the moment when it begins")
+    @Test("Every frame of a day at 29.97 fps is found at the moment when it begins")
     func frames() {
         let rate = FrameRate(30000, 1001)
         for number in stride(from: Int64(-1000), to: 2_600_000, by: 997) {

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Waiting for descriptors")
 struct DescriptorWatcherTests {
-    /// What a watch told.
+    /// The reports of a watch.
     private final class Told: Sendable {
         private let all = Mutex<[DescriptorWatcher.Readiness]>([])
         var count: Int { all.withLock { $0.count } }
@@ -24,7 +24,7 @@ struct DescriptorWatcherTests {
         return (ends[0], ends[1])
     }
 
-    @Test("Each wish is told once, and again when it is made again")
+    @Test("Each request is reported once, and again when it is repeated")
     func once() throws {
         let watcher = try #require(DescriptorWatcher(name: "test"))
         let (near, far) = try pair()
@@ -42,7 +42,7 @@ struct DescriptorWatcherTests {
         watcher.arm(watch, near, for: .write)
         try eventually { told.count == 2 }
         #expect(told.last == .write)
-        // What was there all the time is told when it is asked for.
+        // Data that is already there is reported when it is requested.
         watcher.arm(watch, near, for: .read)
         try eventually { told.count == 3 }
         #expect(told.last == .read)
@@ -53,7 +53,7 @@ struct DescriptorWatcherTests {
         watcher.remove(watch, near)
     }
 
-    @Test("Watches that come and go while others are told disturb no other watch")
+    @Test("Adding and removing watches during reports does not disturb other watches")
     func churn() throws {
         let watcher = try #require(DescriptorWatcher(name: "test"))
         let (near, far) = try pair()
@@ -74,7 +74,7 @@ struct DescriptorWatcherTests {
             let count = told.count
             watcher.arm(watch, near, for: .write)
             try eventually { steady.count == round }
-            // At most one event was under way when the watch ended.
+            // At most one event was being delivered when the watch ended.
             #expect(told.count <= count + 1)
         }
         watcher.remove(watch, near)

@@ -24,8 +24,8 @@ import Testing
         }
     }
 
-    /// What the resolver answers. Through a mutex, because ThreadSanitizer does not see that a continuation which is
-    /// resumed before it is awaited hands its value over.
+    /// The resolver's answer. It goes through a mutex, because ThreadSanitizer does not see the hand-over of a value by
+    /// a continuation that is resumed before it is awaited.
     private func answer(
         _ resolver: HostResolver, _ host: String, port: UInt16 = 1935
     ) async throws -> HostResolver.Answer {
@@ -39,7 +39,7 @@ import Testing
         return try #require(answer.withLock { $0 })
     }
 
-    @Test("A literal is its own answer, and no name server is asked", arguments: ["127.0.0.1", "::1"])
+    @Test("A literal resolves to itself without a name server", arguments: ["127.0.0.1", "::1"])
     func literal(host: String) async throws {
         let resolver = HostResolver { (_) throws(OutputFailure) in
             throw OutputFailure(.unreachable, step: "resolve", reason: "asked")
@@ -69,7 +69,7 @@ import Testing
         #expect(server.asked.withLock { $0.sorted() } == ["media.example", "other.example"])
     }
 
-    @Test("Without an answer the attempt fails in time, and a late answer serves the next for a minute")
+    @Test("Without an answer the attempt fails in time, and a late answer is kept a minute for the next")
     func late() async throws {
         let (server, clock) = (SlowServer(), ManualClock())
         let resolver = HostResolver(timeout: .milliseconds(50), clock: clock, lookUp: server.lookUp)
@@ -84,7 +84,7 @@ import Testing
         }
         #expect(server.asked.withLock { $0.count } == 1)
         server.gate.signal()
-        // The answer arrives on the resolver's thread: until then further requests fail as the first did.
+        // The answer arrives on the resolver's thread; until then further requests fail like the first.
         var addresses: [HostAddress]?
         for _ in 0..<200 where addresses == nil { addresses = try? await answer(resolver, "slow.example").get() }
         #expect(addresses?.first?.description == "192.0.2.7")
@@ -96,7 +96,7 @@ import Testing
         #expect(server.asked.withLock { $0.count } == asked + 1)
     }
 
-    @Test("A name that does not exist is a failure in the resolver's words")
+    @Test("A name that does not exist fails with the resolver's message")
     func unknown() async throws {
         let resolver = HostResolver { (host) throws(OutputFailure) in
             throw OutputFailure(.unreachable, step: "resolve", reason: "\(host): Name or service not known")

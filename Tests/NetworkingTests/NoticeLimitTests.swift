@@ -5,7 +5,7 @@ import Testing
 @testable import Networking
 
 @Suite struct NoticeLimitTests {
-    @Test("A talkative server has twenty messages a minute, and one line about the rest")
+    @Test("Twenty messages a minute of a talkative server are logged, then one notice that the rest is omitted")
     func notices() {
         var limit = NoticeLimit()
         let verdicts = (0..<40).map { limit.admit(at: 5 + $0) }

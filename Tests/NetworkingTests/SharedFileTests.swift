@@ -7,7 +7,7 @@ import Testing
 
 @testable import Networking
 
-@Suite("Bytes that the kernel holds once")
+@Suite("Files that are sent to many sockets")
 struct SharedFileTests {
     /// A socket and the descriptor of its peer.
     private func pair() throws -> (TCPSocket, peer: CInt) {
@@ -24,7 +24,7 @@ struct SharedFileTests {
         }
     }
 
-    @Test("A slow reader gets every byte once and in order, from files and from memory, over many full sockets")
+    @Test("A slow reader gets every byte once and in order, from files and from memory, although sockets fill up")
     func slowReader() throws {
         let (socket, peer) = try pair()
         defer { close(peer) }
@@ -56,7 +56,7 @@ struct SharedFileTests {
         #expect(waits > 0)
     }
 
-    @Test("A file that is whole takes no more, and what it holds stays as long as somebody has to send it")
+    @Test("A full file accepts no more bytes, and keeps its bytes until the last reader has sent them")
     func whole() throws {
         let bytes = SharedBytes([UInt8](repeating: 7, count: 300_000))
         let places = try (0..<4).map { _ in

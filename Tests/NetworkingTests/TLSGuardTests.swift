@@ -12,7 +12,7 @@ import Testing
 @testable import Networking
 
 @Suite struct TLSGuardTests {
-    /// What was told of the end.
+    /// The reason that the guard reported for the end.
     private final class Words: Sendable {
         private let all = Mutex<[String]>([])
         func note(_ text: String) { all.withLock { $0.append(text) } }
@@ -22,7 +22,7 @@ import Testing
     private let words = Words()
     private let channel = EmbeddedChannel()
 
-    /// Puts a guard into the channel; the future is the handshake's.
+    /// Adds a guard to the channel; the future is that of the handshake.
     private func guarded(address: [UInt8]? = nil) throws -> EventLoopFuture<Void> {
         let promise = channel.embeddedEventLoop.makePromise(of: Void.self)
         let guardian = TLSGuard(host: "h", address: address, handshake: promise, ended: { [words] in words.note($0) })
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test("A handshake that is complete is a success, and what ends the connection later is told in words")
+    @Test("A complete handshake succeeds, and the reason of a later end is reported")
     func success() throws {
         let handshake = try guarded()
         complete()
@@ -52,7 +52,7 @@ import Testing
         #expect(words.told == [TCPSocket.message(ECONNRESET)])
     }
 
-    @Test("A connection that ends without close_notify is no error of its own")
+    @Test("A connection that ends without close_notify is not an error")
     func unclean() throws {
         let handshake = try guarded()
         complete()
@@ -61,7 +61,7 @@ import Testing
         #expect(words.told.isEmpty)
     }
 
-    @Test("A certificate that does not name the address is refused for good")
+    @Test("A certificate that does not contain the address is a lasting refusal")
     func address() throws {
         let handshake = try guarded(address: [127, 0, 0, 1])
         complete()
@@ -70,7 +70,7 @@ import Testing
         #expect(result.reason.contains("not valid for the address h"))
     }
 
-    @Test("A certificate of another host is refused for good")
+    @Test("A certificate of another host is a lasting refusal")
     func host() throws {
         let handshake = try guarded()
         channel.pipeline.fireErrorCaught(NIOSSLExtraError.failedToValidateHostname)
@@ -78,7 +78,7 @@ import Testing
         #expect(result.kind == .refused && result.reason.contains("not valid for the host h"))
     }
 
-    @Test("A server that closes in the handshake may be tried again, and nothing is told afterwards")
+    @Test("A server that closes during the handshake may be tried again, and nothing is reported afterwards")
     func closed() throws {
         let handshake = try guarded()
         channel.pipeline.fireChannelInactive()

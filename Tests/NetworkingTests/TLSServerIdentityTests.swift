@@ -23,7 +23,7 @@ struct TLSServerIdentityTests {
         try TLSServerIdentity(certificate: files.certificate, key: files.key) { [notices] in notices.note($0) }
     }
 
-    /// What is wrong with the files.
+    /// The error for the two files.
     private func complaint() -> String? {
         do throws(OutputFailure) {
             _ = try identity()
@@ -33,10 +33,10 @@ struct TLSServerIdentityTests {
         }
     }
 
-    @Test("A pair that can be used is taken")
+    @Test("A valid pair of certificate and key is used")
     func good() { #expect(complaint() == nil) }
 
-    @Test("A file that is not there, or is no file, is named with the reason")
+    @Test("A missing file, or a path that is not a file, is named with the reason")
     func unreadable() {
         unlink(files.key)
         #expect(complaint() == "\(files.key) cannot be read: No such file or directory")
@@ -46,7 +46,7 @@ struct TLSServerIdentityTests {
         rmdir(files.certificate)
     }
 
-    @Test("A key that everybody may read is refused before anything starts, one of a group is not")
+    @Test("A key that everybody may read is refused at the start, and one that a group may read is accepted")
     func open() {
         chmod(files.key, 0o604)
         #expect(complaint()?.contains("open to everybody") == true)
@@ -54,7 +54,7 @@ struct TLSServerIdentityTests {
         #expect(complaint() == nil)
     }
 
-    @Test("An expired certificate, a key of another one and what is no PEM are told apart")
+    @Test("An expired certificate, another certificate's key and a file that is not PEM give different errors")
     func wrong() {
         files.write(TLSSamples.expired)
         #expect(complaint()?.contains("has expired") == true)
@@ -66,7 +66,7 @@ struct TLSServerIdentityTests {
         #expect(complaint()?.contains("no key in PEM") == true)
     }
 
-    @Test("Files that change are taken, and told once")
+    @Test("Changed files are read, and the change is reported once")
     func change() throws {
         let identity = try identity()
         identity.look()
@@ -77,10 +77,10 @@ struct TLSServerIdentityTests {
         #expect(notices.told.count == 1 && notices.told[0].contains("used from now on"))
     }
 
-    @Test("A new pair that cannot be used leaves the one before, and is told when it stays so")
+    @Test("An unusable new pair leaves the old one in use, and is reported if it stays unusable")
     func badChange() throws {
         let identity = try identity()
-        // The first of two files that are replaced one after the other is no reason to complain.
+        // While only the first of two files is replaced there is no reason to complain yet.
         files.write(TLSSamples.two.certificate, to: files.certificate)
         identity.look()
         #expect(notices.told.isEmpty)

@@ -5,7 +5,7 @@ import Glibc
 import Networking
 
 extension OutboundBuffer {
-    /// The bytes that a socket would get.
+    /// The bytes that a socket would receive.
     var bytes: [UInt8] {
         withVectors(limit: .max) { vectors in
             vectors.flatMap { Array(UnsafeRawBufferPointer(start: $0.iov_base, count: $0.iov_len)) }

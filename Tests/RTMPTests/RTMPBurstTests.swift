@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Chunks that connections share")
 struct RTMPBurstTests {
-    /// What a connection keeps between frames.
+    /// A connection's state between frames.
     private struct Connection {
         var timeline = RTMPTimeline()
         var chunks: RTMPChunkWriter
@@ -24,7 +24,7 @@ struct RTMPBurstTests {
             return buffer.bytes
         }
 
-        /// The bytes, and where they lie; nil if they are not shared.
+        /// The bytes and their position in the file; nil if they are not shared.
         mutating func shares(_ packets: [EncodedPacket], _ shared: inout RTMPBursts) -> ([UInt8], UInt?)? {
             var buffer = OutboundBuffer()
             guard chunks.append(packets, on: &timeline, sharing: &shared, to: &buffer) else { return nil }
@@ -40,7 +40,7 @@ struct RTMPBurstTests {
         ]
     }
 
-    @Test("They are the bytes that each connection would have made itself", arguments: [900, 65_531, 200_000])
+    @Test("Shared chunks equal the bytes that each connection would make itself", arguments: [900, 65_531, 200_000])
     func sameBytes(size: Int) throws {
         var shared = RTMPBursts()
         var (sharing, alone) = (Connection(stream: 1), Connection(stream: 1))
@@ -53,7 +53,7 @@ struct RTMPBurstTests {
         }
     }
 
-    @Test("Connections that are as far as each other lend one piece of memory, whatever their stream's number")
+    @Test("Connections at the same position share one piece of memory, whatever their stream ID")
     func onePiece() throws {
         var shared = RTMPBursts()
         var (first, second) = (Connection(stream: 1), Connection(stream: 7))
@@ -67,7 +67,7 @@ struct RTMPBurstTests {
         }
     }
 
-    @Test("A connection that missed a frame does not send the others' step in time")
+    @Test("A connection that missed a frame does not send the others' time difference")
     func ownStep() throws {
         var shared = RTMPBursts()
         var (steady, late, alone) = (Connection(stream: 1), Connection(stream: 1), Connection(stream: 1))
@@ -83,7 +83,7 @@ struct RTMPBurstTests {
         #expect(lateBytes != steadyBytes)
     }
 
-    @Test("The first messages of a connection, and all but a frame with the audio before it, are its own")
+    @Test("A connection makes its own first messages, and everything except a frame with the audio before it")
     func own() {
         var shared = RTMPBursts()
         var connection = Connection(stream: 1)
@@ -94,7 +94,7 @@ struct RTMPBurstTests {
         #expect(connection.shares([], &shared) == nil)
     }
 
-    @Test("Programs that take turns keep what they share, and old frames are forgotten")
+    @Test("Programs that take turns keep their shared chunks, and old frames are discarded")
     func bounds() throws {
         var shared = RTMPBursts()
         var (first, second) = (Connection(stream: 1), Connection(stream: 1))
@@ -116,21 +116,21 @@ struct RTMPBurstTests {
 
 @Suite("The limit of descriptors")
 struct DescriptorLimitTests {
-    @Test("A set of outputs that does not fit is named with what would help, one that fits is not")
+    @Test("Outputs that exceed the limit are reported with advice, and outputs that fit are not")
     func shortage() throws {
         #expect(DescriptorLimit.shortage(descriptors: 800, limit: 1024) == nil)
         let sentence = try #require(DescriptorLimit.shortage(descriptors: 1000, limit: 1024))
         #expect(sentence.contains("1128 open files") && sentence.contains("1024") && sentence.contains("LimitNOFILE"))
     }
 
-    @Test("The limit can be raised, again and again")
+    @Test("The limit can be raised repeatedly")
     func raise() {
         let limit = DescriptorLimit.raise()
         #expect(limit >= 256)
         #expect(DescriptorLimit.raise() == limit)
     }
 
-    @Test("A burst is in a file when there are connections enough, and in memory alone otherwise")
+    @Test("A burst is in a file if there are enough connections, and in memory alone otherwise")
     func worth() {
         for (connections, isFiled) in [(1, false), (400, true)] {
             var bursts = RTMPBursts()

@@ -18,7 +18,7 @@ import Testing
             payload: SharedBytes([UInt8](repeating: 0xAB, count: bytes)), endsFrame: true)
     }
 
-    @Test("The first message of a chunk stream has a full header, the next a difference")
+    @Test("The first message of a chunk stream has a full header, the next a time difference")
     func headers() {
         var writer = RTMPChunkWriter(streamID: 0x0102)
         var buffer = OutboundBuffer()
@@ -32,7 +32,7 @@ import Testing
         #expect(buffer.bytes == [0x46, 0, 0, 33, 0, 0, 6, 9, 0x17, 1, 0xFF, 0xFF, 0xFE, 0xAB])
     }
 
-    @Test("Chunk streams have clocks of their own")
+    @Test("Each chunk stream has its own clock")
     func streams() {
         var writer = RTMPChunkWriter(streamID: 1)
         var buffer = OutboundBuffer()
@@ -44,7 +44,7 @@ import Testing
         #expect(buffer.bytes == [0x04, 0, 0, 60, 0, 0, 3, 8, 1, 0, 0, 0, 0xAF, 1, 7])
     }
 
-    @Test("A byte stands before each further 65536 bytes of a body", arguments: [-1, 0, 1, 65_536, 65_537])
+    @Test("One header byte precedes each further 65536 bytes of a body", arguments: [-1, 0, 1, 65_536, 65_537])
     func separators(excess: Int) {
         var writer = RTMPChunkWriter(streamID: 1)
         var buffer = OutboundBuffer()
@@ -57,7 +57,7 @@ import Testing
         #expect(bytes.filter { $0 == 0xC6 }.count == separators)
     }
 
-    @Test("A value of 24 bits or more is extended, and repeated in every chunk")
+    @Test("A value of 24 bits or more uses the extended timestamp, repeated in every chunk")
     func extended() {
         var writer = RTMPChunkWriter(streamID: 1)
         var buffer = OutboundBuffer()
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test("Whatever a socket takes at a time, the same bytes arrive")
+    @Test("The same bytes arrive, however many a socket accepts at a time")
     func partialWrites() {
         var generator = SeededRandom()
         for _ in 0..<20 {
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    @Test("Payloads are lent, not copied")
+    @Test("Payloads are sent by reference, not copied")
     func sharing() {
         let payload = SharedBytes([UInt8](repeating: 1, count: 100))
         var writer = RTMPChunkWriter(streamID: 1)

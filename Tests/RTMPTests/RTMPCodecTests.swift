@@ -38,7 +38,7 @@ import Testing
         RTMPHeaders.messages(for: stream).dropFirst().map(body)
     }
 
-    @Test("HEVC and AV1 carry their FourCC, and a composition time where their form has one")
+    @Test("HEVC and AV1 have their FourCC, and a composition time if their form has one")
     func enhancedVideo() {
         #expect(frame(video(.hevc), offset: 80) == [0x91] + Array("hvc1".utf8) + [0, 0, 80, 0xAB, 0xCD])
         #expect(frame(video(.hevc), isKeyframe: false) == [0xA3] + Array("hvc1".utf8) + [0xAB, 0xCD])
@@ -47,7 +47,7 @@ import Testing
         #expect(headers(StreamDescription(video: video(.av1))) == [[0x90] + Array("av01".utf8) + [1, 2, 3]])
     }
 
-    @Test("Opus and AC-3 carry their FourCC, MP3 the old tag; the last two have no header")
+    @Test("Opus and AC-3 have their FourCC, MP3 the old tag; AC-3 and MP3 have no configuration")
     func audioCodecs() {
         #expect(frame(audio(.opus)) == [0x91] + Array("Opus".utf8) + [0xAB, 0xCD])
         #expect(headers(StreamDescription(audio: audio(.opus))) == [[0x90] + Array("Opus".utf8) + [4, 5]])
@@ -57,7 +57,7 @@ import Testing
         #expect(headers(StreamDescription(audio: audio(.ac3))).isEmpty)
     }
 
-    @Test("A track that is not there is not announced, and a variable rate has no number")
+    @Test("A missing track is not announced, and a variable rate is left out")
     func metadata() {
         func text(_ stream: StreamDescription) -> String {
             String(decoding: RTMPHeaders.metadata(stream), as: UTF8.self)
@@ -71,13 +71,13 @@ import Testing
         #expect(headers(StreamDescription(audio: audio(.aac))).map { $0[0] } == [0xAF])
     }
 
-    @Test("Headers of a coding that begins in mid-stream come at the time of its first packet")
+    @Test("The headers of a coding that begins in mid-stream have the time of its first packet")
     func times() {
         let messages = RTMPHeaders.messages(of: video(.h264), in: StreamDescription(video: video(.h264)), at: 4711)
         #expect(messages.map(\.kind) == [.data, .video] && messages.allSatisfy { $0.timestamp == 4711 })
     }
 
-    @Test("Data messages of AMF0 are handed on with a time of their own")
+    @Test("AMF0 data messages are forwarded with their own time")
     func data() {
         let track = TrackDescription(data: .amf0, timeBase: .milliseconds)
         var timeline = RTMPTimeline()
@@ -87,7 +87,7 @@ import Testing
         #expect(message.kind == .data && message.timestamp == 40 && body(message) == [0xAB, 0xCD])
     }
 
-    @Test("Words on a moment are the bytes that FFmpeg's FLV muxer writes for text")
+    @Test("A text is encoded in the same bytes as by FFmpeg's FLV muxer")
     func text() {
         var timeline = RTMPTimeline()
         #expect(!timeline.hasBegun)

@@ -34,7 +34,7 @@ import Testing
         return bytes
     }()
 
-    @Test("A conversation is read the same, wherever it is split")
+    @Test("A conversation is parsed the same, wherever it is split")
     func splits() throws {
         var whole = RTMPInboundParser()
         let expected = try whole.parse(Self.conversation)
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test("Pings are answered and errors are passed on")
+    @Test("Pings are answered and errors are reported")
     func answers() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser())
         let answer = channel.take(Self.conversation)
@@ -76,7 +76,7 @@ import Testing
         #expect(!channel.owesReplies)
     }
 
-    @Test("Outputs 8: pongs and acknowledgements for which there is no room are owed, the newest of each kind")
+    @Test("Pongs and acknowledgements that find no room are sent later, the newest of each kind")
     func owes() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser())
         let window: [UInt8] = [0x02, 0, 0, 0, 0, 0, 4, 5, 0, 0, 0, 0, 0, 0, 0, 20]
@@ -93,14 +93,14 @@ import Testing
         #expect(channel.takeReplies().isEmpty)
     }
 
-    @Test("A parser continues from what librtmp knew of a chunk stream")
+    @Test("A parser continues with librtmp's state of a chunk stream")
     func handover() throws {
         var parser = RTMPInboundParser(chunkBytes: 4, streams: [3: .init(type: 20, length: 6, body: [1, 2, 3, 4])])
         #expect(try parser.parse([0xC3, 5, 6]) == [.init(type: 20, body: [1, 2, 3, 4, 5, 6])])
         #expect(try parser.parse([0xC3, 1, 1, 1, 1, 0xC3, 2, 2]) == [.init(type: 20, body: [1, 1, 1, 1, 2, 2])])
     }
 
-    /// What a parser makes of `pieces`, one after the other: the messages, or nothing if it refuses the bytes.
+    /// The messages that a parser finds in consecutive `pieces`; nil if it refuses the bytes.
     private func messages(in pieces: [ArraySlice<UInt8>]) -> [RTMPInboundParser.Message]? {
         var parser = RTMPInboundParser()
         var messages: [RTMPInboundParser.Message] = []
@@ -112,7 +112,7 @@ import Testing
         return messages
     }
 
-    @Test("Random bytes are read the same or refused the same wherever they are split, and are not hoarded")
+    @Test("Random bytes are parsed or refused the same wherever they are split, with bounded memory")
     func random() {
         var generator = SeededRandom()
         var (read, refused) = (0, 0)
@@ -140,7 +140,7 @@ import Testing
         let piece = [UInt8](repeating: 0xAB, count: 1 << 16)
         var taken = 0
         #expect(throws: RTMPInboundParser.Malformed.self) {
-            // A first chunk of a message of 1 MiB on each of 60 chunk streams, then more of them.
+            // The first chunk of a 1 MiB message on each of 60 chunk streams, then further chunks.
             for round in 0..<16 {
                 for id in UInt8(3)..<63 {
                     let header = round == 0 ? [id, 0, 0, 0, 0x10, 0, 0, 20, 1, 0, 0, 0] : [0xC0 | id]
@@ -154,7 +154,7 @@ import Testing
         #expect(taken <= RTMPInboundParser.maximumHeldBytes)
     }
 
-    @Test("What cannot be parsed ends the parsing, and bytes are acknowledged nevertheless")
+    @Test("Invalid bytes end the parsing, but bytes are still acknowledged")
     func malformedConversation() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser())
         let window: [UInt8] = [0x02, 0, 0, 0, 0, 0, 4, 5, 0, 0, 0, 0, 0, 0, 0, 40]
@@ -182,7 +182,7 @@ import Testing
         }
     }
 
-    @Test("AMF0 that is cut or nests too deep is refused")
+    @Test("AMF0 that is truncated or nests too deep is refused")
     func malformed() {
         for count in 0..<Self.onStatus.count {
             #expect(AMF0Reader.values(Array(Self.onStatus[..<count])).count < 4)
@@ -192,7 +192,7 @@ import Testing
         #expect(AMF0Reader.values([0x0A, 0xFF, 0xFF, 0xFF, 0xFF]) == [])
     }
 
-    @Test("A server's words are cut after the key is gone from them, not through it")
+    @Test("A server's message is truncated after the key is masked, not before")
     func cutsBehindTheMask() throws {
         var writer = AMF0Writer()
         writer.write("onStatus")

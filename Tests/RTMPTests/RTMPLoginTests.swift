@@ -25,9 +25,9 @@ import Testing
         RTMPLogin(url: try RTMPURL(url), nonce: { "0badcafe" })
     }
 
-    /// The expected answers were computed with Python's hashlib.
+    /// Python's hashlib computed the expected responses.
     @Test(
-        "Adobe's question is answered with the salted digest",
+        "The response to Adobe's challenge is the salted digest",
         arguments: [
             ("&opaque=OPAQUE==", "response=e3KJYqof03x0fQfyPXI1iQ==&opaque=OPAQUE=="),
             ("", "response=VEj6BI+A5mSrzXGJqBcEMA=="),
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(
-        "Limelight's question is answered as HTTP's digest authentication does it",
+        "The response to Limelight's challenge is that of HTTP digest authentication",
         arguments: [
             ("live", "e1cc789d2fc5d6e1100ec2352c55f690"), ("live/inst", "60629fbb9ecdbdd060f7ca33900c027e"),
         ])
@@ -53,7 +53,7 @@ import Testing
         #expect(answer == "?authmod=llnw&user=bob&nonce=NONCE&cnonce=0badcafe&nc=00000001&response=\(response)")
     }
 
-    @Test("What is no question is not answered")
+    @Test("Other messages get no response")
     func others() throws {
         var login = try login()
         #expect(try login.answer(to: note("Application not found")) == nil)
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(
-        "A wrong user or password is a refusal, and shows neither",
+        "A wrong user or password is a lasting refusal, and its message shows neither",
         arguments: [
             ["[ authmod=adobe ] : ?reason=authfailed&opaque=x"], ["[ authmod=llnw ] : ?reason=nosuchuser"],
             ["[ code=403 need auth; authmod=adobe ]", "[ code=403 need auth; authmod=adobe ]"],
@@ -76,7 +76,7 @@ import Testing
         #expect(error?.reason.contains("hunter22") == false && error?.reason.contains("bob") == false)
     }
 
-    @Test("Without a user in the address the failure says what is missing")
+    @Test("Without a user in the address, the failure says what is missing")
     func missing() throws {
         var login = try login("rtmp://h/live/key")
         let question = try note(name)

@@ -18,10 +18,10 @@ import Testing
         return try #require(RTMPStatusMessage(command: writer.bytes))
     }
 
-    /// Texts of nginx-rtmp, Node-Media-Server, SRS, Wowza and Kaltura, Adobe's AccessManager, and what MediaMTX was asked
-    /// to say (its issue 5657).
+    /// Messages of nginx-rtmp, Node-Media-Server, SRS, Wowza and Kaltura, of Adobe's AccessManager, and a text proposed
+    /// for MediaMTX (its issue 5657).
     @Test(
-        "A refusal that will not pass by itself is told apart from a name that is taken",
+        "A lasting refusal is told apart from a name that is in use",
         arguments: [
             ("NetStream.Publish.BadName", "Already publishing", OutputFailure.Kind.rejected),
             ("NetStream.Publish.BadName", "Stream already publishing", .rejected),
@@ -46,7 +46,7 @@ import Testing
         #expect(message.failureKind == kind)
     }
 
-    @Test("A courtesy that the server does not know is no error, a connection that it closes is")
+    @Test("An error for an optional command is ignored, and one for the connection is not")
     func errors() throws {
         #expect(try note("_error", 2, [("code", "NetConnection.Call.Failed")]).isError == false)
         #expect(try note("_error", 5, [("code", "NetStream.Publish.BadName")]).isError)
@@ -54,7 +54,7 @@ import Testing
         #expect(try note("onStatus", 0, [("level", "status"), ("code", "NetStream.Publish.Start")]).isError == false)
     }
 
-    @Test("A reconnect request is read, with and without an address", arguments: ["rtmp://b/live", nil])
+    @Test("A reconnect request is parsed, with and without an address", arguments: ["rtmp://b/live", nil])
     func reconnectRequest(address: String?) throws {
         var fields = [("level", "status"), ("code", "NetConnection.Connect.ReconnectRequest")]
         if let address { fields.append(("tcUrl", address)) }
@@ -63,7 +63,7 @@ import Testing
         #expect(message.address == address)
     }
 
-    @Test("connect says that a reconnect request is understood, within the command object")
+    @Test("connect announces support for reconnect requests within the command object")
     func connectCommand() throws {
         let command = RTMPConnectCommand(app: "live?x=1", target: "rtmps://h/live?x=1")
         let values = AMF0Reader.values(command.bytes)
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(
-        "Outputs 8: an error that is not about publishing does not end a live stream",
+        "An error that is not about publishing does not end a live stream",
         arguments: [
             ("NetStream.Record.Failed", false), ("NetStream.Play.Failed", false), ("NetStream.Failed", false),
             ("NetStream.Publish.Denied", true), ("NetStream.Publish.BadName", true),
@@ -89,7 +89,7 @@ import Testing
         #expect(try note("_error", 5, [("level", "error"), ("code", code)]).endsPublishing)
     }
 
-    @Test("Outputs 8: a failed recording of the server's does not keep a stream from being published")
+    @Test("A failed recording on the server does not prevent publishing")
     func ofRecording() throws {
         #expect(try !note("onStatus", 5, [("level", "error"), ("code", "NetStream.Record.NoAccess")]).isError)
         #expect(try note("onStatus", 5, [("level", "error"), ("code", "Anything.Else")]).isError)

@@ -24,7 +24,7 @@ import Testing
         let frames = Int64(24 * 3600 * 30)
         var (last, wrong) = (Int64(-1), 0)
         for dts in stride(from: Int64(-2), to: frames, by: 1) {
-            // Each hour's first ten seconds, and the whole of the last minute.
+            // The first ten seconds of each hour, and the whole last minute.
             guard (dts + 2) % 108_000 < 300 || dts > frames - 1800 else { continue }
             let pts = dts + offsets[Int((dts + 4) % 4)]
             let message = timeline.message(for: Samples.video(pts: pts, dts: dts, rate: rate))
@@ -37,7 +37,7 @@ import Testing
         #expect(wrong == 0)
     }
 
-    @Test("The first packet is at 0, also if it is audio before the frame")
+    @Test("The first packet is at 0, even if it is audio before the frame")
     func priming() {
         var timeline = RTMPTimeline()
         #expect(timeline.message(for: Samples.audio(pts: -1024)).timestamp == 0)
@@ -45,7 +45,7 @@ import Testing
         #expect(timeline.message(for: Samples.audio(pts: 0)).timestamp == 22)
     }
 
-    @Test("A packet that comes late does not turn its track's clock back")
+    @Test("A late packet does not set its track's clock back")
     func monotone() {
         var timeline = RTMPTimeline()
         _ = timeline.message(for: Samples.video(pts: 30, dts: 30, isKeyframe: true))

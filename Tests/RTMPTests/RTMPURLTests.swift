@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct RTMPURLTests {
     @Test(
-        "An address is taken apart",
+        "An address is parsed into its parts",
         arguments: [
             ("rtmp://h/live/key", "h", 1935, "live", "key"),
             ("rtmp://h:1936/live2/abcd-efgh", "h", 1936, "live2", "abcd-efgh"),
@@ -24,7 +24,7 @@ import Testing
         #expect(url.playPath == playPath)
     }
 
-    @Test("Outputs 8: a stream without an application's key is taken, as MediaMTX documents")
+    @Test("An address without an application's key is accepted, as MediaMTX documents it")
     func keyless() throws {
         let url = try RTMPURL("rtmp://h/mystream?user=bob&pass=hunter22")
         #expect(url.app == "mystream" && url.playPath.isEmpty)
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test(
-        "A bad address is refused in one sentence",
+        "An invalid address is refused in one sentence",
         arguments: [
             ("rtmpt://h/live/key", "must begin with rtmp:// or rtmps://"),
             ("http://h/live/key", "must begin with rtmp:// or rtmps://"),
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test("The server is told which scheme and port it was called by")
+    @Test("The server receives the scheme and port of the address")
     func connectURL() throws {
         #expect(try RTMPURL("rtmps://h/live/k").connectURL == "rtmps://h/live")
         #expect(try RTMPURL("rtmps://h:1935/live/k").connectURL == "rtmps://h:1935/live")
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(
-        "A server that wants the stream elsewhere is followed with the same key, but not out of TLS",
+        "A redirection to another server keeps the key, and is refused if it drops TLS",
         arguments: [
             ("rtmp://a/live/k?t=1", "rtmp://b:1936/other", "rtmp://b:1936/other"),
             ("rtmp://a/live/k?t=1", "rtmps://b/other", "rtmps://b/other"),
@@ -117,7 +117,7 @@ import Testing
         if let moved { #expect(!"\(moved)".contains("node")) }
     }
 
-    @Test("A server's words are masked")
+    @Test("A server's messages are masked")
     func masksWords() throws {
         let url = try RTMPURL("rtmp://h/live/abcdef123?token=tttt")
         #expect(url.masking("abcdef123 is now published with token=tttt") == "*** is now published with ***")

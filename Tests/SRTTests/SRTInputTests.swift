@@ -10,7 +10,7 @@ import Testing
 
 @testable import SRT
 
-/// An input that receives all it can get, on a thread of its own.
+/// An input that receives everything, on its own thread.
 private final class Collector: Sendable {
     private struct State {
         /// The bytes of each connection.
@@ -23,7 +23,7 @@ private final class Collector: Sendable {
     let input: SRTInput
     private let state: SharedState<State>
 
-    /// Receives at `url`; `times` is how many connections are opened at most.
+    /// Receives at `url`; `times` limits the number of connections.
     init(_ url: String, server: SRTServer, times: Int = .max) throws {
         let state = SharedState(State())
         self.state = state
@@ -56,7 +56,7 @@ private final class Collector: Sendable {
     var hasEnded: Bool { state.value.withLock { $0.hasEnded } }
     var events: [SRTInput.Event] { state.value.withLock { $0.events } }
 
-    /// Whether an event holds this text.
+    /// Whether an event contains this text.
     func tells(_ text: String) -> Bool { events.contains { "\($0)".contains(text) } }
 }
 
@@ -65,7 +65,7 @@ private final class SharedState<Value: Sendable>: Sendable {
     init(_ value: sending Value) { self.value = Mutex(value) }
 }
 
-/// Calls again and again until it is let in, as senders do while a port is not open yet.
+/// Calls repeatedly until it is accepted, as senders do while a port is not open yet.
 private func connected(_ make: () -> SRTSender) throws -> SRTSender {
     var sender = make()
     try eventually("the sender is let in") {
@@ -76,7 +76,7 @@ private func connected(_ make: () -> SRTSender) throws -> SRTSender {
     return sender
 }
 
-/// Sends so much that it is known what comes, and more until `condition` holds.
+/// Sends enough data for the stream check, and more until `condition` holds.
 private func send(_ sender: SRTSender, _ mark: UInt8, until condition: () -> Bool) throws {
     try eventually("what is sent arrives") {
         sender.send(SRTSender.message(mark))
@@ -92,7 +92,7 @@ struct SRTInputTests {
         "srt://127.0.0.1:\(port)?mode=listener&latency=20" + (query.isEmpty ? "" : "&" + query)
     }
 
-    @Test("Two streams share a port: each caller's media comes where its stream id says, with its own passphrase")
+    @Test("Two streams share a port, and each caller's media goes to the stream of its ID, with its own passphrase")
     func sharedPort() throws {
         let port = try LoopbackSocket.freePort()
         let one = try Collector(url(port, "streamid=one&passphrase=correct-horse"), server: server)
@@ -107,7 +107,7 @@ struct SRTInputTests {
         #expect(two.events.contains(.connected(address: "127.0.0.1", isEncrypted: false)))
     }
 
-    @Test("Wrong stream ids, passphrases and modes are refused with their codes; the connected sender is not disturbed")
+    @Test("Wrong stream IDs, passphrases and modes are rejected without disturbing the connected sender")
     func refusals() throws {
         let port = try LoopbackSocket.freePort()
         let input = try Collector(url(port, "streamid=right-name&passphrase=correct-horse"), server: server)
@@ -126,7 +126,7 @@ struct SRTInputTests {
         #expect(input.input.statistics.callersRejected == 5)
     }
 
-    @Test("A wrong or missing passphrase is refused and reported, while another stream of the port continues")
+    @Test("A wrong or missing passphrase is rejected and reported, while another stream of the port continues")
     func passphrases() throws {
         let port = try LoopbackSocket.freePort()
         let input = try Collector(url(port, "streamid=a&passphrase=correct-horse&pbkeylen=32"), server: server)
@@ -142,7 +142,7 @@ struct SRTInputTests {
         #expect(input.connections.isEmpty)
     }
 
-    @Test("A second sender takes the stream over where the address says so, and the first one is closed")
+    @Test("A second sender takes the stream over if the address allows it, and the first one is closed")
     func takeover() throws {
         let port = try LoopbackSocket.freePort()
         let input = try Collector(url(port, "takeover=yes"), server: server)
@@ -155,12 +155,12 @@ struct SRTInputTests {
         #expect(input.tells("another sender took it over"))
     }
 
-    @Test("The port stays open when a sender goes, and what was counted of it stays")
+    @Test("The port stays open when a sender leaves, and its counters are kept")
     func comesBack() throws {
         let port = try LoopbackSocket.freePort()
         let input = try Collector(url(port, ""), server: server)
         let first = try connected { SRTSender(port: port) }
-        // The library counts nothing any more of a connection that is over.
+        // After a connection ended the library does not count for it any more.
         try send(first, 1) { input.input.statistics.totals.bytesReceived > 20_000 }
         first.hangUp()
         let second = try connected { SRTSender(port: port) }
@@ -170,7 +170,7 @@ struct SRTInputTests {
         #expect(statistics.totals.bytesReceived > 20_000 && statistics.totals.packetsUnique >= 16)
     }
 
-    @Test("What is no transport stream is refused with a reason, and the next caller is served")
+    @Test("Data that is not a transport stream is refused with a reason, and the next caller is served")
     func otherMedia() throws {
         let port = try LoopbackSocket.freePort()
         let input = try Collector(url(port, ""), server: server)
@@ -184,7 +184,7 @@ struct SRTInputTests {
         try send(sender, 3) { input.connections.first?.isEmpty == false }
     }
 
-    @Test("The latency of a stream is its own, though the port is shared")
+    @Test("Each stream has its own latency, although the port is shared")
     func latencies() throws {
         let port = try LoopbackSocket.freePort()
         let inputs = try [300, 700].map {
@@ -209,7 +209,7 @@ struct SRTInputTests {
         withExtendedLifetime(first) {}
     }
 
-    @Test("A listener that waits ends at once when it is stopped, and its port is free again")
+    @Test("A waiting listener ends at once when it is stopped, and its port is free again")
     func stops() throws {
         let port = try LoopbackSocket.freePort()
         let input = try Collector(url(port, ""), server: server)
@@ -223,7 +223,7 @@ struct SRTInputTests {
         _ = try connected { SRTSender(port: port) }
     }
 
-    @Test("A port that was given up this moment could not be opened: its socket was still being closed")
+    @Test("A port whose socket is still closing can be opened again")
     func reopened() throws {
         let port = try LoopbackSocket.freePort()
         let url = try SRTURL(url(port, ""), for: .input)
@@ -234,7 +234,7 @@ struct SRTInputTests {
         }
     }
 
-    @Test("A sender that listens is called; a wrong passphrase and a silent port are errors without secrets")
+    @Test("A listening sender is called, and a wrong passphrase and a silent port give errors without secrets")
     func calls() throws {
         let port = try LoopbackSocket.freePort()
         let address = "srt://127.0.0.1:\(port)?latency=20"
@@ -252,7 +252,7 @@ struct SRTInputTests {
         try eventually { silent.failure?.kind == .unreachable }
     }
 
-    @Test("A stream is known by its sync bytes, wherever it begins")
+    @Test("A stream is recognized by its sync bytes, wherever it begins")
     func check() {
         let packets = SRTSender.message(1)
         #expect(TransportStreamCheck.judge(packets) == .transportStream)
@@ -264,7 +264,7 @@ struct SRTInputTests {
         #expect(TransportStreamCheck.judge(Array("FLV".utf8)) == .unknown)
     }
 
-    @Test("What is missing is told at once, then at most every ten seconds")
+    @Test("Missing packets are reported at once, then at most every ten seconds")
     func drops() {
         var watch = SRTDropWatch()
         #expect(watch.note(0, at: 0) == nil)
@@ -274,7 +274,7 @@ struct SRTInputTests {
         #expect(watch.note(9, at: 5 * SRTDropWatch.interval) == nil)
     }
 
-    @Test("An input's address has takeover= and no callers=, and its other options are an output's")
+    @Test("An input's address allows takeover= but not callers=, and all other options of an output")
     func addresses() throws {
         #expect(try SRTURL("srt://:9000?takeover=yes", for: .input).takesOver)
         #expect(try !SRTURL("srt://:9000", for: .input).takesOver)

@@ -4,14 +4,14 @@ import CSRT
 import Glibc
 import Synchronization
 
-/// A sender that is libsrt and nothing else. Nothing of it blocks but ``init``, on the loopback interface.
+/// A sender on bare libsrt. Only ``init`` blocks, on the loopback interface.
 final class SRTSender: Sendable {
-    /// Seven packets of a transport stream, which say who sends them.
+    /// Seven packets of a transport stream, marked with their sender.
     static func message(_ mark: UInt8) -> [UInt8] {
         (0..<7).flatMap { _ in [0x47] + [UInt8](repeating: mark, count: 187) }
     }
 
-    /// Its threads are ended first when the process ends: they crash in a process whose libraries are taken down.
+    /// libsrt's threads end first at process exit: they crash while the process's libraries are unloaded.
     private static let library: Void = {
         srt_startup()
         srt_setloglevel(LOG_CRIT)
@@ -20,7 +20,7 @@ final class SRTSender: Sendable {
 
     private let socket: SRTSOCKET
 
-    /// Calls `port` with these options of the library, and waits for the answer.
+    /// Calls `port` with these options, and waits for the answer.
     init(port: UInt16, streamID: String = "", passphrase: String = "", latency: CInt = 50) {
         _ = Self.library
         socket = srt_create_socket()
@@ -60,15 +60,15 @@ final class SRTSender: Sendable {
         }
     }
 
-    /// The receiver that calls a listening sender; waits for it.
+    /// Waits for the receiver that calls a listening sender.
     func accept() -> SRTSender { SRTSender(owning: srt_accept(socket, nil, nil)) }
 
     var isConnected: Bool { srt_getsockstate(socket) == SRTS_CONNECTED }
 
-    /// Why the call was refused.
+    /// Why the call was rejected.
     var rejection: CInt { srt_getrejectreason(socket) }
 
-    /// How long the receiver holds what it gets, in milliseconds.
+    /// How long the receiver buffers data, in milliseconds.
     var receiverLatency: CInt {
         var (value, length): (CInt, CInt) = (0, CInt(MemoryLayout<CInt>.size))
         srt_getsockflag(socket, SRTO_PEERLATENCY, &value, &length)

@@ -15,7 +15,7 @@ struct SRTTests {
 
     // MARK: Addresses
 
-    @Test("The modes and our own side of a call are read from the address")
+    @Test("The modes and our own end of a call are parsed")
     func modes() throws {
         #expect(try SRTURL("srt://:9000").mode == .listener)
         #expect(try SRTURL("srt://host:9000").mode == .caller)
@@ -28,7 +28,7 @@ struct SRTTests {
     }
 
     @Test(
-        "What cannot work is refused in a sentence",
+        "Contradictory options are refused in one sentence",
         arguments: [
             "mode=both", "callers=2", "mode=listener&callers=0", "mode=listener&localport=1", "localaddr=host",
             "localport=0", "passphrase=short", "pbkeylen=20", "latncy=200", "mode=listener&callers=1000",
@@ -37,7 +37,7 @@ struct SRTTests {
         #expect(throws: AddressError.self) { try SRTURL("srt://host:9000?\(query)") }
     }
 
-    @Test("libsrt drops only if the address asks for it, at an age that follows the latency and is not below a second")
+    @Test("libsrt drops only if the address asks for it, at an age of at least a second")
     func dropAge() throws {
         #expect(try Self.url("latency=120").dropAge(latency: 120) == nil)
         #expect(try Self.url("latency=120&snddropdelay=0").dropAge(latency: 120) == 1000)
@@ -48,7 +48,7 @@ struct SRTTests {
 
     // MARK: Options
 
-    /// A valid value of every option: a new option without one does not compile.
+    /// A valid value of every option; a new option without one does not compile.
     private static func value(of option: SRTOption) -> String {
         switch option {
         case .latency, .rcvlatency, .peerlatency: "300"
@@ -75,7 +75,7 @@ struct SRTTests {
         }
     }
 
-    @Test("libsrt takes every option that an address may carry", arguments: SRTOption.allCases)
+    @Test("libsrt accepts every option that an address may have", arguments: SRTOption.allCases)
     func options(option: SRTOption) throws {
         let socket = try SRTSocket(
             options: try Self.url("latency=200"), bandwidth: SRTBandwidth(Samples.description, url: Self.url("fc=1")))
@@ -83,7 +83,7 @@ struct SRTTests {
         for text in texts { #expect(socket.apply(try SRTOptionValue(text, of: option), to: option.symbol), "\(text)") }
     }
 
-    @Test("An option that libsrt refuses is a failure that does not pass by itself")
+    @Test("An option that libsrt rejects is a lasting failure")
     func refusedOption() throws {
         let url = try Self.url("packetfilter=nonsense,cols:0")
         do {
@@ -97,7 +97,7 @@ struct SRTTests {
 
     // MARK: Stream names
 
-    @Test("A stream name is plain, or keys behind #!::")
+    @Test("A stream ID is plain text, or keys after #!::")
     func streamIDs() {
         #expect(SRTStreamID("studio").resource == "studio")
         let id = SRTStreamID("#!::r=live/one,m=publish,u=anna,h=example.org,s=7,t=file,x=1,bad")
@@ -108,7 +108,7 @@ struct SRTTests {
         #expect(SRTStreamID(String(repeating: "a", count: 2000)).resource.utf8.count == SRTStreamID.maximumBytes)
     }
 
-    @Test("A listener accepts callers that ask for its stream, and says why it refuses others")
+    @Test("A listener accepts callers that request its stream, and rejects others with a reason")
     func admission() {
         let admission = SRTAdmission(wanted: SRTStreamID("#!::r=one,u=anna"), maximum: 2)
         #expect(admission.judge("#!::r=one,u=anna,m=request") == nil)
@@ -127,7 +127,7 @@ struct SRTTests {
         #expect(plain.judge("one") == nil && plain.judge("#!::r=one") == nil)
     }
 
-    @Test("A receiver that was let in beside others at once and closed for want of a place was not counted")
+    @Test("A receiver that was accepted with others and closed for lack of room is counted as rejected")
     func lateOverload() {
         let admission = SRTAdmission(wanted: nil, maximum: 1)
         #expect(admission.judge("one") == nil && admission.judge("two") == nil)
@@ -137,18 +137,18 @@ struct SRTTests {
 
     // MARK: Rates
 
-    @Test("The nominal rate is the media's and what the container adds")
+    @Test("The nominal rate is that of the media plus the container's overhead")
     func nominalRate() {
         let media: Int64 = (2_500_000 + 128_000) / 8
         let rate = SRTBandwidth.nominal(Samples.description)
         #expect(rate > media * 104 / 100 && rate < media * 112 / 100)
     }
 
-    @Test("The library is told of a rate that differs by more than a tenth, and of none below the nominal")
+    @Test("The library gets a new rate if it differs by more than a tenth, and never one below the nominal rate")
     func measuredRate() throws {
         var bandwidth = SRTBandwidth(Samples.description, url: try Self.url("latency=800"))
         let nominal = SRTBandwidth.nominal(Samples.description)
-        // A second of the rate may come at once, within a quarter of the latency.
+        // A second's worth of data may arrive at once, within a quarter of the latency.
         #expect(bandwidth.input == nominal * 6)
         func seconds(_ range: Range<Int64>, bytesInWindow: Int64) -> [Int64] {
             range.compactMap { second in
@@ -165,7 +165,7 @@ struct SRTTests {
         #expect(seconds(62..<64, bytesInWindow: 0) == [nominal])
     }
 
-    @Test("Rates that the address gives stay", arguments: ["maxbw=5000000", "maxbw=0&oheadbw=9", "inputbw=1"])
+    @Test("Rates in the address are kept", arguments: ["maxbw=5000000", "maxbw=0&oheadbw=9", "inputbw=1"])
     func givenRate(query: String) throws {
         var bandwidth = SRTBandwidth(Samples.description, url: try Self.url(query))
         #expect(!bandwidth.adaptsInput)
@@ -175,13 +175,13 @@ struct SRTTests {
         #expect(update4 == nil)
     }
 
-    @Test("A given overhead stays, beside a rate that is measured")
+    @Test("An overhead in the address is kept, next to a measured rate")
     func givenOverhead() throws {
         let bandwidth = SRTBandwidth(Samples.description, url: try Self.url("oheadbw=30"))
         #expect(bandwidth.isLimited && bandwidth.adaptsInput && !bandwidth.adaptsOverhead)
     }
 
-    @Test("A packet filter has room beside retransmissions")
+    @Test("The overhead has room for a packet filter and for retransmissions")
     func redundancy() {
         #expect(SRTBandwidth.redundancy(nil) == 0)
         #expect(SRTBandwidth.redundancy("fec,cols:10") == 10)
@@ -190,7 +190,7 @@ struct SRTTests {
         #expect(SRTBandwidth.redundancy("fec,cols:0,rows:0") == 0)
     }
 
-    @Test("Window and buffer grow with the latency, and only beyond the usual")
+    @Test("Window and buffer grow with the latency, and only above the defaults")
     func buffers() throws {
         let small = SRTBandwidth(Samples.description, url: try Self.url("latency=200"))
         #expect(small.flowWindow == nil && small.sendBuffer == nil)
@@ -202,7 +202,7 @@ struct SRTTests {
 
     // MARK: Pacing
 
-    @Test("The messages of a frame are spread evenly, and never beyond the part of the frame that is meant")
+    @Test("The messages of a frame are spread evenly, and never beyond the given part of the frame")
     func spread() {
         var pace = SRTPace()
         pace.begin(at: 1000, spread: 26_000)
@@ -251,7 +251,7 @@ struct SRTTests {
         #expect(moment.inputBandwidth == nil)
     }
 
-    @Test("What is counted does not sink when a caller leaves, and nothing else of it stays")
+    @Test("Counters do not decrease when a caller leaves, and its other numbers disappear")
     func departedNumbers() {
         var past = SRTStatistics.Totals()
         past.add(statistics(roundTrip: 10, sent: 5, rate: 2).totals)
@@ -265,7 +265,7 @@ struct SRTTests {
 
     // MARK: Closing
 
-    @Test("Outputs 8: closes that hang for good do not end SRT in the process, one socket a minute is made")
+    @Test("Closes that hang forever do not end SRT in the process, because one socket a minute is still created")
     func hungCloses() {
         var closings = SRTClosings()
         let minute = SRTClosings.interval.inNanoseconds
@@ -282,7 +282,7 @@ struct SRTTests {
     }
 
     @Test(
-        "Two outputs could take the room of one socket: it is taken in one step, or given back if no socket follows")
+        "Two outputs cannot reserve the same socket, and a reservation without a socket is returned")
     func roomIsTaken() throws {
         var closings = SRTClosings()
         for _ in 0..<SRTClosings.maximum { closings.began() }

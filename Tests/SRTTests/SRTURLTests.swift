@@ -6,7 +6,7 @@ import Testing
 @testable import SRT
 
 @Suite struct SRTURLTests {
-    @Test("A caller's options are read")
+    @Test("A caller's options are parsed")
     func caller() throws {
         let url = try SRTURL(
             "srt://h:9000?mode=caller&latency=300&passphrase=0123456789&pbkeylen=32&streamid=publish%2Fone"
@@ -26,7 +26,7 @@ import Testing
         #expect(url.options[.ipttl] == .integer(8))
     }
 
-    @Test("A listener without host stays on the loopback interface")
+    @Test("A listener without a host stays on the loopback interface")
     func listener() throws {
         #expect(try SRTURL("srt://:9000?mode=listener").host == "127.0.0.1")
         #expect(try SRTURL("srt://:9000").mode == .listener)
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(
-        "A bad address is refused in one sentence",
+        "An invalid address is refused in one sentence",
         arguments: [
             ("srt://h", "no port"),
             ("srt://h:70000", "bad port"),
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(
-        "Outputs 8: an option that is given twice, by whatever name, is refused",
+        "A repeated option is refused, under any of its names",
         arguments: [
             "latency=120&latency=200", "payload_size=1316&pkt_size=1316", "ttl=3&ipttl=4", "callers=1&callers=2",
             "mode=caller&mode=listener", "localaddr=10.0.0.1&adapter=10.0.0.2", "LATENCY=1&latency=1",

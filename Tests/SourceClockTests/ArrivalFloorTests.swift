@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The floor of arrivals")
 struct ArrivalFloorTests {
-    /// A floor that saw `seconds` of 50 packets a second, whose delay is `delay` of the time in seconds.
+    /// A floor after `seconds` of 50 packets per second, with delays computed by `delay` from the time in seconds.
     private func floor(seconds: Int64, delay: (Int64) -> Int64) -> (floor: ArrivalFloor, changes: Int) {
         var floor = ArrivalFloor(bucketLength: 1_000_000_000, bucketsForRate: 30, pathStep: 15_000_000)
         var changes = 0
@@ -28,14 +28,14 @@ struct ArrivalFloorTests {
         #expect(changes == 0)
     }
 
-    @Test("Before the rate is known the floor lags a rate of 500 ppm by less than 3.5 ms")
+    @Test("Before the rate is known, the floor lags a rate of 500 ppm by less than 3.5 ms")
     func short() {
         let (found, _) = floor(seconds: 29) { $0 / 2000 }
         let lag = found.delay(at: 29_000_000_000).map { 29_000_000_000 / 2000 - $0 }
         #expect(lag.map { abs($0) < 3_500_000 } == true)
     }
 
-    @Test("A rate is guessed from few packets as far as they bear it out", arguments: [-200, 0, 200])
+    @Test("The rate estimated from few packets is the closer, the better they fit a line", arguments: [-200, 0, 200])
     func guess(ppm: Int64) {
         var random = SeededRandom()
         let (clear, _) = floor(seconds: 15) { $0 / 1_000_000 * ppm }
@@ -49,8 +49,8 @@ struct ArrivalFloorTests {
         #expect(!clear.isRateKnown && !noisy.isRateKnown)
     }
 
-    // As ffmpeg sends with -re: from second to second the earliest packet is anything from 0 to 5 ms late, and the mean steady.
-    @Test("The rate of a sender that is uneven all the time is found by its means", arguments: [-200, 0, 200], 1...5)
+    // As ffmpeg sends with -re: the earliest packet of a second is between 0 and 5 ms late, while the mean is steady.
+    @Test("The rate of a sender that is always uneven is found by its means", arguments: [-200, 0, 200], 1...5)
     func uneven(ppm: Int64, seed: UInt64) {
         var random = SeededRandom(seed: seed)
         var floor = ArrivalFloor(bucketLength: 1_000_000_000, bucketsForRate: 30, pathStep: 15_000_000)
@@ -71,7 +71,7 @@ struct ArrivalFloorTests {
         }
     }
 
-    @Test("A longer or shorter path is no rate", arguments: [80, -80])
+    @Test("A longer or shorter path does not change the rate", arguments: [80, -80])
     func path(milliseconds: Int64) {
         var random = SeededRandom()
         var worst = 0.0
@@ -89,7 +89,7 @@ struct ArrivalFloorTests {
         #expect(floor.delay(at: 900_000_000_000).map { abs($0 - (200 + milliseconds) * 1_000_000) < 2_000_000 } == true)
     }
 
-    @Test("After a restart the rate is kept, and delays are not")
+    @Test("A restart keeps the rate, and discards the delays")
     func restart() {
         var (found, _) = floor(seconds: 100) { $0 / 10_000 }
         let rate = found.rate

@@ -10,7 +10,8 @@ struct AudioServoTests {
     private static let rate = TimeBase(1, 48_000)
     private static let packet: Int64 = 1024
 
-    /// Runs `count` packets through a servo; `change` may alter the stamp (in samples) and the samples of each.
+    /// Runs `count` packets through a servo; `change` may alter the timestamp (in samples) and the sample count of
+    /// each.
     private func run(
         _ servo: inout AudioServo, count: Int64, from first: Int64 = 0, sampleError: Double = 0,
         stamp: (Int64) -> Int64? = { $0 }, target: (Int64) -> Int64 = { $0 },
@@ -33,7 +34,7 @@ struct AudioServoTests {
     }
 
     @Test(
-        "Samples that are 300 ppm too many or too few stay within 2.5 ms, and within 1 ms after a minute",
+        "300 ppm too many or too few samples cause at most 2.5 ms of error, and 1 ms after a minute",
         arguments: [300e-6, -300e-6])
     func sampleError(error: Double) {
         var servo = AudioServo(sampleRate: 48_000)
@@ -51,7 +52,7 @@ struct AudioServoTests {
         #expect(abs(servo.sampleRateError + error) < 5e-6)
     }
 
-    @Test("Stamps rounded to the millisecond make neither holes nor noise")
+    @Test("Timestamps rounded to the millisecond cause neither gaps nor noise")
     func rounded() {
         var servo = AudioServo(sampleRate: 48_000)
         var (worst, correction, change) = (0.0, 0.0, 0.0)
@@ -71,7 +72,7 @@ struct AudioServoTests {
         #expect(change < 5e-6)
     }
 
-    @Test("One lost packet is one hole of its length, at once")
+    @Test("One lost packet makes one gap of its length, at once")
     func hole() {
         var servo = AudioServo(sampleRate: 48_000)
         var fills: [Int64] = []
@@ -82,7 +83,7 @@ struct AudioServoTests {
         #expect(abs(servo.error) < 100_000)
     }
 
-    @Test("Packets lost one soon after the other, right at the start, are a hole each")
+    @Test("Packets lost in short succession, right at the start, make one gap each")
     func holes() {
         var servo = AudioServo(sampleRate: 48_000)
         var fills: [Int64] = []
@@ -92,7 +93,7 @@ struct AudioServoTests {
         #expect(fills == [Self.packet, 2 * Self.packet, Self.packet])
     }
 
-    @Test("A packet that comes twice gives up its length once")
+    @Test("A repeated packet removes its length once")
     func doubled() {
         var servo = AudioServo(sampleRate: 48_000)
         run(&servo, count: 500, seen: { _, _, _ in })
@@ -101,7 +102,7 @@ struct AudioServoTests {
         #expect(fills == [-Self.packet])
     }
 
-    @Test("A step of the map is taken at once and is no hole")
+    @Test("A step of the mapping is taken at once and is not a gap")
     func step() {
         var servo = AudioServo(sampleRate: 48_000)
         var fills: [AudioServo.Correction] = []
@@ -114,7 +115,7 @@ struct AudioServoTests {
         #expect(abs(servo.error) < 100_000)
     }
 
-    @Test("Audio that lies 99 ms off is pulled in by at most 1000 ppm; 101 ms off it is put right at once")
+    @Test("Audio that is 99 ms off is corrected by at most 1000 ppm; at 101 ms it is corrected at once")
     func offset() {
         var servo = AudioServo(sampleRate: 48_000)
         var (fills, correction, change, last) = (0, 0.0, 0.0, 0.0)
@@ -133,7 +134,7 @@ struct AudioServoTests {
         #expect(fills == 1)
     }
 
-    @Test("A source that is placed again begins where its stamp says, with the sample rate that was found")
+    @Test("A source that is placed again begins at its timestamp, and keeps the sample rate that was found")
     func restart() {
         var servo = AudioServo(sampleRate: 48_000)
         run(&servo, count: 47 * 300, sampleError: 200e-6, seen: { _, _, _ in })

@@ -5,16 +5,16 @@ import Program
 import SourceClock
 import TestSupport
 
-/// A source through its clock onto a program, with simulated time: what a viewer would see and hear of it.
+/// A source, its clock and a program in simulated time, to measure what a viewer would see and hear.
 struct ClockSimulation {
-    /// What came of it. Times are milliseconds, rates ppm.
+    /// The result. Times are milliseconds, rates ppm.
     struct Result: CustomStringConvertible {
-        /// The greatest error of audio against video, and the same from a minute after the start on.
+        /// The maximum error of audio against video, over the whole run and from one minute after the start.
         var worst = 0.0
         var worstLater = 0.0
-        /// The greatest correction of the resampler, and the greatest change of it in a second.
+        /// The maximum correction of the resampler, and its maximum change within a second.
         var correction = 0.0
-        /// The greatest movement of the picture between two frames, and of the sound between two packets, besides
+        /// The maximum movement of the video between two frames, and of the audio between two packets, except for
         /// counted steps.
         var videoStep = 0.0
         var audioStep = 0.0
@@ -23,9 +23,9 @@ struct ClockSimulation {
         var dropped = 0
         var late = 0
         var holes = 0
-        /// The greatest deviation of the program from the machine's clock, in ppm.
+        /// The maximum deviation of the program from the machine's clock, in ppm.
         var programRate = 0.0
-        /// Least buffer that a packet had left.
+        /// The smallest buffer that a packet had left.
         var slack = Double.infinity
         var events: [SourceClockEvent] = []
         var status = SourceClockStatus()
@@ -62,13 +62,13 @@ struct ClockSimulation {
     private var queue: [Waiting] = []
     private var step: Int64 = 0
     private var lastShown: (offset: Int64, due: Int64)?
-    /// Audio that was made and whose video was not yet shown.
+    /// Audio that was output before its video was shown.
     private var heard: [(position: Timestamp, captured: Int64, arrival: Int64)] = []
     private var frames: [Waiting] = []
     private var samplesLeft = 0.0
     private var counted = (repeated: 0, dropped: 0)
 
-    /// `isReference` makes the program follow the source.
+    /// With `isReference` the program follows the source's clock.
     init(_ model: SenderModel, _ settings: SourceClockSettings, isReference: Bool = false) {
         self.model = model
         var tracks: [TrackKind: (timeBase: TimeBase, bits: Int?)] = [:]
@@ -82,7 +82,7 @@ struct ClockSimulation {
         }
     }
 
-    /// The whole run. Repeated and dropped frames count from `after` on, or from the first frame.
+    /// Runs the simulation. Repeated and dropped frames count from `countAfter` on, or from the first frame.
     mutating func run(_ random: SeededRandom, countAfter: Duration = .zero) -> Result {
         var now: Int64 = 0
         var packets = SenderPackets(model, random: random)
@@ -111,7 +111,8 @@ struct ClockSimulation {
         decodeQueue(now)
         while let first = frames.first, let due = due(first), due.nanoseconds <= now {
             frames.removeFirst()
-            // What a step put into the past is not shown. A slew moves what was just not due by 40 µs at most.
+            // A step may move frames into the past; they are not shown. A slew moves frames that were not due yet by at
+            // most 40 µs.
             if due.nanoseconds > now - tick - 40_000 { show(first, due, now) }
         }
     }
@@ -176,7 +177,7 @@ struct ClockSimulation {
         while let audio = heard.first, audio.captured <= captured {
             heard.removeFirst()
             guard captured - audio.captured < 300_000_000 else { continue }
-            // Where the sample is heard on the machine's clock, against where the picture is seen.
+            // When the sample is heard on the machine's clock, to compare with when the frame is seen.
             let moment = program?.line.origin(of: audio.position) ?? audio.position
             let off = abs(Double(moment.nanoseconds - audio.captured - error) / 1e6)
             result.worst = max(result.worst, off)

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Minutes and days of senders that drift, jitter, stall and jump, in simulated time. `RELAY_CLOCK_HOURS` sets the
-/// hours of the long runs, 2 unless given.
+/// length of the long runs in hours, by default 2.
 @Suite("Simulated sources")
 struct ClockSimulationTests {
     private static let minutes = Duration.seconds(600)
@@ -26,7 +26,7 @@ struct ClockSimulationTests {
         return result
     }
 
-    /// Nothing late, lost, stepped or heard.
+    /// Expects that nothing is late, lost, stepped or audible.
     private func expectClean(_ result: ClockSimulation.Result, within bound: Double = 5) {
         #expect(result.worst < bound)
         #expect(result.correction <= 1000)
@@ -39,7 +39,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "Clocks ±500 ppm off ours, samples ∓300 ppm off their own stamps, over Wi-Fi: hours within ±3 ms, no step",
+        "A clock ±500 ppm off and samples ∓300 ppm off stay within ±3 ms over Wi-Fi for hours, without a step",
         arguments: [(500.0, -300.0), (-500.0, 300.0)])
     func drift(rate: Double, samples: Double) {
         var model = SenderModel()
@@ -48,14 +48,14 @@ struct ClockSimulationTests {
         let result = run(model, .transportStream)
         expectClean(result, within: 3)
         #expect(abs(result.status.ratePPM - rate) < 10)
-        // What cannot be avoided on a grid that runs by another clock, give or take what the start does.
+        // Unavoidable on a grid with another clock, give or take the effects of the start.
         let expected = Int(hours * 3600 * 25 * 500e-6)
         #expect(abs((rate > 0 ? result.dropped : result.repeated) - expected) <= 2)
         #expect((rate > 0 ? result.repeated : result.dropped) <= 1)
     }
 
     @Test(
-        "The same as the reference: no frame repeated or dropped, with stamps in milliseconds that wrap",
+        "As the reference, the same source has no repeated or dropped frame, with timestamps in milliseconds that wrap",
         arguments: [(500.0, -300.0), (-500.0, 300.0)])
     func reference(rate: Double, samples: Double) {
         var model = SenderModel()
@@ -70,7 +70,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "A reference at ±300 ppm for 10 minutes: 0 repeated, 0 dropped, at every frame rate",
+        "A reference at ±300 ppm for 10 minutes has no repeated or dropped frame, at every frame rate",
         arguments: [-300, 300] as [Double],
         [FrameRate(25), FrameRate(30000, 1001), FrameRate(50), FrameRate(24), FrameRate(60)])
     func grid(rate: Double, frameRate: FrameRate) {
@@ -83,7 +83,7 @@ struct ClockSimulationTests {
         #expect(result.dropped == 0)
     }
 
-    @Test("A reference whose frames come 200 ppm slower than its stamps' clock says: 0 repeated, 0 dropped")
+    @Test("A reference whose frames are 200 ppm slower than its timestamps has no repeated or dropped frame")
     func cadence() {
         var model = SenderModel()
         (model.duration, model.cadence, model.rate) = (.seconds(1800), 200, 100)
@@ -93,7 +93,7 @@ struct ClockSimulationTests {
         #expect(result.dropped == 0)
     }
 
-    @Test("Audio 800 ms behind its video in the multiplex: all of it, no step")
+    @Test("Audio 800 ms behind its video in the multiplex is played completely, without a step")
     func lateAudio() {
         var model = SenderModel()
         (model.duration, model.jitter, model.audioLate) = (Self.minutes, .wifi, .milliseconds(800))
@@ -101,14 +101,14 @@ struct ClockSimulationTests {
         expectClean(run(model, .broadcast))
     }
 
-    @Test("Audio of 350 ms in one PES: all of it, no step", arguments: [9, 16])
+    @Test("Audio of 350 ms per PES is played completely, without a step", arguments: [9, 16])
     func bundles(packets: Int) {
         var model = SenderModel()
         (model.duration, model.jitter, model.audioBundle) = (Self.minutes, .gauss(milliseconds: 5), packets)
         expectClean(run(model, .transportStream))
     }
 
-    @Test("A GOP that a server had kept does not become delay")
+    @Test("A GOP that a server sends from its cache does not add delay")
     func keptGOP() {
         var model = SenderModel()
         (model.duration, model.jitter, model.burst) = (Self.minutes, .gauss(milliseconds: 5), .seconds(4))
@@ -118,7 +118,7 @@ struct ClockSimulationTests {
         #expect(result.status.bufferMilliseconds < 260)
     }
 
-    @Test("Playlists in bursts of a segment, ±300 ppm off: nothing late", arguments: [(2, -300.0), (6, 300.0)])
+    @Test("Playlists that arrive in bursts of a segment have no late packet", arguments: [(2, -300.0), (6, 300.0)])
     func playlist(segment: Int, rate: Double) {
         var model = SenderModel()
         (model.duration, model.jitter, model.rate) = (.seconds(Int64(hours * 3600)), .gauss(milliseconds: 50), rate)
@@ -127,7 +127,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "Segments of any length, on time, always 3 s late, and from a moment on: all of them come before they are due",
+        "Segments that are on time, always 3 s late, or late from a moment on all arrive before they are due",
         arguments: [1, 2, 6, 8, 10, 20], [(0, 0), (3, 0), (0, 3)])
     func lateSegments(segment: Int, late: (always: Int, later: Int)) {
         var model = SenderModel()
@@ -136,17 +136,17 @@ struct ClockSimulationTests {
         // The last segment was published just before the playlist was opened.
         model.burst = .seconds(3 * segment + late.always)
         if late.later > 0 {
-            // Where it is late it is also missed by one look at the playlist.
+            // A late segment also misses one reload of the playlist.
             model.pathChange = (3_000_000_000 * Int64(segment), .seconds(late.later) + .seconds(segment) / 2)
         }
         let result = run(model, .playlist(target: .seconds(segment)))
         #expect(result.late == 0 && result.holes == 0 && result.steps.isEmpty && result.slack > 0, "\(result)")
-        // Behind the last segment there is silence for good.
+        // After the last segment there is silence.
         let wasSilent = result.events.contains { if case .resumed = $0 { true } else { false } }
         #expect(!wasSilent, "\(result.events)")
     }
 
-    @Test("A device's audio with a clock of its own, 300 ppm off")
+    @Test("A device's audio whose clock is 300 ppm off stays in sync")
     func ownClocks() {
         var model = SenderModel()
         (model.duration, model.jitter, model.audioRate) = (.seconds(3600), .gauss(milliseconds: 3), 300)
@@ -155,7 +155,7 @@ struct ClockSimulationTests {
         #expect(result.worstLater < 3)
     }
 
-    @Test("Stamps that jitter by 3 and 10 ms are smoothed, and make no jumps", arguments: [3.0, 10.0])
+    @Test("Timestamps that jitter by 3 and 10 ms are smoothed, and cause no jumps", arguments: [3.0, 10.0])
     func stampNoise(milliseconds: Double) {
         var model = SenderModel()
         (model.duration, model.jitter, model.stampNoise) = (.seconds(1800), .gauss(milliseconds: 5), milliseconds)
@@ -165,7 +165,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "A jump of the stamps is closed once for both tracks, however late audio follows",
+        "A jump of the timestamps is closed once for both tracks, however late audio follows",
         arguments: [0.3, -0.3, 1.5, -1.5, 3, -3, 3600, -3600, 86_400, -86_400] as [Double], [0, 0.08, 2] as [Double])
     func jumps(seconds: Double, audioAfter: Double) {
         for bundle in [1, 9, 16] {
@@ -173,8 +173,8 @@ struct ClockSimulationTests {
             (model.duration, model.jitter, model.audioBundle) = (.seconds(500), .gauss(milliseconds: 5), bundle)
             (model.start, model.bits) = (.seconds(90_000), 33)
             model.jumps = [.init(at: 300_000_000_000, by: .seconds(seconds), audioAfter: .seconds(audioAfter))]
-            // The start's floor comes down by some 2 ms within half a minute, by which a frame near the edge between two
-            // program frames may change sides, once. That is no jump's.
+            // The floor falls by some 2 ms within the first half minute, so a frame near the boundary of two program
+            // frames may change once. The jump does not cause that.
             let result = run(model, .transportStream, countAfter: .seconds(60))
             #expect(result.jumps == 1)
             #expect(result.status.loneJumps == 0)
@@ -187,7 +187,7 @@ struct ClockSimulationTests {
         }
     }
 
-    @Test("A jump that only video makes keeps its relation to audio, and is told", arguments: [1, -1, 100] as [Double])
+    @Test("A jump of only the video keeps the sync to audio, and is reported", arguments: [1, -1, 100] as [Double])
     func loneJump(seconds: Double) {
         var model = SenderModel()
         (model.duration, model.jitter) = (Self.minutes, .gauss(milliseconds: 5))
@@ -199,7 +199,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "Stamps wrap in mid-stream without a trace",
+        "Timestamps wrap in mid-stream without an effect",
         arguments: [4_294_967_296, 2_147_483_648, 16_777_215, 8_589_934_592] as [Int64])
     func wraps(end: Int64) {
         let (base, bits): (TimeBase, Int) = end > 1 << 32 ? (.mpegTS, 33) : (.milliseconds, 32)
@@ -214,7 +214,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "Nothing for 1, 3, 10 and 30 s: A/V as before, and no more repeated than was missing",
+        "After silences of 1, 3, 10 and 30 s the sync is as before, and only the missing frames were repeated",
         arguments: [1, 3, 10, 30] as [Int64])
     func loss(seconds: Int64) {
         var model = SenderModel()
@@ -231,7 +231,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "A sender that restarts with times of its own after 0, 3 and 20 s goes on at once",
+        "A sender that restarts with its own times after 0, 3 and 20 s continues at once",
         arguments: [0, 3, 20] as [Int64])
     func senderRestart(seconds: Int64) {
         var model = SenderModel()
@@ -245,21 +245,21 @@ struct ClockSimulationTests {
         #expect(result.repeated <= Int(seconds) * 25 + 26)
     }
 
-    @Test("Stalls of 1 to 6 s: one step each at most, audio and video together, and the rate stays", arguments: [2, 8])
+    @Test("Stalls of 1 to 6 s cause at most one step each for both tracks, and the rate is kept", arguments: [2, 8])
     func stalls(limit: Int) {
         var model = SenderModel()
         (model.duration, model.jitter, model.rate) = (.seconds(3600), .stalls, -500)
         var settings = SourceClockSettings.transportStream
         settings.limit = .seconds(limit)
         let result = run(model, settings)
-        // What was heard before a stall of 6 s is not moved any more: 500 ppm of it are 3 ms.
+        // Audio heard before a stall of 6 s is not moved any more: at 500 ppm these are 3 ms.
         #expect(result.worst < 4)
         #expect(result.correction <= 1000)
         #expect(result.videoStep < 0.5)
         #expect(abs(result.status.ratePPM + 500) < 2)
     }
 
-    @Test("A path that becomes 80 ms longer or shorter, 2 % loss: A/V within 1 ms", arguments: [80, -80])
+    @Test("A path that becomes 80 ms longer or shorter keeps the sync within 1 ms", arguments: [80, -80])
     func path(milliseconds: Int) {
         var model = SenderModel()
         (model.duration, model.jitter, model.loss) = (.seconds(1200), .gauss(milliseconds: 5), 0.02)
@@ -271,7 +271,7 @@ struct ClockSimulationTests {
         #expect(result.steps == [])
     }
 
-    @Test("A track that pauses for 20 s comes back where it belongs", arguments: [TrackKind.video, .audio])
+    @Test("A track that pauses for 20 s returns in sync", arguments: [TrackKind.video, .audio])
     func pause(track: TrackKind) {
         var model = SenderModel()
         (model.duration, model.jitter, model.rate) = (Self.minutes, .wifi, 300)
@@ -284,7 +284,7 @@ struct ClockSimulationTests {
         #expect(result.events.contains(.resumed(track)))
     }
 
-    @Test("Audio that begins 100 s later and comes 800 ms behind its video: one step, then nothing")
+    @Test("Audio that begins 100 s later, 800 ms behind its video, causes one step")
     func lateTrack() {
         var model = SenderModel()
         (model.duration, model.jitter, model.audioFrom) = (Self.minutes, .gauss(milliseconds: 5), 100_000_000_000)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SourceClock
 
-@Suite("The buffer that sources of one program have in common")
+@Suite("A common buffer of several sources")
 struct CommonBufferTests {
     private let common = CommonBuffer()
 
@@ -14,8 +14,8 @@ struct CommonBufferTests {
         SourceClock(.rtmp, tracks: [.video: (.milliseconds, 32), .audio: (.milliseconds, 32)], common: common)
     }
 
-    /// Notes packets of both tracks, 40 ms each, whose audio comes so much later, in milliseconds. What lies in the last ones
-    /// of each half a second, as many as are `held`, comes at its end.
+    /// Feeds packets of both tracks, 40 ms each, with audio delayed by `audio` milliseconds. In each half second, the
+    /// last `held` packets arrive at its end.
     private func feed(_ clock: inout SourceClock, _ times: Range<Int64>, audio: Int64 = 0, held: Int64 = 0) {
         for time in stride(from: times.lowerBound, to: times.upperBound, by: 40) {
             let arrival = time % 500 >= 500 - held ? (time / 500 + 1) * 500 : time
@@ -26,14 +26,14 @@ struct CommonBufferTests {
         }
     }
 
-    /// By how many milliseconds a moment of the source is due after it came at the earliest.
+    /// The buffer of a moment of the source in milliseconds: due time minus earliest arrival.
     private func buffer(_ clock: SourceClock, at time: Int64) -> Double {
         clock.due(Timestamp(nanoseconds: (time + 5000) * 1_000_000), of: .video).map {
             Double($0.nanoseconds) / 1e6 - Double(time)
         } ?? -1
     }
 
-    @Test("A source placed later takes the larger buffer of another, and the other way round while both are new")
+    @Test("A source placed later takes the larger buffer of another, and the reverse while both are new")
     func placed() {
         var (one, other) = (clock(), clock())
         feed(&one, 0..<2000, audio: 300)
@@ -49,7 +49,7 @@ struct CommonBufferTests {
         #expect(abs(buffer(early, at: 1480) - 500) < 1)
     }
 
-    @Test("They stay together while what one of them needs becomes less")
+    @Test("Sources stay in sync when one of them needs less buffer")
     func together() {
         var (one, other) = (clock(), clock())
         var apart = 0.0
@@ -66,7 +66,7 @@ struct CommonBufferTests {
         #expect(buffer(other, at: 900_000) < 205)
     }
 
-    @Test("One that needs seconds has them alone")
+    @Test("A source that needs seconds has its own buffer")
     func alone() {
         var (one, other) = (clock(), clock())
         feed(&one, 0..<4000, audio: 1500)
@@ -74,7 +74,7 @@ struct CommonBufferTests {
         #expect(buffer(one, at: 4000) > 1500 && abs(buffer(other, at: 4000) - 200) < 1)
     }
 
-    @Test("What is opened again and again, and put into phase, does not make all of them wait for longer and longer")
+    @Test("Repeated opening and aligning does not make the common buffer grow")
     func reopened() {
         var clocks = [clock(), clock()]
         for round in Int64(0)..<40 {
@@ -92,7 +92,7 @@ struct CommonBufferTests {
         #expect(clocks.allSatisfy { (190..<240).contains(buffer($0, at: 160_000)) })
     }
 
-    @Test("A source that is gone, or is opened again, is not waited for")
+    @Test("A source that ended, or is opened again, does not count for the common buffer")
     func gone() {
         let seat = common.takeSeat()
         var leaving: CommonBuffer.Seat? = common.takeSeat()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SourceClock
 
-@Suite("The floor of a map of two tracks")
+@Suite("The floor of a mapping with two tracks")
 struct MapFloorTests {
     private static let second: Int64 = 1_000_000_000
 
@@ -14,8 +14,8 @@ struct MapFloorTests {
         MapFloor(bucketLength: Self.second, bucketsForRate: 30, pathStep: 15_000_000)
     }
 
-    /// Video of 25 frames a second and audio of 50 packets, whose delays are these of the time; `seen` is called behind each
-    /// second.
+    /// Video of 25 frames and audio of 50 packets per second, whose delays are functions of the time; `seen` is called
+    /// after each second.
     private func play(
         _ floor: inout MapFloor, _ seconds: Range<Int64>, video: ((Int64) -> Int64)?, audio: ((Int64) -> Int64)?,
         seen: (MapFloor, Int64) -> Void = { _, _ in }
@@ -28,7 +28,7 @@ struct MapFloorTests {
         }
     }
 
-    @Test("Audio that is early now and then, as the last packet of a bundle, makes no rate, and moves nothing")
+    @Test("Audio that is early now and then, as the last packet of a bundle, does not affect the rate or the floor")
     func bundles() {
         var random = SeededRandom()
         var (map, worst) = (floor(), 0.0)
@@ -45,7 +45,7 @@ struct MapFloorTests {
         #expect(floors.allSatisfy { (31_500_000..<34_500_000).contains($0) })
     }
 
-    @Test("Where video shows no rate audio leads, and the floor stays where it was")
+    @Test("If video yields no rate, audio leads, and the floor does not move")
     func unfit() {
         var random = SeededRandom()
         var map = floor()
@@ -59,7 +59,7 @@ struct MapFloorTests {
         #expect(abs(floors[299] - floors[150]) < 2_000_000)
     }
 
-    @Test("Audio alone has a floor; video that joins it, or is gone, moves nothing")
+    @Test("Audio alone has a floor, and video that joins or ends does not move it")
     func joining() {
         var map = floor()
         play(&map, 0..<50, video: nil, audio: { $0 / 5000 })

@@ -5,60 +5,60 @@ import Media
 import SourceClock
 import TestSupport
 
-/// A sender and the way from it to us: what its packets say, and when they arrive.
+/// A model of a sender and its path to us: the packets' timestamps, and their arrivals.
 struct SenderModel {
-    /// What happens to the stamps from a moment on.
+    /// A change of the timestamps from a moment on.
     struct Jump {
         /// When, in nanoseconds since the start.
         var at: Int64
-        /// By how much.
+        /// The distance of the jump.
         var by: Duration
-        /// How much later audio follows; nil for never.
+        /// How much later audio jumps; nil for never.
         var audioAfter: Duration? = .zero
     }
 
-    /// What a packet's way adds to its delay.
+    /// The delay that a packet's path adds.
     enum Jitter {
         case none
         /// The absolute value of a normal distribution.
         case gauss(milliseconds: Double)
-        /// Exponential of 4 ms, 2 % spikes of 20 to 150 ms, a floor that wanders by 10 ms in 5 minutes.
+        /// Exponential with a mean of 4 ms, 2 % spikes of 20 to 150 ms, and a floor that wanders by 10 ms in 5 minutes.
         case wifi
-        /// Stalls of 1 to 6 s every two minutes or so, then everything at once.
+        /// Stalls of 1 to 6 s about every two minutes, followed by all packets at once.
         case stalls
     }
 
     var duration: Duration = .seconds(900)
     var frameRate = FrameRate(25)
-    /// By how much the sender's clock, and its audio's own besides, run faster than ours, in ppm.
+    /// How much faster the sender's clock, and its audio's own clock, run than ours, in ppm.
     var rate = 0.0
     var audioRate = 0.0
-    /// By how much a packet has more samples than its stamps say, in ppm.
+    /// The excess of samples in a packet over its timestamps, in ppm.
     var sampleRate = 0.0
-    /// How fast frames come against their stamps' clock, in ppm.
+    /// The deviation of the frames' rate from their timestamps' clock, in ppm.
     var cadence = 0.0
     var start = Duration.seconds(1000)
     var timeBase = TimeBase.mpegTS
     var bits: Int?
     var jitter = Jitter.none
     var path = Duration.milliseconds(20)
-    /// How much later audio is sent than the video of its time.
+    /// How much later audio is sent than video of the same time.
     var audioLate = Duration.zero
-    /// Everything before this is handed over then.
+    /// All packets before this time are delivered together at it.
     var burst = Duration.zero
-    /// Segments of this length are handed over at their end.
+    /// Segments of this length are delivered at their end.
     var segment = Duration.zero
-    /// So many audio packets are handed over with the last of them.
+    /// This many audio packets are delivered with the last one of them.
     var audioBundle = 1
     var loss = 0.0
     var jumps: [Jump] = []
-    /// Nothing is sent of these tracks in these times, in nanoseconds.
+    /// Times, in nanoseconds, in which nothing is sent of these tracks.
     var pauses: [(Range<Int64>, Set<TrackKind>)] = []
-    /// From this moment on the path is so much longer.
+    /// The path becomes longer by this much at this moment.
     var pathChange: (at: Int64, by: Duration)?
     var stampNoise = 0.0
     var tracks: Set<TrackKind> = [.video, .audio]
-    /// When audio begins.
+    /// When audio begins, in nanoseconds.
     var audioFrom: Int64 = 0
 
     struct Packet {
@@ -195,7 +195,7 @@ struct SenderPackets {
         }
     }
 
-    /// A number of the standard normal distribution (Box and Muller, 1958).
+    /// A random number with the standard normal distribution (Box and Muller, 1958).
     private mutating func normal() -> Double {
         let (u, v) = (Double.random(in: 0..<1, using: &random), Double.random(in: 0..<1, using: &random))
         return (-2 * log(1 - u)).squareRoot() * cos(2 * .pi * v)

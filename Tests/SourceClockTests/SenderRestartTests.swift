@@ -6,7 +6,7 @@ import Testing
 
 @testable import SourceClock
 
-/// Tests a transport stream whose sender ends and starts again, with other times, while the transport stays open.
+/// Tests a transport stream whose sender ends and restarts with other times while the transport stays open.
 @Suite("A sender that restarts within a live transport")
 struct SenderRestartTests {
     private struct Packet {
@@ -15,14 +15,14 @@ struct SenderRestartTests {
         let isNew: Bool
     }
 
-    /// What one run of the sender hands over, and how.
+    /// What one session of the sender delivers, and how.
     private struct Session {
         var start: Int64
         var length: Int64
-        /// Where its stamps begin, and by how much later its video's do.
+        /// The first timestamp, and how much later the video's first one is.
         var epoch: Int64
         var videoLead: Int64
-        /// So many packets of audio come with the last of them.
+        /// This many audio packets are delivered with the last one of them.
         var bundle: Int
         var audioLate: Int64 = 0
         var jitter: Int64 = 0
@@ -33,8 +33,8 @@ struct SenderRestartTests {
         .video: (.mpegTS, 33), .audio: (.mpegTS, 33),
     ]
 
-    /// The packets of two sessions as a demuxer yields them: of video the last two come with the frames that follow them,
-    /// even if those are the next session's.
+    /// The packets of two sessions as a demuxer yields them: it holds back the last two of video until other frames
+    /// follow, even those of the next session.
     private func packets(_ sessions: [Session], heldBack: Int, random: inout SeededRandom) -> [Packet] {
         var packets: [Packet] = []
         var held: [(dts: Int64, isNew: Bool)] = []
@@ -64,7 +64,7 @@ struct SenderRestartTests {
                 }
             }
         }
-        // Packets of one track do not overtake each other, where one run of the sender follows the other at once either.
+        // Packets of one track stay in order, also where one session follows the other at once.
         var latest: [TrackKind: Int64] = [:]
         packets = packets.map { packet in
             let arrival = max(packet.arrival, latest[packet.stamp.track] ?? 0)
@@ -82,7 +82,7 @@ struct SenderRestartTests {
     }
 
     @Test(
-        "Audio took a shift of its own, and all was late for 3 s where frames were held back until the restart",
+        "Audio follows the video's shift at once when frames are held back until the restart",
         arguments: [0, 100, 500, 1500, 3000, 9000] as [Int64], [0, 1, 2])
     func restart(pause: Int64, heldBack: Int) throws {
         var random = SeededRandom("\(pause) \(heldBack)")
@@ -118,7 +118,8 @@ struct SenderRestartTests {
         #expect(abs(video - audio) <= 2, "\(comment): \((audio - video) / 1000) µs")
         #expect(clock.status.jumps == 1, "\(comment)")
         #expect(clock.status.loneJumps == 0, "\(comment)")
-        // What was held back is late, and so is audio that comes later in the new multiplex, until the map has moved.
+        // Packets that were held back are late, and so is audio that arrives later in the new multiplex, until the
+        // mapping has moved.
         if pause > 2000 { #expect(clock.status.latePackets < 50, "\(comment)") }
     }
 }

@@ -13,7 +13,7 @@ struct SourceClockTests {
         .video: (.milliseconds, 32), .audio: (.milliseconds, 32),
     ]
 
-    /// Notes a packet; times are milliseconds.
+    /// Feeds a packet; times are milliseconds.
     private func note(
         _ clock: inout SourceClock, _ track: TrackKind, _ dts: Int64, at arrival: Int64, duration: Int64 = 40
     ) -> SourceClock.Noted? {
@@ -22,7 +22,7 @@ struct SourceClockTests {
             arrival: Timestamp(nanoseconds: arrival * 1_000_000))
     }
 
-    /// Video and audio each 40 ms, whose delays are these, in milliseconds; returns all events.
+    /// Feeds video and audio packets every 40 ms with these delays in milliseconds; returns all events.
     @discardableResult
     private func feed(
         _ clock: inout SourceClock, from start: Int64, until end: Int64, offset: Int64 = 5000, video: Int64? = 0,
@@ -44,7 +44,7 @@ struct SourceClockTests {
         clock.due(Timestamp(nanoseconds: time * 1_000_000), of: track).map { Double($0.nanoseconds) / 1e6 }
     }
 
-    @Test("The buffer is the latency over the track that comes later, and both tracks share one map")
+    @Test("The buffer is the latency above the later track, and both tracks share one mapping")
     func laterTrack() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         let events = feed(&clock, from: 0, until: 3000, audio: 800)
@@ -58,7 +58,7 @@ struct SourceClockTests {
         #expect(abs(clock.status.audioBehindVideoMilliseconds - 800) < 1)
     }
 
-    @Test("Nothing is due before both tracks were seen for long enough")
+    @Test("Nothing is due before both tracks were observed for long enough")
     func collecting() {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         feed(&clock, from: 0, until: 1500, audio: nil)
@@ -69,7 +69,7 @@ struct SourceClockTests {
         #expect(clock.isPlaced)
     }
 
-    @Test("A track that does not come is not waited for, and said to be silent")
+    @Test("A track without packets is not waited for, and reported as silent")
     func missingTrack() {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         let events = feed(&clock, from: 0, until: 4000, audio: nil)
@@ -86,7 +86,7 @@ struct SourceClockTests {
         #expect(!events.contains { if case .silent = $0 { true } else { false } })
     }
 
-    @Test("A track that appears later is on the same map, and moves it once if it needs more buffer")
+    @Test("A track that appears later uses the same mapping, and moves it once if it needs more buffer")
     func lateTrack() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         feed(&clock, from: 0, until: 10_000, audio: nil)
@@ -100,7 +100,7 @@ struct SourceClockTests {
         #expect(due(clock, 15_000, .audio) == after)
     }
 
-    @Test("Audio that the first sender lacked was not waited for of any later one either, and moved what was shown")
+    @Test("Audio that the first sender lacked is waited for after later restarts, and does not move frames")
     func declaredLater() {
         var clock = SourceClock(.rtmp, tracks: [.video: (.milliseconds, 32)])
         feed(&clock, from: 0, until: 2000, audio: nil)
@@ -114,7 +114,7 @@ struct SourceClockTests {
         #expect(clock.isPlaced && clock.status.steps == 0)
     }
 
-    @Test("The burst of a start does not become delay")
+    @Test("The burst at a start does not add delay")
     func startBurst() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         for time in stride(from: Int64(0), to: 2000, by: 40) {
@@ -128,7 +128,7 @@ struct SourceClockTests {
         #expect(abs(video - 4200) < 1)
     }
 
-    @Test("A hole in the start burst is no jump")
+    @Test("A gap in the start burst is not a jump")
     func holeInBurst() {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         for time in stride(from: Int64(0), to: 3000, by: 40) where !(1000..<2000).contains(time) {
@@ -139,7 +139,7 @@ struct SourceClockTests {
         #expect(clock.status.jumps == 0)
     }
 
-    @Test("A playlist's first packet is placed at once, and what the burst holds is its buffer")
+    @Test("A playlist's first packet is placed at once, and the media of the burst is its buffer")
     func playlist() throws {
         var clock = SourceClock(.playlist(target: .seconds(6)), tracks: Self.both)
         _ = note(&clock, .video, 0, at: 100)
@@ -157,7 +157,7 @@ struct SourceClockTests {
         }
     }
 
-    @Test("A playlist of short segments begins as much later as three of them hold too little")
+    @Test("A playlist of short segments begins later by as much as three of them fall short")
     func shortSegments() throws {
         for (target, latency) in [(1, 2000.0), (2, 500), (3, 0)] {
             var clock = SourceClock(.playlist(target: .seconds(target)), tracks: Self.both)
@@ -168,7 +168,7 @@ struct SourceClockTests {
         }
     }
 
-    @Test("A playlist that was opened again with longer segments is not silent between them")
+    @Test("A playlist reopened with longer segments is not silent between them")
     func longerSegments() {
         var clock = SourceClock(.playlist(target: .seconds(2)), tracks: Self.both)
         for time in stride(from: Int64(0), to: 6000, by: 40) { _ = note(&clock, .video, time, at: 6000) }
@@ -183,7 +183,7 @@ struct SourceClockTests {
         #expect(!events.contains { if case .silent = $0 { true } else { $0 == .lost } }, "\(events)")
     }
 
-    @Test("Capture times are due a latency later, whatever their arrivals are")
+    @Test("Capture times are due one latency later, whatever their arrivals are")
     func captureTime() throws {
         var clock = SourceClock(.device(stampsAreMonotonic: true), tracks: Self.both)
         feed(&clock, from: 1000, until: 4000, offset: 0, video: 35, audio: 12)
@@ -193,7 +193,7 @@ struct SourceClockTests {
         #expect(clock.stretch(of: .audio) == 0)
     }
 
-    @Test("Devices whose stamps have nothing in common are related by their arrivals")
+    @Test("Devices whose timestamps have no common epoch are related by their arrivals")
     func unrelatedDevices() throws {
         var clock = SourceClock(.device(stampsAreMonotonic: false), tracks: Self.both)
         var events: [SourceClockEvent] = []
@@ -208,7 +208,7 @@ struct SourceClockTests {
         #expect(clock.status.latePackets == 0)
     }
 
-    @Test("A file is not placed, and its seams are closed for both tracks")
+    @Test("A file is not placed, and jumps at its seams are closed for both tracks")
     func file() throws {
         var clock = SourceClock(.file, tracks: Self.both)
         var last: (video: Int64, audio: Int64) = (-40, -40)
@@ -229,7 +229,7 @@ struct SourceClockTests {
         #expect(!clock.isPlaced)
     }
 
-    @Test("At a file's seam audio from before it stays where it is, and a hole of 9 s is no seam")
+    @Test("At a file's seam, audio from before it keeps its position, and a gap of 9 s is not a seam")
     func interleavedSeam() throws {
         var clock = SourceClock(.file, tracks: Self.both)
         func place(_ track: TrackKind, _ dts: Int64) throws -> Int64 {
@@ -250,7 +250,7 @@ struct SourceClockTests {
     }
 
     @Test(
-        "Both tracks jump by distances of their own at a playlist's seam: both go on, and neither is said to be alone")
+        "Tracks that jump by different distances at a playlist's seam both continue, and neither is reported alone")
     func playlistSeam() throws {
         var clock = SourceClock(.playlist(target: .seconds(2)), tracks: Self.both)
         var events: [SourceClockEvent] = []
@@ -273,7 +273,7 @@ struct SourceClockTests {
         #expect(clock.status.latePackets == 0)
     }
 
-    @Test("Audio that is lost for 0.7 s where the sender jumps takes the video's jump")
+    @Test("Audio that is lost for 0.7 s while the sender jumps takes the video's jump")
     func lossAtJump() {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         feed(&clock, from: 0, until: 5000)
@@ -285,7 +285,7 @@ struct SourceClockTests {
         #expect(abs(clock.status.audioBehindVideoMilliseconds) < 1)
     }
 
-    @Test("A video track that dies while audio continues is noticed, and so is its return")
+    @Test("A video track that ends while audio continues is reported, and so is its return")
     func watchdog() {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         func advance(to milliseconds: Int64) -> [SourceClockEvent] {
@@ -308,7 +308,7 @@ struct SourceClockTests {
         #expect(told == [.lost])
     }
 
-    @Test("A reopened source is collected again, behind what was there, and its rate is a hint")
+    @Test("A reopened source is collected again, after its earlier media, with its rate as a hint")
     func restart() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         for time in stride(from: Int64(0), to: 60_000, by: 40) {
@@ -328,7 +328,7 @@ struct SourceClockTests {
         #expect(abs(clock.status.ratePPM - rate) < 1)
     }
 
-    @Test("Frames that a demuxer held back until its input was closed were put ten seconds behind the ones before them")
+    @Test("Frames that a demuxer held back until its input was closed keep the times of their timestamps")
     func heldBack() throws {
         var clock = SourceClock(.transportStream, tracks: Self.both)
         feed(&clock, from: 0, until: 6000)
@@ -339,7 +339,7 @@ struct SourceClockTests {
         #expect(clock.isPlaced && clock.status.jumps == 0)
     }
 
-    @Test("A sender that pauses and continues with the times it left off at is placed again, whatever was held back")
+    @Test("A sender that pauses and continues with its old times is placed again, whatever was held back")
     func paused() {
         var clock = SourceClock(.transportStream, tracks: Self.both)
         feed(&clock, from: 0, until: 6000)
@@ -348,7 +348,7 @@ struct SourceClockTests {
         #expect(clock.isPlaced)
     }
 
-    @Test("What comes 100 ms late moves the map once, for both tracks; what is beyond the limit is only late")
+    @Test("Packets 100 ms late move the mapping once, for both tracks; packets beyond the limit are only late")
     func late() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         feed(&clock, from: 0, until: 2000)
@@ -364,7 +364,7 @@ struct SourceClockTests {
         #expect(clock.status.steps == 2)
     }
 
-    @Test("Audio that becomes too late while video is in time moves the map, and is not silent for ever")
+    @Test("Audio that becomes too late while video is on time moves the mapping, and does not stay silent")
     func audioFallsBehind() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         feed(&clock, from: 0, until: 2000)
@@ -375,7 +375,7 @@ struct SourceClockTests {
         #expect(due(clock, 14_000, .video) == audio)
     }
 
-    @Test("Audio that comes to lie a minute behind its video is related by its arrivals, and does not hold video back")
+    @Test("Audio that falls a minute behind its video is related by its arrivals, and does not delay video")
     func audioFarBehind() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         feed(&clock, from: 0, until: 2000)
@@ -389,13 +389,13 @@ struct SourceClockTests {
         #expect(video - 72_000 < 1000)
     }
 
-    @Test("Buffer beyond the limit is given back at once when it is not needed any more")
+    @Test("Buffer beyond the limit is returned at once when it is no longer needed")
     func excess() {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         feed(&clock, from: 0, until: 2000)
         feed(&clock, from: 2000, until: 20_000, video: 5000, audio: 5000)
         #expect(clock.status.bufferMilliseconds > 4900)
-        // The path is free again, and what it held comes at once.
+        // The path is free again, and delivers its backlog at once.
         for time in stride(from: Int64(20_000), to: 25_000, by: 40) {
             for track in [TrackKind.video, .audio] { _ = note(&clock, track, time + 5000, at: 25_000) }
         }
@@ -422,7 +422,7 @@ struct SourceClockTests {
         #expect(abs(clock.status.bufferMilliseconds - 5000) < 1)
     }
 
-    @Test("Stamps that no sender can mean have no place, and no sequence of stamps traps")
+    @Test("Impossible timestamps have no position, and no sequence of timestamps traps")
     func hostile() {
         var random = SeededRandom()
         for settings in [
@@ -449,7 +449,7 @@ struct SourceClockTests {
     }
 
     @Test(
-        "Recorded arrivals of five transports: nothing late, no step, no jump",
+        "Recorded arrivals of five transports have no late packet, step or jump",
         arguments: ["udp", "srt", "rtmp", "rtsp", "hls", "pes300"])
     func recorded(name: String) throws {
         let settings: [String: SourceClockSettings] = [
@@ -486,7 +486,7 @@ struct SourceClockTests {
         }
     }
 
-    @Test("350 ms of audio in one PES at 300 kbit/s had less than 100 ms to spare, which a busy machine used up")
+    @Test("At 300 kbit/s, packets of 350 ms of audio in one PES have more than 130 ms to spare")
     func spareOfBundles() throws {
         let packets = try recording("pes300")
         for start in stride(from: 0, to: packets.count / 2, by: 7) {

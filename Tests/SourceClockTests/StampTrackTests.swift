@@ -6,9 +6,9 @@ import Testing
 
 @testable import SourceClock
 
-@Suite("Stamps that wrap")
+@Suite("Timestamps that wrap")
 struct StampTrackTests {
-    /// The unwrapped steps of stamps that count from `start` on in steps of `step`, masked to `bits`.
+    /// The unwrapped steps of timestamps that start at `start` and grow by `step`, masked to `bits`.
     private func steps(
         from start: Int64, by step: Int64, bits: Int, base: TimeBase, signed: Bool = false
     ) -> Set<Int64> {
@@ -27,7 +27,7 @@ struct StampTrackTests {
     }
 
     @Test(
-        "Stamps that begin just before they wrap, or before a sign bit, go on without a step",
+        "Timestamps that begin just before a wrap, or before a sign bit, continue without a step",
         arguments: [4_294_965_296, 2_147_481_648, 16_775_215, 0, 4_294_967_295] as [Int64])
     func milliseconds(start: Int64) {
         #expect(steps(from: start, by: 40, bits: 32, base: .milliseconds) == [40_000_000])
@@ -39,7 +39,7 @@ struct StampTrackTests {
         #expect(steps(from: start, by: 3600, bits: 33, base: .mpegTS) == [40_000_000])
     }
 
-    @Test("A demuxer that counts on beyond the wrap is followed as well")
+    @Test("A demuxer that counts beyond the wrap is followed as well")
     func unwrappedAlready() {
         var track = StampTrack(timeBase: .mpegTS, bits: 33)
         let first = track.unwrap((1 << 33) - 1800)
@@ -47,7 +47,7 @@ struct StampTrackTests {
         #expect(second == first.map { $0 + 40_000_000 })
     }
 
-    @Test("A stamp just behind the wrap does not undo it")
+    @Test("A timestamp just after the wrap does not undo it")
     func reordered() {
         var track = StampTrack(timeBase: .milliseconds, bits: 32)
         let last = (Int64(1) << 32) - 10
@@ -61,14 +61,14 @@ struct StampTrackTests {
         #expect(on == first.map { $0 + 80_000_000 })
     }
 
-    @Test("A presentation time behind the wrap lies beside its decoding time before it")
+    @Test("A presentation time after the wrap is close to its decoding time before it")
     func presentation() {
         var track = StampTrack(timeBase: .mpegTS, bits: 33)
         let decode = track.unwrap((1 << 33) - 900)
         #expect(track.beside(1800) == decode.map { $0 + 30_000_000 })
     }
 
-    @Test("A track that begins behind the wrap joins the one that began before it")
+    @Test("A track that begins after the wrap joins the one that began before it")
     func joining() {
         var track = StampTrack(timeBase: .milliseconds, bits: 32)
         track.join(at: ((Int64(1) << 32) - 5) * 1_000_000)
@@ -76,7 +76,7 @@ struct StampTrackTests {
         #expect(time == ((Int64(1) << 32) + 3) * 1_000_000)
     }
 
-    @Test("Numbers no sender can mean have no time, and nothing traps")
+    @Test("Impossible numbers have no time, and nothing traps")
     func hostile() {
         var random = SeededRandom()
         for bits in [nil, 8, 24, 32, 33, 62, 63, 64, 1000] as [Int?] {

@@ -3,16 +3,17 @@
 package import LibAV
 package import Media
 
-/// Decodes packets of audio and codes them as AAC-LC, at the sender's times. Used by one thread at a time.
+/// Decodes audio packets and encodes them as AAC-LC, with the sender's times. One thread at a time.
 ///
-/// No sample is stretched to follow a clock: the packets' times follow the sender's stamps instead. A hole is filled
-/// with silence, and what overlaps is cut.
+/// No sample is stretched to follow a clock: the packets' times follow the sender's timestamps instead. Gaps are filled
+/// with silence, overlaps are cut.
 package final class AudioTranscoder: TrackTranscoder {
-    /// How far stamps may differ from the samples without making a hole or an overlap: less than a frame of any codec.
+    /// A timestamp may differ this much from the sample count without being a gap or an overlap: less than a frame of
+    /// any codec.
     private static let tolerance = AudioFormat.program.timeBase.ticks(.milliseconds(10))
-    /// By how many samples a packet's time follows the stamps at most: 2000 ppm.
+    /// Maximum correction of a packet's time towards the timestamps, in samples: 2000 ppm.
     private static let step: Int64 = 2
-    /// The longest hole that is filled with silence.
+    /// The longest gap that is filled with silence.
     private static let longestHole = AudioFormat.program.timeBase.ticks(.seconds(10))
 
     package let description: TrackDescription
@@ -21,15 +22,15 @@ package final class AudioTranscoder: TrackTranscoder {
     private let resampler: Resampler
     private var encoder: AACEncoder
     private var decoder: (track: TrackDescription, decoder: Decoder)?
-    /// Where the encoder's first sample is in the program, and how many went in; nil before the first.
+    /// The program position of the encoder's first sample, and the number of input samples; nil before the first.
     private var origin: Int64?
     private var fed: Int64 = 0
     private var decodingErrors = 0
-    /// How many frames earlier encoders refused.
+    /// Number of frames that earlier encoders refused.
     private var refusedBefore: Int64 = 0
     package var errors: Int { decodingErrors + Int(refusedBefore + encoder.refused.frames) }
 
-    /// A transcoder to `bitrate` bits a second. `subject` is how errors name the input.
+    /// A transcoder to `bitrate` bits per second. Errors call the input `subject`.
     package init(bitrate: Int, subject: String) throws(AVFailure) {
         (self.bitrate, self.subject) = (bitrate, subject)
         resampler = Resampler(target: .program, subject: subject)
@@ -47,7 +48,7 @@ package final class AudioTranscoder: TrackTranscoder {
             try decoder?.decoder.send(coded: packet)
             coded += try decode()
         } catch let failure as AVFailure {
-            // It costs this packet; silence takes its place.
+            // This packet is lost; silence replaces it.
             if failure.isMissingLibrary { throw failure }
             decodingErrors += 1
         }
@@ -79,7 +80,7 @@ package final class AudioTranscoder: TrackTranscoder {
         return coded
     }
 
-    /// Where the run that follows belongs, against where what was fed so far ends.
+    /// Compares the position of the next run with the end of the samples so far, and handles gaps and overlaps.
     private func place(_ stated: Int64?) throws -> [EncodedPacket] {
         guard let stated else { return [] }
         guard let origin else {
@@ -94,7 +95,7 @@ package final class AudioTranscoder: TrackTranscoder {
             return []
         }
         var coded = try feed(resampler.flush())
-        // What comes again is left out until it is new; see `feed`.
+        // Repeated audio is left out until it is new; see `feed`.
         resampler.start(at: stated)
         if off > Self.longestHole {
             coded += renamed(try encoder.finish())
@@ -109,7 +110,7 @@ package final class AudioTranscoder: TrackTranscoder {
         return coded
     }
 
-    /// How much of what follows was heard before.
+    /// Number of following samples that repeat earlier ones.
     private var skipped: Int64 = 0
 
     private func feed(_ audio: AudioBuffer) throws -> [EncodedPacket] {
@@ -121,7 +122,7 @@ package final class AudioTranscoder: TrackTranscoder {
         return renamed(try encoder.encode(new))
     }
 
-    /// The encoder's packets, which count from its first sample.
+    /// Converts the encoder's packets, whose times count from its first sample.
     private func renamed(_ packets: [EncodedPacket]) -> [EncodedPacket] {
         packets.map { packet in
             let time = packet.pts + (origin ?? 0)

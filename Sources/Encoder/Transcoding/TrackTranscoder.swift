@@ -2,15 +2,15 @@
 
 package import Media
 
-/// Decodes one track and codes it again, packet by packet, at the sender's times. Used by one thread at a time.
+/// Decodes one track and encodes it again, packet by packet, with the sender's times. One thread at a time.
 package protocol TrackTranscoder: AnyObject {
-    /// How the packets that come out are coded.
+    /// The coding of the output packets.
     var description: TrackDescription { get }
-    /// Packets that could not be decoded.
+    /// Number of packets that could not be decoded.
     var errors: Int { get }
-    /// Takes the next packet, in decoding order, and returns what came out. A packet that cannot be decoded is counted and
-    /// left out; what is thrown ends the program.
+    /// Transcodes the next packet, in decoding order, and returns the packets that are ready. A packet that cannot be
+    /// decoded is counted and left out; an error that is thrown ends the program.
     func take(_ packet: EncodedPacket) throws -> [EncodedPacket]
-    /// Returns what is still inside. Nothing can be taken afterwards.
+    /// Returns the remaining packets. No packet may follow.
     func finish() throws -> [EncodedPacket]
 }

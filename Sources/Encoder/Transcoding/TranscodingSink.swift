@@ -4,18 +4,18 @@ internal import Dispatch
 package import Media
 internal import Synchronization
 
-/// Passes one of an input's tracks on as it is, and the other through a transcoder on a queue of its own, so that neither
-/// waits for the other.
+/// Forwards one of an input's tracks unchanged, and sends the other through a transcoder on its own queue, so that
+/// neither waits for the other.
 ///
-/// One thread at a time publishes. Both tracks go to sinks that put them into one order.
+/// One thread at a time publishes. Both tracks go to sinks that interleave them.
 package final class TranscodingSink: PacketSink {
-    /// What an operator sees.
+    /// The state for an operator.
     package struct Status: Sendable {
-        /// Packets of the transcoded track that could not be decoded.
+        /// Number of packets of the transcoded track that could not be decoded.
         package var errors = 0
-        /// Packets that were left out because the encoder could not keep up.
+        /// Number of packets that were left out because the encoder was too slow.
         package var skipped = 0
-        /// Why the transcoder ended, if it did before the program.
+        /// Why the transcoder ended, if it ended before the program.
         package var failure: String?
     }
 
@@ -26,10 +26,10 @@ package final class TranscodingSink: PacketSink {
         var status = Status()
     }
 
-    /// How many packets wait at most for a transcoder that is slower than its input: some seconds.
+    /// Maximum number of packets that wait for a transcoder slower than its input: some seconds.
     private static let longestQueue = 200
 
-    /// Used on the queue alone.
+    /// Used on the queue only.
     private let transcoder: Mutex<any TrackTranscoder>
     private let kind: TrackKind
     private let (copied, coded): (any PacketSink, any PacketSink)
@@ -41,9 +41,9 @@ package final class TranscodingSink: PacketSink {
     private let state = Mutex(State())
     private let room = DispatchSemaphore(value: 0)
 
-    /// A sink that gives packets of `kind` to `transcoder`, whose packets go to `coded`, and all others to `copied`. A
-    /// source that `canWait` is held back while the transcoder is busy; `publisher`, the heartbeat of the thread that
-    /// publishes, rests meanwhile. `name` is the channel's.
+    /// Sends packets of `kind` to `transcoder`, whose output goes to `coded`, and all other packets to `copied`. A
+    /// source that `canWait` is blocked while the transcoder is busy; `publisher`, the heartbeat of the publishing
+    /// thread, rests meanwhile. `name` is the channel's.
     package init(
         _ kind: TrackKind, by transcoder: sending any TrackTranscoder, copied: any PacketSink, coded: any PacketSink,
         canWait: Bool, publisher: Heartbeat? = nil, name: String
@@ -71,14 +71,14 @@ package final class TranscodingSink: PacketSink {
         }
     }
 
-    /// Waits until the transcoder has put out everything, and says that nothing follows. Blocks.
+    /// Waits until the transcoder has output everything, then reports the end to the sinks. Blocks.
     package func finish() {
-        // An encoder may hold many frames back, and gives all of them out at once.
+        // An encoder may hold many frames, and outputs all of them at once.
         queue.sync { work { transcoder in try heartbeat.resting { try transcoder.finish() } } }
         copied.finish()
     }
 
-    /// Whether the packet is to be transcoded; blocks for a source that can wait until there is room.
+    /// Whether the packet will be transcoded; blocks a source that can wait until there is room.
     private func admit(_ packet: EncodedPacket) -> Bool {
         while true {
             let isAdmitted: Bool? = state.withLock { state in

@@ -4,12 +4,13 @@ internal import LibAV
 package import Media
 internal import Synchronization
 
-/// Decodes packets of video and codes them as H.264, each frame at the sender's time. Used by one thread at a time.
+/// Decodes video packets and encodes them as H.264, each frame with the sender's time. One thread at a time.
 ///
-/// x264 sees frames by their number; each gets its own time back when it comes out, so that neither a variable rate nor the
-/// sender's clock moves a frame. Its decoding time is that of the frame so many frames before it.
+/// x264 gets frame numbers as times; each frame gets its own time back in the output, so that neither a variable rate
+/// nor the sender's clock moves a frame. The decoding time of an output frame is the time of an earlier frame, as far
+/// back as the encoder's delay.
 package final class VideoTranscoder: TrackTranscoder {
-    /// Takes requests from any thread.
+    /// Receives requests from any thread.
     private final class Requests: KeyframeRequester {
         let schedule: Mutex<KeyframeSchedule>
 
@@ -20,10 +21,10 @@ package final class VideoTranscoder: TrackTranscoder {
         }
     }
 
-    /// Makes keyframes on request; for any thread.
+    /// Requests keyframes; any thread.
     package var keyframes: any KeyframeRequester { requests }
     package let description: TrackDescription
-    /// Frames that the encoder holds before the first comes out.
+    /// Number of frames that the encoder holds before its first output.
     package let delayInFrames: Int
     private let subject: String
     private let format: VideoFormat
@@ -39,8 +40,8 @@ package final class VideoTranscoder: TrackTranscoder {
     private var decodingErrors = 0
     package var errors: Int { decodingErrors + Int(encoder.refused.frames) }
 
-    /// A transcoder by `settings` of video like `track`, which says how large its frames are unless `size` does. `subject`
-    /// is how errors name the input.
+    /// A transcoder with `settings` for video like `track`, whose frame size is used unless `size` is given. Errors
+    /// call the input `subject`.
     package init(
         _ settings: EncoderSettings, of track: TrackDescription, size: FrameSize?, subject: String
     ) throws {
@@ -111,7 +112,7 @@ package final class VideoTranscoder: TrackTranscoder {
         var coded: [EncodedPacket] = []
         for frame in frames {
             let time = base.rescale(frame.pts, to: description.timeBase)
-            // A frame that is not later than the one before has no place; its captions go with the next one.
+            // A frame that is not later than the previous one is left out; its captions go with the next one.
             if let last = times.last, time <= last {
                 captions += frame.captions
                 continue
@@ -130,11 +131,11 @@ package final class VideoTranscoder: TrackTranscoder {
         return coded
     }
 
-    /// The encoder's packet, which counts frames, at its frame's time.
+    /// Converts the encoder's packet from a frame number to its frame's time.
     private func renamed(_ packet: EncodedPacket) -> EncodedPacket {
         let pts = time(of: packet.pts)
         let dts = min(pts, time(of: packet.dts))
-        // Nothing asks for what was decoded before this one again; the last time stays for the one behind it.
+        // Earlier times are not needed any more; the last one stays for the next packet.
         let known = Int(max(0, min(packet.dts - firstTime, Int64(times.count) - 1)))
         times.removeFirst(known)
         firstTime += Int64(known)
@@ -149,7 +150,7 @@ package final class VideoTranscoder: TrackTranscoder {
     private func time(of number: Int64) -> Int64 {
         let place = number - firstTime
         if times.indices.contains(Int(place)) { return times[Int(place)] }
-        // Before the first frame: as far as its delay says.
+        // Before the first frame, extrapolate back by the encoder's delay.
         return (start ?? 0) + number * frameLength
     }
 }

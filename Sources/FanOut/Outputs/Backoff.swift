@@ -2,11 +2,11 @@
 
 package import Media
 
-/// How long an output waits before its next attempt.
+/// Computes how long an output waits before its next attempt.
 ///
-/// The wait grows by half with each failure in a row, up to a cap that depends on what the peer did. For 30 s after a
-/// loss a peer that does not answer is tried each second, so that an output is back within a second of a restarted peer's
-/// return. A permanent refusal is tried once a minute.
+/// The wait grows by half with each consecutive failure, up to a limit that depends on the peer's behavior. For 30 s
+/// after a loss, a peer that does not answer is tried every second, so that an output is back within a second of a
+/// restarted peer. After a permanent refusal the output tries once a minute.
 ///
 /// | consecutive failure | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 and later |
 /// |---|---|---|---|---|---|---|---|---|
@@ -15,33 +15,33 @@ package import Media
 /// | no answer, from 30 s after the output was on air | 1 | 1.5 | 2.25 | 3.4 | 5 | 5 | 5 | 5 |
 /// | no answer, within 30 s after the output was on air | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 1 |
 package struct Backoff: Sendable, Equatable {
-    /// What an output's past says about a peer that does not answer now.
+    /// The history of an output whose peer does not answer now.
     package enum Past: Sendable, Equatable {
         /// The output was never on air: the address may be wrong.
         case neverLive
         /// It was on air within ``Backoff/quickFor``: the peer may be restarting.
         case justLost
-        /// It was on air before that.
+        /// It was on air longer ago.
         case lostBefore
     }
 
     /// The first wait.
     package var base: Duration
-    /// The longest wait after a peer that answered, or that was never reached.
+    /// Maximum wait after a peer that answered, or that was never reached.
     package var cap: Duration
-    /// The longest wait for a peer that does not answer and once took the stream.
+    /// Maximum wait for a peer that does not answer and once accepted the stream.
     package var lostCap: Duration
-    /// How long after a loss a peer that does not answer is tried at the first wait.
+    /// How long after a loss the wait for a peer that does not answer stays at ``base``.
     package var quickFor: Duration
     /// The wait after a permanent refusal.
     package var refusedInterval: Duration
-    /// How long an output must have been on air for all its failures to be forgotten.
+    /// Time on air after which all earlier failures are forgotten.
     package var resetAfter: Duration
-    /// How long an output must have been on air for a loss to be the network's doing, and not a server's that accepts a
-    /// stream only to drop it.
+    /// Time on air after which a loss is attributed to the network, and not to a server that accepts a stream only to
+    /// drop it.
     package var stableAfter: Duration
 
-    /// A schedule of these values.
+    /// Creates a schedule.
     package init(
         base: Duration = .seconds(1), cap: Duration = .seconds(15), lostCap: Duration = .seconds(5),
         quickFor: Duration = .seconds(30), refusedInterval: Duration = .seconds(60),
@@ -56,8 +56,9 @@ package struct Backoff: Sendable, Equatable {
         self.stableAfter = stableAfter
     }
 
-    /// The wait after the `failures`-th consecutive failure (1 is the first). `past` counts for a peer that does not
-    /// answer. `jitter` in 0..<1 takes up to a fifth off, so that outputs that failed together do not return together.
+    /// The wait after consecutive failure number `failures` (1 is the first). `past` applies to a peer that does not
+    /// answer. `jitter` in 0..<1 shortens the wait by up to a fifth, so that outputs that failed together do not return
+    /// together.
     package func delay(
         afterFailure failures: Int, kind: OutputFailure.Kind, past: Past = .neverLive, jitter: Double
     ) -> Duration {

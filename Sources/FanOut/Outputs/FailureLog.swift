@@ -2,18 +2,18 @@
 
 internal import Media
 
-/// Decides which of an output's failed attempts the log names: each sort of failure once, then all of them once a minute
-/// with their number, for as long as the output does not stay on air.
+/// Decides which failed attempts of an output are logged: the first of each kind, then a summary once a minute, until
+/// the output stays on air.
 ///
 /// Times are monotonic nanoseconds. One thread at a time.
 struct FailureLog: Sendable {
-    /// What the log says of a failure.
+    /// How a failure is logged.
     enum Line: Equatable {
-        /// It is named: the output went off air, or it is the first of its sort.
+        /// In full: the output went off air, or the failure is the first of its kind.
         case named
-        /// It is named, with the number of failures since the output was last on air for a while.
+        /// In full, with the number of failures since the output last stayed on air.
         case summed(Int)
-        /// It is counted only.
+        /// Not at all; it is only counted.
         case counted
     }
 
@@ -23,7 +23,7 @@ struct FailureLog: Sendable {
     }
 
     private static let interval = Duration.seconds(60)
-    /// What is lost sooner was accepted only to be dropped, which is one more failure.
+    /// A connection lost sooner counts as another failure: the server accepted the stream only to drop it.
     private static let stable = Duration.seconds(3)
 
     private var sorts: Set<Sort> = []
@@ -31,13 +31,13 @@ struct FailureLog: Sendable {
     private var lastNamed: Int64 = 0
     private var onAir: (attempt: Int, since: Int64)?
 
-    /// The attempt came on air. Returns how many failed before it since the output was last on air for a while.
+    /// The attempt came on air. Returns the number of failures since the output last stayed on air.
     mutating func accepted(_ attempt: Int, at now: Int64) -> Int {
         onAir = (attempt, now)
         return failures
     }
 
-    /// An operator asked for another try: whatever comes of it is named.
+    /// An operator asked for another try, so its result is logged in any case.
     mutating func forgetSorts() { sorts = [] }
 
     /// The attempt failed.

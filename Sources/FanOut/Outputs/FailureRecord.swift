@@ -2,56 +2,57 @@
 
 internal import Media
 
-/// What an output's failures so far mean for its next attempt: where it goes, and after how long. Pure.
+/// Decides from an output's failures which address the next attempt uses, and after which wait. Pure.
 struct FailureRecord: Sendable {
-    /// What follows from a failure.
+    /// The consequence of a failure.
     struct Verdict: Equatable {
         var endpoint: OutputEndpoint
-        /// When (monotonic nanoseconds).
+        /// When the next attempt is due (monotonic nanoseconds).
         var due: Int64
         var isLast: Bool
     }
 
     private let policy: RetryPolicy
-    /// Failures in a row of peers that answered.
+    /// Consecutive failures of peers that answered.
     private var answered = 0
-    /// Failures in a row of peers that did not answer, but for those soon after the output was on air.
+    /// Consecutive failures of peers that did not answer, except for those soon after the output was on air.
     private var unanswered = 0
-    /// When the output was last on air for a while, or else when it was on air at all, if it ever was.
+    /// When the output last stayed on air for a while, or else was last on air at all; nil if never.
     private var lastLive: Int64?
-    /// Failures in a row of any kind.
+    /// Consecutive failures of any kind.
     private var total = 0
     private var atPrimary = 0
-    /// How often in a row the primary was lost soon after the output had come back to it.
+    /// How many times in a row the primary was lost soon after the output returned to it.
     private var earlyLosses = 0
     private var hasJustFailedBack = false
-    /// The time until which an endpoint that refused is left alone.
+    /// The time until which an endpoint that refused is not tried.
     private var refusedUntil: [OutputEndpoint: Int64] = [:]
 
     init(policy: RetryPolicy) { self.policy = policy }
 
-    /// Failures in a row of any kind.
+    /// Consecutive failures of any kind.
     var failuresInRow: Int { total }
 
-    /// How long to stay on the backup before the next probe of the primary.
+    /// How long the output stays on the backup before the next probe of the primary.
     var primaryInterval: Duration { policy.primaryInterval * (1 << min(earlyLosses, 4)) }
 
-    /// The output came back to its primary from the backup.
+    /// The output returned to its primary from the backup.
     mutating func returnedToPrimary() {
         hasJustFailedBack = true
         atPrimary = 0
     }
 
-    /// Somebody asked for another try: what was before does not count.
+    /// An operator asked for another try: earlier failures do not count.
     mutating func reset() { (answered, unanswered, total, atPrimary, refusedUntil) = (0, 0, 0, 0, [:]) }
 
-    /// The output was on air for `liveFor`, up to `now`. A moment says that the address is right, but not that the peer is
-    /// about to be back: a server that accepts and crashes would be tried at the first wait for ever.
+    /// The output was on air for `liveFor`, until `now`. A moment on air proves that the address is right, but not that
+    /// the peer will soon be back: a server that accepts and crashes would be tried at the first wait forever.
     mutating func wasLive(for liveFor: Duration, at now: Int64) {
         if liveFor >= policy.backoff.stableAfter || liveFor > .zero && lastLive == nil { lastLive = now }
     }
 
-    /// Takes a failure at `endpoint` in at `now`, after `liveFor` on air, and says what follows. `jitter` is in 0..<1.
+    /// Records a failure at `endpoint` at `now`, after `liveFor` on air, and returns the consequence. `jitter` is in
+    /// 0..<1.
     mutating func note(
         _ failure: OutputFailure, at endpoint: OutputEndpoint, now: Int64, liveFor: Duration, jitter: Double
     ) -> Verdict {
@@ -73,7 +74,7 @@ struct FailureRecord: Sendable {
         refusedUntil[same] = failure.kind == .refused ? again : nil
         let isLast = policy.attemptLimit.map { total > $0 } ?? false
         guard endpoint == .backup || usesBackup else { return Verdict(endpoint: same, due: again, isLast: isLast) }
-        // The other address was not at fault now, so it is tried at once, but not sooner if neither address answers.
+        // The other address did not fail now, so the first wait is enough, unless the failed peer did not answer.
         let short =
             failure.kind == .unreachable
             ? wait : policy.backoff.delay(afterFailure: 1, kind: .unreachable, jitter: jitter)
@@ -88,7 +89,7 @@ struct FailureRecord: Sendable {
         return now - lastLive < policy.backoff.quickFor.inNanoseconds ? .justLost : .lostBefore
     }
 
-    /// From the moment that the primary has failed often enough, attempts alternate between both.
+    /// After enough failures of the primary, attempts alternate between both.
     private var usesBackup: Bool { policy.hasBackup && atPrimary >= policy.backupAfter }
 
     private mutating func noteEndpoint(

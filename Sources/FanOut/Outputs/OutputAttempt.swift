@@ -2,73 +2,74 @@
 
 package import Media
 
-/// What an attempt reports. Each attempt reports to the supervisor that made it, on any thread.
+/// A report of an attempt to its supervisor, on any thread.
 package enum AttemptEvent: Sendable {
-    /// It is at this step now: `resolve`, `connect`, `handshake`, `publish`.
+    /// The attempt is at this step: `resolve`, `connect`, `handshake`, `publish`.
     case step(String)
-    /// The peer accepted the stream; the attempt waits for ``OutputAttempt/goLive()``. An attempt that receivers call tells
-    /// it again when one calls after `awaitsCallers`.
+    /// The peer accepted the stream; the attempt waits for ``OutputAttempt/goLive()``. An attempt that receivers call
+    /// reports this again when one calls after `awaitsCallers`.
     case accepted
-    /// The attempt is open for receivers that call, and none is there: before the first, and after the last has left.
+    /// The attempt is open for callers, but there are no receivers: before the first, and after the last has left.
     case awaitsCallers
-    /// The peer said something worth an operator's eye; without secrets.
+    /// A message from the peer that an operator should see; without secrets.
     case notice(String)
-    /// A receiver of this attempt can begin, or continue, at a keyframe only. One that comes soon will do.
+    /// A receiver of this attempt can begin, or continue, only at a keyframe. The next regular one will do if it comes
+    /// soon.
     case wantsKeyframe
-    /// A receiver lost what it had got and shows nothing before a keyframe: one is asked for at once, unless that was done
-    /// lately.
+    /// A receiver lost its data and shows no video before a keyframe: request one at once, unless there was a recent
+    /// request.
     case needsKeyframe
-    /// The receiver that wanted a keyframe is gone, and no other one wants one.
+    /// The receiver that needed a keyframe is gone, and no other needs one.
     case wantsNoKeyframe
-    /// What this attempt writes must be cut at a keyframe, and none came in time: one is asked for at once.
+    /// The attempt must cut its output at a keyframe, and no keyframe came in time: request one at once.
     case keyframeIsDue
-    /// The server asks us to publish again, at `address` if it names one, and takes what is sent until then.
+    /// The server asks us to publish again, at `address` if it names one, and accepts data until then.
     case reconnectRequested(address: String?)
-    /// The attempt is over.
+    /// The attempt ended with a failure.
     case failed(OutputFailure)
-    /// Everything queued went out and the session was closed.
+    /// All queued packets were sent and the session was closed.
     case drained
 }
 
-/// One attempt to be on air at one target. It is used once and thrown away, never reopened.
+/// One attempt to be on air at one target. It is used once, never reopened.
 ///
-/// No call blocks: what can block runs on a queue of the attempt's own.
+/// No call blocks: blocking work runs on the attempt's own queue.
 package protocol OutputAttempt: AnyObject, Sendable {
-    /// Begins to connect.
+    /// Starts to connect.
     func start()
-    /// The queue may be read from now on. May be called while the output's lock is held: nothing may be reported from
-    /// within.
+    /// Allows the attempt to read the queue. May be called with the output's lock held, so it must not report anything
+    /// synchronously.
     func goLive()
-    /// Who is to be woken by the publishing thread when the queue has something new. Asked once, before ``start()``.
+    /// The server that the publishing thread wakes when the queue has new packets. Read once, before ``start()``.
     var server: any PacketServer { get }
-    /// Sends what is queued, ends the session by the protocol's rules and reports `drained`; whatever has not happened
-    /// by `deadline` (monotonic nanoseconds) is left to ``abandon()``. Before ``goLive()`` it means that the program is
+    /// Sends the queued packets, ends the session by the protocol's rules and reports `drained`; ``abandon()`` cuts off
+    /// what is not finished by `deadline` (monotonic nanoseconds). A call before ``goLive()`` means that the program is
     /// over: an attempt that waits for callers ends; one that is connecting continues, and is told again when it is
-    /// live. `reason` is for viewers, where the protocol has words for it.
+    /// live. `reason` is passed on to viewers if the protocol can express it.
     func drain(until deadline: Int64, reason: EndReason)
     /// Ends at once, without the protocol's teardown. Nothing is reported afterwards.
     func abandon()
-    /// What went out so far.
+    /// What was sent so far.
     var progress: AttemptProgress { get }
 }
 
-/// What one attempt has sent.
+/// The amount of data that an attempt has sent.
 package struct AttemptProgress: Sendable, Equatable {
-    /// Bytes handed to the network, headers included.
+    /// Bytes passed to the network, headers included.
     package var bytes: UInt64 = 0
-    /// Frames handed to the network completely.
+    /// Frames passed to the network completely.
     package var frames: UInt64 = 0
-    /// What was taken from the output's own queue and did not reach one of several receivers: dropped on the way, or still
-    /// waiting when the receiver left.
+    /// Packets that left the output's own queue but did not reach one of several receivers: dropped on the way, or
+    /// still waiting when the receiver left.
     package var drops = DropCounts()
-    /// What the protocol tells beside that.
+    /// Protocol-specific numbers.
     package var details = OutputDetails()
 
-    /// Nothing sent yet.
+    /// Starts with zeros.
     package init() {}
 }
 
-/// A target that attempts can be made at.
+/// A target for attempts.
 package protocol OutputTarget: Sendable {
     /// The protocol in one word, such as `rtmp`.
     var kind: String { get }
@@ -76,17 +77,17 @@ package protocol OutputTarget: Sendable {
     var displayAddress: String { get }
     /// Whether receivers call the output; until one does, the output misses nothing.
     var awaitsCallers: Bool { get }
-    /// The target that a server means when it asks us to publish again at `address`, with this one's credentials and
-    /// options; `nil` if the address is of no use.
+    /// The target for a server's request to publish again at `address`, with this target's credentials and options;
+    /// `nil` if the address cannot be used.
     func redirected(to address: String) -> (any OutputTarget)?
-    /// The program is over, and no attempt at this target follows: completes what earlier ones left open for viewers,
-    /// and publishes nothing else. Calls `completion` once, on any thread, with the failure if it did not succeed.
-    /// Called for every target that the output was on air at, also when its last attempt did so already; does not
-    /// block.
+    /// Called when the program is over and no further attempt will follow: completes what earlier attempts left open
+    /// for viewers, and publishes nothing else. Calls `completion` once, on any thread, with the failure if it did not
+    /// succeed. It is called for every target at which the output was on air, even if the last attempt already
+    /// concluded; does not block.
     func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void)
-    /// Why `stream` cannot be sent there at all, in one sentence that names what cannot; nil if it can.
+    /// Why this target cannot carry `stream` at all, in one sentence that names the obstacle; nil if it can.
     func refusal(of stream: StreamDescription) -> String?
-    /// A fresh attempt that sends `queue` and tells `report` what happens.
+    /// Creates an attempt that sends `queue` and reports events to `report`.
     func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
     ) -> any OutputAttempt

@@ -2,57 +2,57 @@
 
 internal import Media
 
-/// The attempts of one output, each with the queue that it reads, and the state machine above them.
+/// The attempts of one output, each with its own queue, under the control of the state machine.
 ///
-/// One lane is fed. A candidate has a queue of its own, empty until it takes over; what was on air before then sends the
-/// rest of its own queue and ends by its protocol's rules, so that no frame is sent twice and none is lost. What the
-/// machine decides arrives here as calls, in the machine's order; a call that does not fit the phase changes nothing.
+/// Only one lane is fed. A candidate has its own queue, which stays empty until it takes over. The lane that was on air
+/// then sends the rest of its own queue and ends by its protocol's rules, so that no frame is sent twice or lost. The
+/// machine's decisions arrive here as calls, in the machine's order; a call that does not fit the phase has no effect.
 struct OutputAttempts {
-    /// What happens to packets that come.
+    /// What happens to new packets.
     enum Phase {
-        /// They are held, and no attempt is under way. Next: `connecting`, `paused`, `ended`.
+        /// They are held, and there is no attempt. Next: `connecting`, `paused`, `ended`.
         case idle
         /// They are held until the peer accepts the lane's attempt, which is at `step`. Next: `live`, `idle`, `paused`,
         /// `ended`.
         case connecting(OutputLane, step: String?)
-        /// The lane sends them, perhaps with a candidate beside it. Next: `live` with another candidate or as the former
-        /// candidate, `connecting` with what was the candidate, `idle`, `paused`, `ended`.
+        /// The lane sends them, perhaps with a candidate beside it. Next: `live` with another candidate or as the
+        /// former candidate, `connecting` as the former candidate, `idle`, `paused`, `ended`.
         case live(OutputLane, Candidate?)
-        /// They are not taken. Next: `idle`, `ended`.
+        /// They are not accepted. Next: `idle`, `ended`.
         case paused
-        /// They are not taken, and the machine's work is over; retired attempts may still send their rest. Next: none.
+        /// They are not accepted, and the machine has ended; retired attempts may still be sending. Next: nothing.
         case ended
     }
 
-    /// A candidate took over.
+    /// A candidate that took over.
     struct Change {
         let retired: OutputLane
         let next: OutputLane
         let actions: [OutputStateMachine.Action]
     }
 
-    // What each frame needs comes first: with hundreds of outputs the time goes into fetching memory.
+    // The fields used for each frame come first: with hundreds of outputs, cache misses dominate.
     /// The queue that is fed.
     private(set) var packets: PacketQueue
     private(set) var phase = Phase.idle { didSet { server = live?.server } }
-    /// Who sends what the lane on air holds.
+    /// The server that sends the packets of the lane on air.
     private(set) var server: (any PacketServer)?
-    /// When a keyframe is asked for that the output, or a receiver behind it, waits for.
+    /// Decides when to request a keyframe that the output, or one of its receivers, needs.
     var keyframes = KeyframePatience()
-    /// What is told of drops.
+    /// Decides what is logged about drops.
     private var drops = DropLog()
     var machine: OutputStateMachine
     private(set) var retired: [OutputLane] = []
-    /// Where the server asked the output to go last.
+    /// The target of the server's last reconnect request.
     var redirection: (any OutputTarget)?
     var failures = FailureLog()
-    /// Who is to be told of the output's end.
+    /// Called when the output has ended.
     var completions: [@Sendable () -> Void] = []
-    /// Why the output ends, and by when (monotonic nanoseconds), once it was told to.
+    /// Why and by when (monotonic nanoseconds) the output must end, once it was told to.
     var end = (reason: EndReason.interrupted, deadline: Int64(0))
-    /// Where the output was on air.
+    /// The endpoints at which the output was on air.
     private(set) var aired: Set<OutputEndpoint> = []
-    /// Targets that are completing what they left open.
+    /// Number of targets that are still concluding.
     var concluding = 0
 
     private var past = AttemptProgress()
@@ -63,7 +63,7 @@ struct OutputAttempts {
         self.packets = packets
     }
 
-    /// Whether packets are taken.
+    /// Whether packets are accepted.
     var isFed: Bool {
         switch phase {
         case .idle, .connecting, .live: true
@@ -76,7 +76,7 @@ struct OutputAttempts {
         if case .live(let lane, _) = phase { lane } else { nil }
     }
 
-    /// The lane on air, or that which is to be.
+    /// The lane on air, or the one that connects.
     var current: OutputLane? {
         switch phase {
         case .connecting(let lane, _), .live(let lane, _): lane
@@ -84,7 +84,7 @@ struct OutputAttempts {
         }
     }
 
-    /// What the attempt under way is doing, while it is not on air.
+    /// The step of the present attempt while it is not on air.
     var step: String? {
         if case .connecting(_, let step) = phase { step } else { nil }
     }
@@ -93,8 +93,8 @@ struct OutputAttempts {
 // MARK: Transitions
 
 extension OutputAttempts {
-    /// An attempt begins: as the output's own, or as the candidate beside the one on air. Returns whether there is a place
-    /// for it.
+    /// Adds an attempt: as the output's only one, or as a candidate beside the one on air. Returns whether the phase
+    /// allows it.
     mutating func begin(_ lane: OutputLane) -> Bool {
         switch phase {
         case .idle: phase = .connecting(lane, step: nil)
@@ -104,14 +104,14 @@ extension OutputAttempts {
         return true
     }
 
-    /// The attempt `number` is at `step`.
+    /// Records that the attempt `number` is at `step`.
     mutating func note(step: String, of number: Int) {
         guard case .connecting(let lane, _) = phase, lane.number == number else { return }
         phase = .connecting(lane, step: step)
     }
 
-    /// The peer accepted, at `now`. Returns the lane that is on air, and what the output missed while it was not,
-    /// unless it keeps missing frames until ``tookKeyframe()``.
+    /// The peer accepted at `now`. Returns the lane that is on air, and what the output missed while off air. `missed`
+    /// is nil if it still waits for a keyframe, see ``tookKeyframe()``.
     mutating func goLive(at now: Int64) -> (lane: OutputLane, missed: DropCounts?)? {
         guard case .connecting(let lane, _) = phase else { return nil }
         phase = .live(lane, nil)
@@ -123,20 +123,20 @@ extension OutputAttempts {
         return (lane, tookKeyframe())
     }
 
-    /// The queue took a keyframe. If it was the one that the output on air waited for, returns what was missed until then:
-    /// what is refused before belongs to the time off air, and is no sign of a slow target.
+    /// The queue accepted a keyframe. If the output on air waited for it, returns what it missed until then: packets
+    /// refused before count as off air, and do not indicate a slow target.
     mutating func tookKeyframe() -> DropCounts? {
         guard case .live = phase else { return nil }
         return drops.join(queueDrops)
     }
 
-    /// Looks at what the queue on air dropped, after a drop and at each keyframe.
+    /// Checks the drops of the queue on air, after a drop and at each keyframe.
     mutating func noteDrops(at now: Int64) -> DropLog.Event? {
         guard case .live = phase else { return nil }
         return drops.note(queueDrops, at: now)
     }
 
-    /// The output is off air: what it holds is cut to the newest keyframe.
+    /// The output goes off air: its queue is cut to the newest keyframe.
     mutating func hold() -> DropLog.Event? {
         keyframes.stopWaiting()
         let event = drops.leave(queueDrops)
@@ -146,21 +146,21 @@ extension OutputAttempts {
 
     /// No receiver of the lane `number` waits for a keyframe any more.
     mutating func stopWaiting(_ number: Int) {
-        // A candidate that is to take over waits for one, whatever the lane on air needs.
+        // A candidate that is ready to take over waits for a keyframe, whatever the lane on air needs.
         guard case .live(let lane, let candidate) = phase, lane.number == number else { return }
         if case .ready = candidate { return }
         keyframes.stopWaiting()
     }
 
-    /// The candidate's peer accepted, at `now`: it takes over at the next keyframe.
+    /// The candidate's peer accepted at `now`: it takes over at the next keyframe.
     mutating func arrangeChange(at now: Int64) {
         guard case .live(let lane, .connecting(let next)) = phase else { return }
         phase = .live(lane, .ready(next))
         keyframes.wait(from: now)
     }
 
-    /// At a keyframe, at `now`: lets the candidate take over, if it is ready to. In one step with the machine, so that no
-    /// other event can come between.
+    /// Called at a keyframe, at `now`: lets the candidate take over if it is ready. This is one step with the machine,
+    /// so that no other event can come between.
     mutating func change(at now: Int64) -> Change? {
         guard case .live(let old, .ready(let next)) = phase, machine.candidate?.attempt == next.number else {
             return nil
@@ -171,12 +171,12 @@ extension OutputAttempts {
         aired.insert(next.endpoint)
         feed(next.packets)
         _ = packets.connected()
-        // At once, because the output's own thread may tell the lane to drain as soon as the lock is free.
+        // Called here, because the output's own thread may drain the lane as soon as the lock is free.
         next.attempt.goLive()
         return Change(retired: old, next: next, actions: actions)
     }
 
-    /// The former candidate is the output's one attempt from now on, see ``remove(_:)``. Its queue is fed.
+    /// The former candidate becomes the output's only attempt, see ``remove(_:)``. Its queue is fed.
     mutating func promote() -> DropLog.Event? {
         guard case .connecting(let lane, _) = phase, lane.packets !== packets else { return nil }
         let event = drops.leave(queueDrops)
@@ -185,8 +185,8 @@ extension OutputAttempts {
         return event
     }
 
-    /// Packets are not taken until ``open()``, and those that no attempt will send are forgotten, because `next` takes
-    /// the queue's place.
+    /// Stops accepting packets until ``open()``, and discards those that no attempt will send, because `next` replaces
+    /// the queue.
     mutating func pause(with next: PacketQueue) -> DropLog.Event? {
         phase = .paused
         keyframes.stopWaiting()
@@ -195,13 +195,13 @@ extension OutputAttempts {
         return event
     }
 
-    /// Packets are taken again. What was not taken is not missed.
+    /// Accepts packets again. Packets that came meanwhile do not count as missed.
     mutating func open() {
         guard case .paused = phase else { return }
         (phase, drops) = (.idle, DropLog())
     }
 
-    /// Lets the attempt on air send its rest beside what follows.
+    /// Lets the attempt on air send the rest of its queue beside the next one.
     mutating func retire(_ number: Int) -> OutputLane? {
         guard case .live(let lane, _) = phase, lane.number == number else { return nil }
         leave()
@@ -209,8 +209,8 @@ extension OutputAttempts {
         return lane
     }
 
-    /// Forgets the attempt `number`, in whatever state it is, and keeps its count. If it was on air and had a candidate
-    /// beside it, that is the one that connects from now on.
+    /// Removes the attempt `number`, in any state, and keeps its counts. If it was on air with a candidate, the
+    /// candidate becomes the one that connects.
     mutating func remove(_ number: Int) -> OutputLane? {
         guard let lane = take(number) else { return nil }
         let progress = lane.attempt.progress
@@ -221,7 +221,7 @@ extension OutputAttempts {
         return lane
     }
 
-    /// The machine's work is over.
+    /// The state machine has ended.
     mutating func close() -> DropLog.Event? {
         phase = .ended
         return drops.leave(queueDrops)
@@ -236,7 +236,7 @@ extension OutputAttempts {
             leave()
             return lane
         case .live(let lane, let candidate?) where candidate.lane.number == number:
-            // The candidate was to take over at the keyframe. Any other receiver that needs one asks again.
+            // The candidate was going to take over at the keyframe. Any other receiver that needs one asks again.
             if case .ready = candidate { keyframes.stopWaiting() }
             phase = .live(lane, nil)
             return candidate.lane
@@ -246,13 +246,13 @@ extension OutputAttempts {
         }
     }
 
-    /// The lane on air is on air no more.
+    /// Records that the lane on air leaves the air.
     private mutating func leave() {
         guard case .live(_, let candidate) = phase else { return }
         phase = candidate.map { .connecting($0.lane, step: nil) } ?? .idle
     }
 
-    /// Feeds another queue from now on. What waits in the old one is lost, unless a retired attempt still sends it.
+    /// Feeds `next` from now on. Packets in the old queue are lost, unless a retired attempt still sends them.
     private mutating func feed(_ next: PacketQueue) {
         let old = packets
         packets = next
@@ -268,13 +268,13 @@ extension OutputAttempts {
 // MARK: Numbers
 
 extension OutputAttempts {
-    /// Bytes sent over all attempts.
+    /// Bytes sent by all attempts.
     var bytes: UInt64 { lanes.reduce(past.bytes) { $0 + $1.attempt.progress.bytes } }
 
-    /// Frames sent over all attempts.
+    /// Frames sent by all attempts.
     var frames: UInt64 { lanes.reduce(past.frames) { $0 + $1.attempt.progress.frames } }
 
-    /// The queue that is fed, with the drops of all queues before it and of what attempts dropped behind them.
+    /// The state of the fed queue, including the drops of all earlier queues and of the attempts behind them.
     var queueStatus: QueueStatus {
         var status = packets.status
         status.dropCounts = queueDrops
@@ -283,7 +283,7 @@ extension OutputAttempts {
         return status
     }
 
-    /// What the output's own queues dropped, now and before.
+    /// The drops of the output's own queues, present and earlier.
     var queueDrops: DropCounts {
         var drops = packets.drops
         for lane in retired where lane.packets !== packets { drops.add(lane.packets.drops) }

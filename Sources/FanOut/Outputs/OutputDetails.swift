@@ -2,34 +2,34 @@
 
 package import Media
 
-/// What an output's protocol tells beside what all outputs have.
+/// Protocol-specific numbers of an output.
 ///
-/// It is coded as one flat object of numbers, under names that do not change.
+/// It is encoded as one flat object of numbers, under names that do not change.
 package struct OutputDetails: Sendable, Equatable {
-    /// The receivers of an output that listens.
+    /// The receivers of a listening output.
     package struct Receivers: Sendable, Equatable {
-        /// Who they are.
+        /// The kind of receiver.
         package enum Kind: Sendable, Equatable, CaseIterable {
-            /// They call by SRT.
+            /// SRT callers.
             case callers
-            /// They play by RTMP.
+            /// RTMP players.
             case players
         }
 
-        /// Who they are.
+        /// The kind of receiver.
         package var kind: Kind
-        /// Those that are there.
+        /// Number of connected receivers.
         package var count: Int
-        /// Those that came so far.
+        /// Number of receivers so far.
         package var total: Int
-        /// Those that were sent away.
+        /// Number of rejected receivers.
         package var refused: Int
-        /// Media that waits for the slowest of them.
+        /// Media that waits for the slowest receiver.
         package var queueMilliseconds: Int64
-        /// Frames that the worst of those that are there missed.
+        /// Frames missed by the worst of the connected receivers.
         package var droppedFrames: Int
 
-        /// Receivers of this kind, and their numbers.
+        /// Creates the numbers for receivers of this kind.
         package init(
             _ kind: Kind, count: Int = 0, total: Int = 0, refused: Int = 0, queueMilliseconds: Int64 = 0,
             droppedFrames: Int = 0
@@ -43,17 +43,17 @@ package struct OutputDetails: Sendable, Equatable {
     package var connectionRoundTrip: Double?
     /// The number of segments that an HLS output has written.
     package var segments: Int?
-    /// The number of datagrams of a UDP output that the system did not take.
+    /// Number of datagrams of a UDP output that the system rejected.
     package var sendErrors: Int?
-    /// The receivers of an output that listens.
+    /// The receivers of a listening output.
     package var receivers: Receivers?
-    /// What libsrt says of the connection, or of those of all callers.
+    /// libsrt's statistics of the connection, or of all callers' connections.
     package var srt: SRTStatistics?
 
-    /// Creates details that say nothing.
+    /// Creates empty details.
     package init() {}
 
-    /// The connection's round trip in milliseconds; nil where the protocol does not tell it.
+    /// The connection's round trip in milliseconds; nil if the protocol does not measure it.
     package var roundTripMilliseconds: Double? { srt?.moment?.roundTripMilliseconds ?? connectionRoundTrip }
 }
 

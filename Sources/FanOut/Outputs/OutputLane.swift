@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One attempt with the queue that it reads.
+/// One attempt with its queue.
 final class OutputLane: Sendable {
     let attempt: any OutputAttempt
     let number: Int
     let target: any OutputTarget
-    /// Which of the output's targets that is.
+    /// The attempt's endpoint.
     let endpoint: OutputEndpoint
     let packets: PacketQueue
-    /// Who sends what the queue holds.
+    /// The server that sends the queue's packets.
     let server: any PacketServer
 
     init(
@@ -24,9 +24,9 @@ final class OutputLane: Sendable {
 extension OutputAttempts {
     /// An attempt beside the one on air.
     enum Candidate {
-        /// Its peer has not accepted it yet. Next: `ready`, or none.
+        /// Its peer has not accepted it yet. Next: `ready`, or removal.
         case connecting(OutputLane)
-        /// It takes over at the next keyframe. Next: it is the one on air, or none.
+        /// It takes over at the next keyframe. Next: on air, or removal.
         case ready(OutputLane)
 
         var lane: OutputLane {

@@ -5,24 +5,24 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// One live output, as it is asked for.
+/// The definition of one live output.
 package struct OutputDefinition: Sendable {
     /// The output's name, unique in its set.
     package var name: String
-    /// Which further encoding of the program it takes; nil for the program's own.
+    /// The rendition that it sends; nil for the program's main encoding.
     package var rendition: String?
-    /// Where it goes.
+    /// Its target.
     package var target: any OutputTarget
-    /// Where it goes when the target does not serve.
+    /// The target to use while the main one does not work.
     package var backup: (any OutputTarget)?
-    /// The bounds of its queue.
+    /// The limits of its queue.
     package var limits: QueueLimits
-    /// How long it keeps trying.
+    /// When it is retried.
     package var retry: RetryPolicy
-    /// Who asked for it.
+    /// Where the output was defined.
     package var origin: OutputOrigin
 
-    /// An output of these values.
+    /// Creates a definition.
     package init(
         name: String, rendition: String? = nil, target: any OutputTarget, backup: (any OutputTarget)? = nil,
         limits: QueueLimits = .live, retry: RetryPolicy = RetryPolicy(), origin: OutputOrigin = .flags
@@ -36,15 +36,15 @@ package struct OutputDefinition: Sendable {
     }
 }
 
-/// Why a change of the set of outputs was not made.
+/// Why the set of outputs was not changed.
 package enum OutputSetError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// There is an output of this name.
+    /// There is already an output with this name.
     case nameTaken(String)
-    /// There is no output of this name.
+    /// There is no output with this name.
     case unknown(String)
     /// The program is over.
     case over
-    /// The output of this name cannot carry the program, for this reason.
+    /// The output with this name cannot carry the program, for this reason.
     case refused(String, reason: String)
 
     package var description: String {
@@ -57,31 +57,31 @@ package enum OutputSetError: Error, Sendable, Equatable, CustomStringConvertible
     }
 }
 
-/// The live outputs of a program: the one place where they are added, removed, paused and tried again while it runs.
+/// The live outputs of a program: they are added, removed, paused and retried here while it runs.
 ///
-/// No change is felt by another output: none waits for a lock while another connects or ends, and none gets another byte
-/// because of it. All calls may come from any thread and return at once.
+/// No change affects another output: no output waits for a lock while another connects or ends, and the data of each
+/// stays the same. Any thread may call; calls return at once.
 package final class OutputSet: Sendable {
     private struct State {
         var outputs: [OutputSupervisor] = []
-        /// Removed, and still saying goodbye.
+        /// Removed outputs that are still draining.
         var leaving: [OutputSupervisor] = []
         var isRunning = false
         var isOver = false
     }
 
-    /// How long a removed output may take to send its rest.
+    /// How long a removed output may drain.
     private static let teardown = Duration.milliseconds(2600)
 
     private let stream: PacketStream
-    /// Further encodings of the program, by their names.
+    /// Additional encodings of the program, by name.
     private let renditions: [String: PacketStream]
     private let clock: any MonotonicClock
     private let timers: any OutputTimers
     private let logger: Logger
     private let state = Mutex(State())
 
-    /// An empty set whose outputs are fed by `stream`, or by the one of `renditions` that they name.
+    /// An empty set. Outputs are fed by `stream`, or by the one of `renditions` that they name.
     package init(
         stream: PacketStream, renditions: [String: PacketStream] = [:], clock: any MonotonicClock = SystemClock(),
         timers: any OutputTimers = SystemTimers(), logger: Logger
@@ -92,10 +92,10 @@ package final class OutputSet: Sendable {
         self.logger = logger
     }
 
-    /// What an operator sees of each output, in the order in which they were added.
+    /// The status of each output for an operator, in the order in which they were added.
     package var statuses: [OutputStatus] { state.withLock { $0.outputs }.map(\.status) }
 
-    /// Adds an output. Once the program runs, it begins to connect at once and joins at the next keyframe.
+    /// Adds an output. If the program is running, it connects at once and joins at the next keyframe.
     package func add(_ definition: OutputDefinition) throws(OutputSetError) {
         try change { (state) throws(OutputSetError) in
             guard !state.outputs.contains(where: { $0.name == definition.name }) else {
@@ -105,15 +105,15 @@ package final class OutputSet: Sendable {
         }
     }
 
-    /// Puts an output in the place of the one of the same name, which ends as ``remove(_:)`` says. If the new one cannot
-    /// carry the program, nothing is changed. One that is to be paused makes no connection.
+    /// Replaces the output with the same name, which ends as in ``remove(_:)``. If the new one cannot carry the
+    /// program, nothing changes. With `isPaused` the new one does not connect.
     package func replace(by definition: OutputDefinition, isPaused: Bool = false) throws(OutputSetError) {
         let old = try change { (state) throws(OutputSetError) in
             guard let index = state.outputs.firstIndex(where: { $0.name == definition.name }) else {
                 throw .unknown(definition.name)
             }
             try append(definition, isPaused: isPaused, to: &state)
-            // In its place, so that an operator finds it where it was.
+            // At the same index, so that an operator finds it at the same position.
             let old = state.outputs[index]
             state.outputs[index] = state.outputs.removeLast()
             state.leaving.append(old)
@@ -122,7 +122,7 @@ package final class OutputSet: Sendable {
         leave(old)
     }
 
-    /// Removes an output. It sends the rest of what it has, within 2.6 s, and ends by the protocol's rules.
+    /// Removes an output. It drains its queue within 2.6 s, and ends by the protocol's rules.
     package func remove(_ name: String) throws(OutputSetError) {
         let output = try change { (state) throws(OutputSetError) in
             guard let index = state.outputs.firstIndex(where: { $0.name == name }) else { throw .unknown(name) }
@@ -165,16 +165,16 @@ package final class OutputSet: Sendable {
     /// Takes an output off air until ``resume(_:)``.
     package func pause(_ name: String) throws(OutputSetError) { try output(name).pause() }
 
-    /// Puts a paused output on air again, at the next keyframe.
+    /// Resumes a paused output, at the next keyframe.
     package func resume(_ name: String) throws(OutputSetError) { try output(name).resume() }
 
-    /// Tries an output that waits, or gave up, at once.
+    /// Makes an output that waits, or gave up, try at once.
     package func retryNow(_ name: String) throws(OutputSetError) { try output(name).retryNow() }
 
-    /// Waits until what was asked of an output before has taken effect, which no I/O holds up.
+    /// Waits until earlier calls for an output have taken effect. I/O does not delay this.
     package func waitUntilDone(_ name: String) throws(OutputSetError) { try output(name).waitUntilDone() }
 
-    /// The program begins: every output connects.
+    /// Starts the program: every output connects.
     package func start() {
         state.withLock { state in
             state.isRunning = true
@@ -182,8 +182,8 @@ package final class OutputSet: Sendable {
         }
     }
 
-    /// No packet follows, for this reason: every output ends by `deadline` (monotonic nanoseconds) and leaves `group` when
-    /// it has.
+    /// Ends every output by `deadline` (monotonic nanoseconds), because no packet follows, for this reason. Each leaves
+    /// `group` when it has ended.
     package func finish(deadline: Int64, reason: EndReason, in group: DispatchGroup) {
         let outputs = state.withLock { state in
             state.isOver = true
@@ -200,7 +200,7 @@ package final class OutputSet: Sendable {
         output.start()
     }
 
-    /// The stream that feeds an output of this rendition; nil if no rendition has this name.
+    /// The stream for outputs of this rendition; nil if there is no rendition with this name.
     private func stream(of rendition: String?) -> PacketStream? {
         guard let rendition else { return stream }
         return renditions[rendition]

@@ -2,33 +2,33 @@
 
 package import Media
 
-/// What an output is doing, in the words that status, metrics and log use.
+/// The state of an output, in the words that status, metrics and log use.
 package enum OutputState: Sendable, Equatable {
     /// Not started.
     case idle
-    /// The `attempt`-th attempt is under way.
+    /// Attempt number `attempt` is connecting.
     case connecting(attempt: Int)
-    /// The output is open for receivers that call, and none is there. It has not failed, and waits as long as it takes.
+    /// The output is open for callers, but there are no receivers. This is not a failure, and has no time limit.
     case waiting
     /// On air since `since` (monotonic nanoseconds): the peer accepted.
     case live(since: Int64)
-    /// The program is over; what is queued goes out until `deadline`.
+    /// The program is over; queued packets are sent until `deadline`.
     case draining(deadline: Int64)
-    /// Waiting for the next attempt, due at `until`.
+    /// Waits for the next attempt, due at `until`.
     case backingOff(until: Int64, cause: OutputFailure)
-    /// The peer refused for good; tried again rarely, next at `until`.
+    /// The peer refused permanently; retried rarely, next at `until`.
     case refused(until: Int64, cause: OutputFailure)
-    /// As many attempts failed as were allowed; nothing happens until somebody asks for it.
+    /// The maximum number of attempts failed; an operator can retry.
     case givenUp(cause: OutputFailure)
     /// An operator took the output off air.
     case paused
-    /// Over.
+    /// Ended.
     case stopped
 
-    /// What ``waiting`` is called where an operator reads it.
+    /// The display text of ``waiting``.
     static let waitingWords = "waiting for a caller"
 
-    /// A state without what belongs to it, for status and metrics.
+    /// A state without its associated values, for status and metrics.
     package enum Name: String, Sendable, Codable, CaseIterable {
         case idle
         case connecting
@@ -59,12 +59,12 @@ package enum OutputState: Sendable, Equatable {
     }
 }
 
-/// Which of an output's addresses an attempt is made at.
+/// The address that an attempt uses.
 package enum OutputEndpoint: String, Sendable, Codable, CaseIterable {
-    /// The output's own.
+    /// The output's main address.
     case primary
-    /// The one for when the primary does not serve.
+    /// The address to use while the primary does not work.
     case backup
-    /// Where the server asked the output to go.
+    /// The address to which the server redirected the output.
     case redirected
 }

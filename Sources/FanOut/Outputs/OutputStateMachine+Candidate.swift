@@ -4,7 +4,7 @@ internal import Media
 
 // A second attempt beside the one that is on air.
 extension OutputStateMachine {
-    /// Servers that send an output to and fro are followed so often within ``redirectionMemory``.
+    /// Maximum number of redirections within ``redirectionMemory``, for servers that redirect an output back and forth.
     private static let redirectionLimit = 3
     private static let redirectionMemory: Int64 = 30_000_000_000
 
@@ -12,7 +12,8 @@ extension OutputStateMachine {
         redirections.removeAll { now - $0 >= Self.redirectionMemory }
         guard redirections.count < Self.redirectionLimit else { return [] }
         redirections.append(now)
-        // The server takes the stream for a while longer; it must not be forgotten because a probe is under way.
+        // The server still accepts the stream for a while; the redirection must not be forgotten because a probe is
+        // running.
         if candidate != nil, attempt == current?.attempt { hasUnmetRedirection = true }
         return beginCandidate(besides: attempt, at: .redirected)
     }
@@ -56,12 +57,12 @@ extension OutputStateMachine {
         guard let failed = candidate else { return [] }
         candidate = nil
         lastFailure = failure
-        // One publisher at a time is many servers' rule: when the old connection ends, the new address is tried again.
+        // Many servers allow only one publisher: when the old connection ends, the new address is tried again.
         if failed.endpoint == .redirected, failure.kind == .rejected { hasUnmetRedirection = true }
         return [.abandon(attempt: failed.attempt)] + (current.map { arrangeLook(from: $0) } ?? [])
     }
 
-    /// The attempt on air failed while a candidate is under way: the candidate continues as the only attempt.
+    /// The attempt on air failed beside a candidate: the candidate continues as the only attempt.
     mutating func promote(_ next: Connection, insteadOf attempt: Int) -> [Action] {
         let actions: [Action] = [.abandon(attempt: attempt), .promote(attempt: next.attempt)]
         guard let since = next.liveSince else {
@@ -74,7 +75,7 @@ extension OutputStateMachine {
         return actions + [.goLive(attempt: next.attempt)] + arrangeLook(from: next)
     }
 
-    /// Away from home the primary is probed from time to time. An earlier probe that is still due means nothing then.
+    /// Away from the primary, the primary is probed periodically. A previously scheduled probe is ignored then.
     mutating func arrangeLook(from connection: Connection) -> [Action] {
         guard connection.isAway else { return [] }
         probes += 1

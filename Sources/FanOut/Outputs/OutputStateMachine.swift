@@ -2,45 +2,45 @@
 
 package import Media
 
-/// The life of one output: events in, actions out, no I/O and no clock of its own.
+/// The state machine of one output: events in, actions out, no I/O and no clock of its own.
 ///
-/// An attempt is known by its number. What an old attempt or its timer says is ignored, so a late callback can do no
-/// harm.
+/// Attempts are identified by number. Events of an old attempt or its timer are ignored, so late callbacks are
+/// harmless.
 ///
-/// Transitions: `idle → connecting → live → draining → stopped`; a failure leads from `connecting` or `live` to
-/// `backingOff`, `refused` or `givenUp`, and the end of the wait, or an operator, back to `connecting`; `pause` leads to
-/// `paused` and `resume` from there to `connecting`; `finish` leads to `draining` or `stopped`; `stop` leads to `stopped`
-/// from anywhere. An output that receivers call is `waiting` while none is there, before the first and after the last.
-/// While an output is live, a second attempt may be under way at another address, the *candidate*: where the server asked
-/// it to go, or at the primary while the backup serves. It takes over at a keyframe, or is forgotten.
+/// Transitions: `idle → connecting → live → draining → stopped`. A failure leads from `connecting` or `live` to
+/// `backingOff`, `refused` or `givenUp`; the end of the wait, or an operator, leads back to `connecting`. `pause` leads
+/// to `paused`, and `resume` from there to `connecting`. `finish` leads to `draining` or `stopped`. `stop` leads to
+/// `stopped` from any state. An output that receivers call is `waiting` while it has no receivers, before the first and
+/// after the last. While an output is live, a second attempt may run at another address, the *candidate*: at the target
+/// of a reconnect request, or at the primary while the backup is on air. It takes over at a keyframe, or is dropped.
 package struct OutputStateMachine: Sendable {
-    /// What happened. Times are monotonic nanoseconds.
+    /// An event. Times are monotonic nanoseconds.
     package enum Event: Sendable, Equatable {
-        /// Begin.
+        /// Start the output.
         case start
         /// The peer accepted the stream.
         case accepted(attempt: Int, at: Int64)
-        /// The attempt is open for receivers that call, and none is there.
+        /// The attempt is open for callers, but there are no receivers.
         case awaitsCallers(attempt: Int)
-        /// The attempt is over.
+        /// The attempt ended with a failure.
         case failed(attempt: Int, OutputFailure, at: Int64)
         /// The wait before `attempt` is over.
         case retryDue(attempt: Int)
-        /// The server asks the output to publish again, at an address that is of use.
+        /// The server asks the output to publish again, at an address that can be used.
         case reconnectRequested(attempt: Int, at: Int64)
-        /// It is time to probe the primary, unless a later probe was arranged.
+        /// It is time to probe the primary, unless a later probe was scheduled.
         case primaryDue(probe: Int)
-        /// The candidate is fed, from a keyframe on, and what was on air before is not any more.
+        /// The candidate is fed, starting at a keyframe, and the former lane is not fed any more.
         case handedOver(attempt: Int, at: Int64)
-        /// An operator does not want to wait for the next attempt.
+        /// An operator asks for the next attempt at once.
         case retryNow
         /// An operator takes the output off air.
         case pause(at: Int64)
         /// An operator puts the output on air again.
         case resume
-        /// The program is over: end cleanly, by `deadline`.
+        /// The program is over: end cleanly by `deadline`.
         case finish(deadline: Int64)
-        /// Everything queued went out and the session was closed.
+        /// All queued packets were sent and the session was closed.
         case drained(attempt: Int)
         /// The deadline of the clean end has passed.
         case deadlinePassed
@@ -48,25 +48,25 @@ package struct OutputStateMachine: Sendable {
         case stop
     }
 
-    /// What to do about it.
+    /// An action to carry out.
     package enum Action: Sendable, Equatable {
-        /// Make an attempt, at this address, and start it.
+        /// Create an attempt for this address and start it.
         case begin(attempt: Int, at: OutputEndpoint)
         /// Tell the queue that the output is on air.
         case goLive(attempt: Int)
         /// Tell the queue that the output is off air.
         case hold
-        /// Take no more packets, and forget those that no attempt will send.
+        /// Stop accepting packets, and discard those that no attempt will send.
         case close
-        /// Take packets again.
+        /// Accept packets again.
         case open
-        /// Let the attempt send what is queued and close.
+        /// Let the attempt send the queued packets and close.
         case drain(attempt: Int, deadline: Int64)
-        /// Let the attempt send what is queued and close, beside whatever follows.
+        /// Let the attempt send the queued packets and close, beside the next attempt.
         case retire(attempt: Int)
-        /// End the attempt at once and forget it.
+        /// End the attempt at once and remove it.
         case abandon(attempt: Int)
-        /// Let this candidate be the output's one attempt.
+        /// Make this candidate the output's only attempt.
         case promote(attempt: Int)
         /// Feed this candidate from the next keyframe on and retire the attempt before it; send `handedOver` at that
         /// moment.
@@ -77,23 +77,23 @@ package struct OutputStateMachine: Sendable {
         case probe(after: Duration, number: Int)
         /// Send `deadlinePassed` at `at`.
         case watch(deadline: Int64)
-        /// Nothing more will happen.
+        /// The output has ended; no action follows.
         case ended
     }
 
     struct Connection {
         let attempt: Int
         let endpoint: OutputEndpoint
-        /// Whether the output has to find back to its primary from there: it is at the backup, or was sent on from it.
+        /// Whether the output must return to its primary from there: it is at the backup, or was redirected from it.
         var isAway: Bool
         var liveSince: Int64?
     }
 
-    /// What the output is doing.
+    /// The output's state.
     package internal(set) var state: OutputState = .idle
-    /// Attempts made.
+    /// Number of attempts.
     package internal(set) var attempts = 0
-    /// Times the output came on air.
+    /// Number of times the output came on air.
     package internal(set) var connections = 0
     /// The last failure.
     package internal(set) var lastFailure: OutputFailure?
@@ -102,21 +102,21 @@ package struct OutputStateMachine: Sendable {
     var current: Connection?
     var candidate: Connection?
     private var nextEndpoint = OutputEndpoint.primary
-    /// Whether the output has to find back to its primary from there.
+    /// Whether the output must return to its primary from the next endpoint.
     private var isNextAway = false
-    /// Where the server asked the output to go was tried beside the old connection and not accepted, perhaps because of it.
+    /// A redirection was tried beside the old connection and rejected, perhaps because of that connection.
     var hasUnmetRedirection = false
     var probes = 0
-    /// When servers asked the output to go elsewhere, lately.
+    /// Times of recent redirections.
     var redirections: [Int64] = []
 
-    /// An idle output that tries again by `policy`.
+    /// An idle output with the retry policy `policy`.
     package init(policy: RetryPolicy = RetryPolicy()) { record = FailureRecord(policy: policy) }
 
-    /// Where the output is, or was last.
+    /// The present endpoint, or the last one.
     package var endpoint: OutputEndpoint { current?.endpoint ?? nextEndpoint }
 
-    /// Takes in what happened and says what to do. `jitter` in 0..<1 spreads the wait that may follow.
+    /// Handles an event and returns the actions. `jitter` in 0..<1 varies the wait that may follow.
     package mutating func handle(_ event: Event, jitter: Double = 0) -> [Action] {
         switch event {
         case .start: state == .idle ? nextAttempt() : []
@@ -148,7 +148,7 @@ package struct OutputStateMachine: Sendable {
         if candidate?.attempt == attempt { return candidateAccepted(at: now) }
         guard let connection = current, connection.attempt == attempt else { return [] }
         guard connection.liveSince == nil else {
-            // Receivers come and go: the output's own connection is still the first one.
+            // Receivers come and go, but the output's own connection is still the first one.
             if state == .waiting { state = .live(since: now) }
             return []
         }
@@ -161,7 +161,7 @@ package struct OutputStateMachine: Sendable {
         return [.goLive(attempt: attempt)] + arrangeLook(from: connection)
     }
 
-    /// Only outputs without a backup are called, so there is no candidate beside the attempt.
+    /// Only outputs without a backup have callers, so there is no candidate beside the attempt.
     private mutating func awaitCallers(_ attempt: Int) -> [Action] {
         guard current?.attempt == attempt else { return [] }
         switch state {
@@ -186,7 +186,7 @@ package struct OutputStateMachine: Sendable {
         let verdict = record.note(
             failure, at: connection.isAway ? .backup : .primary, now: now, liveFor: liveFor, jitter: jitter)
         if hasUnmetRedirection {
-            // Where the server asked the output to go serves in its stead: from the backup it is as far from home.
+            // The redirected address replaces the present endpoint: from the backup it is also away from the primary.
             (nextEndpoint, isNextAway) = (.redirected, connection.isAway)
         } else {
             (nextEndpoint, isNextAway) = (verdict.endpoint, verdict.endpoint == .backup)
@@ -221,7 +221,7 @@ package struct OutputStateMachine: Sendable {
         return stop()
     }
 
-    /// What was on air leaves it without having failed.
+    /// The endpoint on air leaves without a failure.
     mutating func noteLive(until now: Int64) {
         guard let since = current?.liveSince else { return }
         record.wasLive(for: .nanoseconds(now - since), at: now)
@@ -271,9 +271,9 @@ extension OutputStateMachine {
         return [.open] + nextAttempt()
     }
 
-    /// A program that ends before the first connection is established still gives that attempt until the deadline,
-    /// unless the attempt itself knows that no receiver is to be waited for; an output that is off air after having
-    /// been on has nothing worth waiting for.
+    /// If the program ends before the first connection is established, that attempt still has until the deadline,
+    /// unless it reports that it only waits for callers. An output that is off air after having been on has nothing to
+    /// wait for.
     private mutating func finish(_ deadline: Int64) -> [Action] {
         let abandoned = candidate.map { [Action.abandon(attempt: $0.attempt)] } ?? []
         switch (state, current) {

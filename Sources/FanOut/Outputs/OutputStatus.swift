@@ -2,62 +2,62 @@
 
 package import Media
 
-/// What an operator sees of one output.
+/// The status of one output for an operator.
 package struct OutputStatus: Sendable, Codable {
     /// The output's name, unique in its channel.
     package var name: String
-    /// Which further encoding of the program it takes; nil for the program's own.
+    /// The rendition that it sends; nil for the program's main encoding.
     package var rendition: String?
     /// The protocol.
     package var kind: String
     /// The address without secrets.
     package var address: String
-    /// What it does.
+    /// The output's state.
     package var state: OutputState.Name
-    /// The step of an attempt under way, whom the output waits for, or the cause of the last failure.
+    /// The step of the present attempt, what the output waits for, or the cause of the last failure.
     package var detail: String?
-    /// Seconds in the present state of being on air; 0 when not.
+    /// Seconds on air in the present state; 0 if it is not on air.
     package var liveSeconds: Double
-    /// Bytes sent, over all connections.
+    /// Bytes sent over all connections.
     package var bytes: UInt64
-    /// Frames sent, over all connections.
+    /// Frames sent over all connections.
     package var frames: UInt64
-    /// Times the output came back on air after the first.
+    /// Number of times the output came back on air after the first.
     package var reconnects: Int
-    /// Attempts made.
+    /// Number of attempts.
     package var attempts: Int
-    /// The queue.
+    /// The state of the queue.
     package var queue: QueueStatus
-    /// Numbers of the protocol's own.
+    /// Protocol-specific numbers.
     package var details: OutputDetails
     /// Whether the output was ever on air.
     package var wasLive: Bool
-    /// Which of the output's addresses `address` is.
+    /// The endpoint that `address` belongs to.
     package var endpoint: OutputEndpoint
-    /// Keyframes that the output asked for: `relay_output_keyframes_requested_total`, by output.
+    /// Number of keyframes that the output requested: `relay_output_keyframes_requested_total`, by output.
     package var keyframesRequested = 0
-    /// Who asked for the output.
+    /// Where the output was defined.
     package var origin = OutputOrigin.flags
-    /// The number of the attempt under way; nil if none is.
+    /// The number of the present attempt; nil if there is no attempt.
     package var attempt: Int?
-    /// Attempts in a row that failed.
+    /// Consecutive failed attempts.
     package var failures = 0
-    /// Seconds until the next attempt; nil if none is waited for.
+    /// Seconds until the next attempt; nil if no attempt is scheduled.
     package var nextAttemptSeconds: Double?
-    /// What the last failure means; nil while the output is on air, and before there was one.
+    /// The kind of the last failure; nil while the output is on air, and before the first failure.
     package var cause: OutputFailure.Kind?
-    /// What to look at first then; nil where the detail says all that is known.
+    /// What to look at first after that failure; nil if the detail already says all that is known.
     package var hint: OutputFailure.Hint?
-    /// The connection's round trip; nil where the protocol does not tell it.
+    /// The connection's round trip; nil if the protocol does not measure it.
     package var roundTripSeconds: Double?
 }
 
-/// Where an output was named.
+/// Where an output was defined.
 package enum OutputOrigin: String, Sendable, Codable {
     /// The command line.
     case flags
     /// The configuration file.
     case file
-    /// An operator, while the program ran.
+    /// The API, while the program ran.
     case api
 }

@@ -5,9 +5,9 @@ internal import Logging
 internal import Media
 internal import Synchronization
 
-// What the state machine asks for.
+// The actions of the state machine.
 extension OutputSupervisor {
-    /// How long an attempt that was replaced may take to send its rest.
+    /// How long a replaced attempt may drain.
     private static let retirement = Duration.seconds(2)
 
     func post(_ event: OutputStateMachine.Event) {
@@ -63,12 +63,12 @@ extension OutputSupervisor {
         }
         let stream = description()
         if let reason = target.refusal(of: stream) {
-            // What is passed through can become something else in mid-stream.
+            // A passed-through stream may change its coding in mid-stream.
             let failure = OutputFailure(.refused, step: "publish", reason: reason)
             return post(.failed(attempt: number, failure, at: clock.now))
         }
-        // The attempt holds the output until it is let go of, at its end: a weak reference would make every retain of the
-        // output, on each packet's way, several times as slow.
+        // The attempt retains the output until its end: a weak reference would make every retain of the output, on each
+        // packet's way, several times as slow.
         let attempt = target.makeAttempt(queue: packets, description: stream) { event in
             self.receive(event, from: number)
         }
@@ -101,7 +101,7 @@ extension OutputSupervisor {
         timers.after(Self.retirement, on: queue) { [weak self] in self?.finishLane(lane.number) }
     }
 
-    /// Forgets a retired attempt. Returns whether there was one.
+    /// Removes a retired attempt. Returns whether it existed.
     @discardableResult
     private func finishLane(_ number: Int) -> Bool {
         let lane = state.withLock { lanes -> OutputLane? in
@@ -114,7 +114,7 @@ extension OutputSupervisor {
 
     private func ended() {
         let (event, wait, targets) = state.withLock { lanes -> (DropLog.Event?, Int64, [any OutputTarget]) in
-            // What was told to end twice ends once.
+            // An output that was told to end twice ends once.
             if case .ended = lanes.phase { return (nil, 0, []) }
             let wait = lanes.end.deadline - clock.now
             let isConcluded = lanes.end.reason == .programOver && wait > 0
@@ -139,7 +139,7 @@ extension OutputSupervisor {
         completeIfOver()
     }
 
-    /// The output is over when its machine has ended, replaced attempts have sent their rest, and nothing is left open.
+    /// The output is over when its machine has ended, replaced attempts have drained, and every target has concluded.
     private func completeIfOver() {
         let completions = state.withLock { lanes -> [@Sendable () -> Void] in
             guard case .ended = lanes.phase, lanes.retired.isEmpty, lanes.concluding <= 0 else { return [] }
@@ -162,7 +162,7 @@ extension OutputSupervisor {
                 lanes.keyframes.countRequest()
                 return lanes.keyframes.requests
             }
-            // Once for each segment, when the GOP is longer than a segment.
+            // Once per segment, if the GOP is longer than a segment.
             ask(number, level: .debug)
         case .reconnectRequested(let address): redirect(to: address, from: number)
         case .accepted: post(.accepted(attempt: number, at: clock.now))
@@ -212,7 +212,7 @@ extension OutputSupervisor {
         }
     }
 
-    /// Says once for each attempt that it waits; that receivers come and go the attempt says itself.
+    /// Logs once per attempt that it waits; the attempt itself logs receivers that come and go.
     private func logWaiting(_ attempt: Int) {
         let lane = state.withLock { lanes -> OutputLane? in
             guard case .connecting(let lane, _) = lanes.phase, lane.number == attempt else { return nil }

@@ -5,24 +5,23 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// The lasting owner of one live output: its queue, its state and whichever attempts are under way.
+/// Owns one live output for its whole life: its queue, its state and its attempts.
 ///
-/// Its own serial queue runs the state machine and never blocks; whatever can block is the attempt's business. All calls
-/// may come from any thread.
+/// The state machine runs on a serial queue that never blocks; attempts do all blocking work. Any thread may call.
 package final class OutputSupervisor: PacketConsumer {
     let state: Mutex<OutputAttempts>
-    /// Where all outputs' queues run: nothing blocks there, and hundreds of outputs that start at once must not take a
-    /// thread each.
+    /// The queue on which all outputs' queues run: nothing blocks there, and hundreds of outputs that start at once
+    /// must not use a thread each.
     package static let shared = DispatchQueue(label: "relay.outputs")
 
     /// The output's name, unique in its channel.
     package let name: String
-    /// Which further encoding of the program it takes; nil for the program's own.
+    /// The rendition that it sends; nil for the program's main encoding.
     let rendition: String?
 
     let primary: any OutputTarget
     let backup: (any OutputTarget)?
-    /// The tracks as they are coded now.
+    /// The current coding of the tracks.
     let description: @Sendable () -> StreamDescription
     let leading: TrackKind
     let limits: QueueLimits
@@ -33,9 +32,9 @@ package final class OutputSupervisor: PacketConsumer {
     let logger: Logger
     let queue: DispatchQueue
 
-    /// An output that is not started yet. `joinsRunningProgram` says that the program has begun: the output begins at a
-    /// keyframe that comes anyway, and not with the program's first frame. A `backup` is used by the rules of `retry`.
-    /// `description` is asked for at each attempt, on any thread.
+    /// An output that is not started yet. `joinsRunningProgram` means that the program has begun: the output begins at
+    /// the next regular keyframe, and not with the program's first frame. `retry` decides when `backup` is used.
+    /// `description` is called for each attempt, on any thread.
     package init(
         name: String, rendition: String? = nil, target: any OutputTarget, backup: (any OutputTarget)? = nil,
         description: @autoclosure @escaping @Sendable () -> StreamDescription,
@@ -68,10 +67,10 @@ package final class OutputSupervisor: PacketConsumer {
                     leading: leading)))
     }
 
-    /// Begins the first attempt. Packets may be queued before.
+    /// Starts the first attempt. Packets may be queued before.
     package func start() { post(.start) }
 
-    /// Tries at once what would be tried later: the next attempt, or, on the backup, the primary.
+    /// Does at once what is scheduled for later: the next attempt, or, on the backup, the probe of the primary.
     package func retryNow() { post(.retryNow) }
 
     /// Goes off air by the protocol's rules and stays off until ``resume()``.
@@ -80,7 +79,7 @@ package final class OutputSupervisor: PacketConsumer {
     /// Goes on air again after ``pause()``.
     package func resume() { post(.resume) }
 
-    /// Waits until what was asked for before has taken effect. Its queue never blocks, so that this takes no time.
+    /// Waits until earlier calls have taken effect. The queue never blocks, so this is fast.
     func waitUntilDone() { queue.sync {} }
 
     @discardableResult
@@ -114,7 +113,7 @@ package final class OutputSupervisor: PacketConsumer {
         return server
     }
 
-    /// Asks the encoder for a keyframe, the `number`-th time.
+    /// Requests a keyframe from the encoder; `number` counts the requests.
     func ask(_ number: Int, level: Logger.Level = .info) {
         keyframes.requestKeyframe(at: nil)
         logger.log(level: level, "asks for a keyframe", metadata: ["keyframes_requested": "\(number)"])
@@ -124,12 +123,12 @@ package final class OutputSupervisor: PacketConsumer {
         finish(deadline: deadline, reason: .interrupted, completion: completion)
     }
 
-    /// No packet follows, for this reason: ends cleanly by `deadline` (monotonic nanoseconds), then calls `completion`
-    /// once, on any thread.
+    /// Ends cleanly by `deadline` (monotonic nanoseconds), because no packet follows, for this reason; then calls
+    /// `completion` once, on any thread.
     package func finish(deadline: Int64, reason: EndReason, completion: @escaping @Sendable () -> Void) {
         state.withLock { lanes in
             lanes.completions.append(completion)
-            // One that was removed meanwhile ends for that reason.
+            // An output that was removed before keeps that reason.
             let isFirst = lanes.end.deadline == 0
             lanes.end = isFirst ? (reason, deadline) : (lanes.end.reason, min(lanes.end.deadline, deadline))
         }
@@ -138,9 +137,9 @@ package final class OutputSupervisor: PacketConsumer {
 
     package func stop() { post(.stop) }
 
-    /// What an operator sees of the output now.
+    /// The output's present status for an operator.
     package var status: OutputStatus {
-        // A copy, because the publishing thread needs the lock, and attempts take their time to compute.
+        // A copy, because the publishing thread needs the lock, and attempts take time to compute their numbers.
         let lanes = state.withLock { $0 }
         let machine = lanes.machine
         let target = lanes.current?.target ?? target(at: machine.endpoint, lanes)

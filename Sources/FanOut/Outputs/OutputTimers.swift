@@ -3,9 +3,9 @@
 package import Dispatch
 internal import Media
 
-/// Calls back later: what the outputs' waits run on, beside the clock that they are computed with.
+/// Schedules the outputs' waits, to match the clock with which they are computed.
 package protocol OutputTimers: Sendable {
-    /// Runs `work` on `queue` after `wait`, or at once if that is not above 0. Any thread; returns at once.
+    /// Runs `work` on `queue` after `wait`, or at once if `wait` is not positive. Any thread; returns at once.
     func after(_ wait: Duration, on queue: DispatchQueue, _ work: @escaping @Sendable () -> Void)
 }
 

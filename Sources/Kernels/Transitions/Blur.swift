@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Blurs a plane by way of smaller ones, each half the size of the one before: small ones are blurred, enlarged.
+/// Blurs a plane by halving it several times and enlarging the result.
 ///
-/// Doubling interpolates, so that a plane that was halved and doubled often is as if it had been blurred smoothly; and
-/// the smaller planes cost next to nothing.
+/// Enlarging interpolates, so repeated halving and doubling looks like a smooth blur; the smaller planes cost next to
+/// nothing.
 private struct Levels {
-    /// The most halvings: at 1080 lines, a blur of about 16 pixels around each.
+    /// The maximum number of halvings: at 1080 lines, a blur with a radius of about 16 pixels.
     static let deepest = 4
 
     private let base: UnsafeMutablePointer<UInt8>
     private let width: Int
     private let height: Int
 
-    /// Room for the smaller planes of one of this size, at ``base``.
+    /// Room for the smaller planes of a plane of this size, from ``base`` on.
     init(_ scratch: Scratch<UInt8>, width: Int, height: Int) {
         (self.width, self.height) = (width, height)
-        // The planes' sizes are rounded up.
+        // The sizes of the planes are rounded up.
         base = scratch.reserve((width + 32) * (height + 32) / 2)
     }
 
     private static func size(_ whole: Int, _ level: Int) -> Int { (whole + (1 << level) - 1) >> level }
 
-    /// The plane that was halved so many times; at least once.
+    /// The plane after this number of halvings; at least one.
     func plane(_ level: Int) -> TargetPlane {
         var start = base
         for before in 1..<level { start += Self.size(width, before) * Self.size(height, before) }
@@ -29,7 +29,7 @@ private struct Levels {
         return TargetPlane(bytes: start, stride: columns, width: columns, height: Self.size(height, level))
     }
 
-    /// Makes the smaller planes of `source`, down to `deepest`.
+    /// Computes the smaller planes of `source`, down to `deepest`.
     func reduce(_ source: SourcePlane, to deepest: Int) {
         var larger = source
         for level in 1...deepest {
@@ -41,7 +41,7 @@ private struct Levels {
 }
 
 extension TargetPlane {
-    /// Fills it with `source` halved. Odd columns and rows at the end count twice.
+    /// Fills it with `source` at half size. Odd columns and rows at the end count twice.
     fileprivate func halve(_ source: SourcePlane) {
         let whole = source.width / 2
         for y in 0..<height {
@@ -51,12 +51,13 @@ extension TargetPlane {
         }
     }
 
-    /// Fills it with `source` doubled. `sums` is for what lies between.
+    /// Fills it with `source` at double size. `sums` holds intermediate results.
     fileprivate func double(_ source: SourcePlane, _ sums: Scratch<UInt16>) {
         for y in 0..<height { Self.double(source, y, sums, count: width, into: row(y)) }
     }
 
-    /// Fills it with `source` doubled, in `weight` parts of 256; the rest is of `sharp`, which may be its own memory.
+    /// Fills it with `source` at double size, weighted by `weight` in parts of 256, mixed with `sharp`, which may be in
+    /// the same memory.
     fileprivate func double(
         _ source: SourcePlane, over sharp: SourcePlane, weight: UInt16, _ sums: Scratch<UInt16>, _ rows: Scratch<UInt8>
     ) {
@@ -68,13 +69,13 @@ extension TargetPlane {
         }
     }
 
-    /// Row `y` of `source` doubled.
+    /// Row `y` of `source` at double size.
     private static func double(
         _ source: SourcePlane, _ y: Int, _ sums: Scratch<UInt16>, count: Int, into target: UnsafeMutablePointer<UInt8>
     ) {
         let near = source.row(y / 2)
         let far = source.row(min(source.height - 1, max(0, y % 2 == 0 ? y / 2 - 1 : y / 2 + 1)))
-        // One more at both ends, for what lies beyond.
+        // One extra sample at both ends, for the values beyond the edges.
         let line = sums.reserve(source.width + 2) + 1
         for x in 0..<source.width { line[x] = UInt16(near[x]) &* 3 &+ UInt16(far[x]) }
         (line[-1], line[source.width]) = (line[0], line[source.width - 1])
@@ -88,7 +89,7 @@ extension TargetPlane {
         target[count - 1] = UInt8(truncatingIfNeeded: (line[count / 2] &* 3 &+ line[count / 2 - 1] &+ 8) &>> 4)
     }
 
-    /// Mixes `count` samples at `target` with `weight` parts in 256 of those at `other`.
+    /// Mixes `count` samples at `target` with those at `other`, whose weight is in parts of 256.
     private static func mix(
         _ other: UnsafePointer<UInt8>, weight: UInt16, count: Int, into target: UnsafeMutablePointer<UInt8>
     ) {
@@ -101,10 +102,11 @@ extension TargetPlane {
 }
 
 extension TransitionRenderer {
-    /// The progress at which nothing sharp is left, and where `a` begins to become `b`; the other half is its mirror.
+    /// The progress at which the frame is fully blurred and `a` begins to fade to `b`; the second half mirrors the
+    /// first.
     private static let softest = 0.35
 
-    /// `a` is blurred more and more, becomes `b`, and that less and less.
+    /// `a` is blurred more and more, fades to `b`, and `b` becomes sharp again.
     func blur(_ a: SourcePlanes, _ b: SourcePlanes, _ progress: Double, _ target: TargetPlanes) {
         let depth = Double(Levels.deepest) * min(1, (0.5 - abs(progress - 0.5)) / Self.softest)
         let weight = Self.weight((progress - Self.softest) / (1 - 2 * Self.softest))
@@ -117,7 +119,7 @@ extension TransitionRenderer {
         }
     }
 
-    /// Blurs one plane, by a depth between two levels.
+    /// Blurs one plane, by a depth that may be between two levels.
     private func blur(_ source: SourcePlane, depth: Double, into target: TargetPlane) {
         let levels = Levels(levels.0, width: source.width, height: source.height)
         let lower = Int(depth) + 1
@@ -126,7 +128,7 @@ extension TransitionRenderer {
         enlarge(levels, from: lower, source, weight: weight, into: target)
     }
 
-    /// Mixes two planes that are as blurred as can be.
+    /// Mixes two fully blurred planes.
     private func blur(_ a: SourcePlane, _ b: SourcePlane, weight: UInt16, into target: TargetPlane) {
         let first = Levels(levels.0, width: a.width, height: a.height)
         let second = Levels(levels.1, width: b.width, height: b.height)
@@ -141,8 +143,8 @@ extension TransitionRenderer {
         enlarge(first, from: Levels.deepest, a, weight: 256, into: target)
     }
 
-    /// Enlarges the plane at `level` to the size of `target`. The first step takes `weight` parts in 256 of it, and the
-    /// rest of the plane above.
+    /// Enlarges the plane at `level` to the size of `target`. In the first step its weight is `weight` in parts of 256;
+    /// the rest is the next larger plane.
     private func enlarge(
         _ levels: Levels, from level: Int, _ source: SourcePlane, weight: UInt16, into target: TargetPlane
     ) {

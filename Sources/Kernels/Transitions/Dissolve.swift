@@ -2,10 +2,10 @@
 
 internal import Glibc
 
-/// When each pixel changes over in a dissolve: a fixed noise, the same as that of xfade.
+/// The moment at which each pixel changes in a dissolve: a fixed noise, the same as xfade's.
 ///
-/// A pixel of luma is one of `a` or one of `b`. A pixel of chroma belongs to four of luma, and is mixed as they are, so
-/// that no color appears that neither frame has there.
+/// A luma sample is from `a` or from `b`. A chroma sample belongs to four luma samples and is mixed in their
+/// proportion, so that no color appears that neither frame has there.
 struct DissolveNoise {
     private let width: Int
     private let thresholds: [UInt8]
@@ -13,7 +13,7 @@ struct DissolveNoise {
     init(width: Int, height: Int) {
         self.width = width
         thresholds = (0..<width * height).map { index in
-            // libavfilter, vf_xfade.c, frand(): its numbers, in its precision.
+            // libavfilter, vf_xfade.c, frand(): the same constants, in the same precision.
             let (x, y) = (Float(index % width), Float(index / width))
             let noise = sinf(x * 12.9898 + y * 78.233) * 43758.545
             return UInt8(min(255, (noise - noise.rounded(.down)) * 256))
@@ -40,13 +40,13 @@ struct DissolveNoise {
         _ count: Int, into target: UnsafeMutablePointer<UInt8>
     ) {
         for x in 0..<count {
-            // Both are read before one is chosen: else the loop branches, and costs twenty times as much.
+            // Load both before choosing one: otherwise the loop branches, and is twenty times slower.
             let (old, new) = (a[x], b[x])
             target[x] = noise[x] < limit ? new : old
         }
     }
 
-    /// A row of chroma, from the noise of two rows of luma, `width` long each, read two samples at once.
+    /// Mixes a row of chroma, from the noise of two luma rows of length `width`, loaded two samples at once.
     private static func mix(
         _ a: UnsafePointer<UInt8>, _ b: UnsafePointer<UInt8>, _ noise: UnsafePointer<UInt8>, _ width: Int,
         _ limit: UInt8, into target: UnsafeMutablePointer<UInt8>
@@ -56,7 +56,7 @@ struct DissolveNoise {
         for x in 0..<width / 2 {
             let first = upper.loadUnaligned(fromByteOffset: 2 &* x, as: UInt16.self)
             let second = lower.loadUnaligned(fromByteOffset: 2 &* x, as: UInt16.self)
-            // A difference below zero has its highest bit set.
+            // A negative difference has its highest bit set.
             let count =
                 ((first & 255) &- limit) &>> 15 &+ ((first &>> 8) &- limit) &>> 15
                 &+ ((second & 255) &- limit) &>> 15 &+ ((second &>> 8) &- limit) &>> 15

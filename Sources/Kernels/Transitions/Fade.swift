@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TargetPlane {
-    /// Mixes `a` with `weight` parts in 256 of `b`.
+    /// Mixes `a` and `b`; the weight of `b` is in parts of 256.
     func fade(_ a: SourcePlane, _ b: SourcePlane, weight: UInt16) {
         for y in 0..<height { Self.mix(a.row(y), b.row(y), weight: weight, count: width, into: row(y)) }
     }
 
-    /// Mixes `a` with `weight` parts in 256 of `value`.
+    /// Mixes `a` with `value`, whose weight is in parts of 256.
     func fade(_ a: SourcePlane, to value: UInt8, weight: UInt16) {
         for y in 0..<height { Self.mix(a.row(y), with: value, weight: weight, count: width, into: row(y)) }
     }
 }
 
 extension TransitionRenderer {
-    /// `a` to `color` in the first half, `color` to `b` in the second.
+    /// Fades `a` to `color` in the first half, and `color` to `b` in the second.
     func dip(_ a: SourcePlanes, _ b: SourcePlanes, _ progress: Double, _ color: PixelColor, _ target: TargetPlanes) {
         let weight = Self.weight(1 - abs(1 - 2 * progress))
         let shown = progress < 0.5 ? a : b

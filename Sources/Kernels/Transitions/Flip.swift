@@ -3,10 +3,11 @@
 internal import Glibc
 
 extension TransitionRenderer {
-    /// A card that turns: `a` on its front, `b` on its back. What is seen of it narrows with the cosine of its angle.
+    /// A turning card with `a` on its front and `b` on its back. Its visible width shrinks with the cosine of its
+    /// angle.
     ///
-    /// Before a row is interpolated it is halved until less than two of its samples fall on one: a card that is nearly
-    /// on its edge does not flicker.
+    /// A row is halved before interpolation until the ratio is below two, so that a card that is nearly edge-on does
+    /// not flicker.
     func flipHorizontally(
         _ a: SourcePlanes, _ b: SourcePlanes, _ progress: Double, before color: PixelColor, _ target: TargetPlanes
     ) {
@@ -17,7 +18,7 @@ extension TransitionRenderer {
         draw(shown.v, seen / 2, chromaX, color.v, into: target.v)
     }
 
-    /// The same about the level axis: a row is the mean of those that fall on it.
+    /// The same about the horizontal axis: a row is the mean of the source rows that it covers.
     func flipVertically(
         _ a: SourcePlanes, _ b: SourcePlanes, _ progress: Double, before color: PixelColor, _ target: TargetPlanes
     ) {
@@ -28,7 +29,7 @@ extension TransitionRenderer {
         drawRows(shown.v, seen / 2, chromaY, color.v, into: target.v)
     }
 
-    /// How much is seen of a card: even, so that both edges lie on even pixels if the whole's middle does.
+    /// The visible size of a card: even, so that both edges are on even pixels if the center is.
     private static func seen(_ progress: Double, of whole: Int) -> Int {
         let wanted = abs(cos(progress * .pi)) * Double(whole)
         // Both sides lose the same even number.
@@ -56,13 +57,12 @@ extension TransitionRenderer {
         }
     }
 
-    /// A row, halved so many times. `scratch` has room for a row.
+    /// A row after this number of halvings. `scratch` has room for a row.
     private static func halve(
         _ row: UnsafePointer<UInt8>, _ width: Int, _ times: Int, _ scratch: UnsafeMutablePointer<UInt8>
     ) -> UnsafePointer<UInt8> {
         var (source, count) = (row, width)
-        // To and fro between the two halves of the memory: a loop that wrote where it reads would not compute many at
-        // once.
+        // Alternates between two halves of the memory: a loop that writes where it reads would not be vectorized.
         for time in 0..<times {
             count /= 2
             let target = time % 2 == 0 ? scratch : scratch + width / 2

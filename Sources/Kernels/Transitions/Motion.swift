@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whereto something moves in a transition: slides, pushes and wipes copy rows, and change nothing.
+/// The direction of motion in a transition: slides, pushes and wipes copy rows unchanged.
 ///
-/// Edges lie on even pixels, so that luma and chroma meet at the same place.
+/// Edges are on even pixels, so that luma and chroma change at the same position.
 enum Motion {
     case left
     case right
@@ -12,17 +12,17 @@ enum Motion {
     private var isHorizontal: Bool { self == .left || self == .right }
     private var isForward: Bool { self == .right || self == .down }
 
-    /// `b` moves in over `a`, which stands.
+    /// `b` moves in over `a`, which does not move.
     func slide(_ a: SourcePlanes, _ b: SourcePlanes, _ progress: Double, _ target: TargetPlanes) {
         draw(a, b, progress, target, movesA: false, movesB: true)
     }
 
-    /// `b` moves in and `a` out before it.
+    /// `b` moves in and pushes `a` out.
     func push(_ a: SourcePlanes, _ b: SourcePlanes, _ progress: Double, _ target: TargetPlanes) {
         draw(a, b, progress, target, movesA: true, movesB: true)
     }
 
-    /// The edge behind which `b` is seen moves.
+    /// Neither moves; the edge between them does.
     func wipe(_ a: SourcePlanes, _ b: SourcePlanes, _ progress: Double, _ target: TargetPlanes) {
         draw(a, b, progress, target, movesA: false, movesB: false)
     }
@@ -35,7 +35,7 @@ enum Motion {
         target.forEach(a, b) { plane, a, b in
             let whole = isHorizontal ? plane.width : plane.height
             let part = whole == length ? shown : shown / 2
-            // b is seen in `part`, at that end which it comes from; a in the rest.
+            // `b` is visible in `part`, on the side from which it comes; `a` in the rest.
             let (startB, startA) = isForward ? (0, part) : (whole - part, 0)
             let fromB = movesB ? (isForward ? whole - part : 0) : startB
             let fromA = movesA ? (isForward ? 0 : part) : startA

@@ -2,20 +2,20 @@
 
 internal import Media
 
-/// How one frame gives way to another.
+/// How one frame changes to another.
 package struct Transition: Sendable, Hashable {
-    /// What is seen. "Left" and the like say in which direction something moves. `a` was on air, `b` will be.
+    /// The visible effect. "Left" and the like are the direction of motion. `a` is the old frame, `b` the new one.
     package enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
-        /// `b` at once.
+        /// `b` appears at once.
         case cut
-        /// Sources move and grow from their places to others: each frame of the scene is composed again. Between two
-        /// frames it is ``fade``.
+        /// Sources move and change size from the old scene's placements to the new one's: each frame of the scene is
+        /// composed. Between two frames it is ``fade``.
         case move
-        /// `a` and `b` mixed, linearly: xfade's `fade`.
+        /// A linear mix of `a` and `b`: xfade's `fade`.
         case fade
         /// `b` replaces `a` pixel by pixel, in the order of a fixed noise: xfade's `dissolve`.
         case dissolve
-        /// `b` moves in over `a`, which stays in place.
+        /// `b` moves in over `a`, which does not move.
         case slideLeft = "slide-left"
         /// The same, to the right.
         case slideRight = "slide-right"
@@ -23,7 +23,7 @@ package struct Transition: Sendable, Hashable {
         case slideUp = "slide-up"
         /// The same, downwards.
         case slideDown = "slide-down"
-        /// `b` moves in and `a` out before it: xfade's `slideleft`.
+        /// `b` moves in and pushes `a` out: xfade's `slideleft`.
         case pushLeft = "push-left"
         /// The same, to the right: xfade's `slideright`.
         case pushRight = "push-right"
@@ -31,7 +31,7 @@ package struct Transition: Sendable, Hashable {
         case pushUp = "push-up"
         /// The same, downwards: xfade's `slidedown`.
         case pushDown = "push-down"
-        /// Both stand; the edge behind which `b` is seen moves to the left: xfade's `wipeleft`.
+        /// Neither moves; the edge between `a` and `b` moves to the left: xfade's `wipeleft`.
         case wipeLeft = "wipe-left"
         /// The same, to the right: xfade's `wiperight`.
         case wipeRight = "wipe-right"
@@ -39,22 +39,22 @@ package struct Transition: Sendable, Hashable {
         case wipeUp = "wipe-up"
         /// The same, downwards: xfade's `wipedown`.
         case wipeDown = "wipe-down"
-        /// Into `a`: it grows about its middle and gives way to `b`.
+        /// `a` grows from its center and fades to `b`.
         case zoomIn = "zoom-in"
-        /// Out of `b`: it appears enlarged and shrinks to its size. ``zoomIn`` backwards.
+        /// `b` appears enlarged and shrinks to its size: ``zoomIn`` backwards.
         case zoomOut = "zoom-out"
-        /// A card with `a` on its front turns about its upright axis and shows `b` on its back, before a color.
+        /// A card with `a` on its front turns about its vertical axis and shows `b` on its back, before a color.
         case flipHorizontal = "flip-horizontal"
-        /// The same, about its level axis.
+        /// The same about its horizontal axis.
         case flipVertical = "flip-vertical"
-        /// `b` within a circle that grows from the middle.
+        /// `b` appears in a circle that grows from the center.
         case circle
-        /// `a` loses its sharpness, becomes `b`, and that gains it.
+        /// `a` is blurred, fades to `b`, and `b` becomes sharp.
         case blur
-        /// `a` goes down to a color, and `b` comes up from it.
+        /// `a` fades to a color, and the color to `b`.
         case dip
 
-        /// Whether a color is seen in it.
+        /// Whether it shows a color.
         package var hasColor: Bool {
             switch self {
             case .dip, .flipHorizontal, .flipVertical: true
@@ -62,7 +62,7 @@ package struct Transition: Sendable, Hashable {
             }
         }
 
-        /// The kind that people call `word`, also without a direction.
+        /// The kind with the display name `word`; a name without a direction is accepted too.
         package init?(word: String) {
             switch word {
             case "flip": self = .flipHorizontal
@@ -75,29 +75,29 @@ package struct Transition: Sendable, Hashable {
         }
     }
 
-    /// What is seen.
+    /// The visible effect.
     package var kind: Kind
-    /// How its progress goes with time.
+    /// How the progress depends on time.
     package var easing: Easing
-    /// The color that ``Kind/dip`` goes through, and that is behind a card that turns.
+    /// The color of ``Kind/dip``, and of the background behind a turning card.
     package var color: PixelColor
 
-    /// A transition of these.
+    /// Creates a transition.
     package init(_ kind: Kind, easing: Easing = .linear, color: PixelColor = .black) {
         (self.kind, self.easing, self.color) = (kind, easing, color)
     }
 }
 
-/// How a transition's progress goes with time.
+/// How a transition's progress depends on time.
 package enum Easing: String, Sendable, Hashable, Codable, CaseIterable {
-    /// Evenly.
+    /// Constant speed.
     case linear
-    /// Slowly at first and at last.
+    /// Slow at the start and at the end.
     case inOut = "in-out"
-    /// Slowly at last.
+    /// Slow at the end.
     case out
 
-    /// The progress, 0 to 1, at `time`, 0 to 1: both ends stay, and it never goes back.
+    /// The progress, 0 to 1, at `time`, 0 to 1. It is 0 at 0, 1 at 1, and never decreases.
     package func progress(at time: Double) -> Double {
         let t = min(1, max(0, time))
         return switch self {

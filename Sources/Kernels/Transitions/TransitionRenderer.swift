@@ -2,11 +2,11 @@
 
 package import Media
 
-/// Draws transitions between frames of one size: a pure function of two frames and a progress, and the memory that it
-/// needs on the way. Used by one thread at a time.
+/// Draws transitions between frames of one size. The result depends only on two frames and a progress; it also owns
+/// temporary memory. One thread at a time.
 ///
-/// Its initializer computes the noise of ``Transition/Kind/dissolve``, which takes longer than a frame: a renderer is
-/// made before the program runs, or beside it.
+/// The initializer computes the noise of ``Transition/Kind/dissolve``, which takes longer than a frame: create the
+/// renderer before the program runs, or on another thread.
 package final class TransitionRenderer {
     let width: Int
     let height: Int
@@ -26,8 +26,8 @@ package final class TransitionRenderer {
         noise = DissolveNoise(width: width, height: height)
     }
 
-    /// Draws the frame at `progress` of the way from `a` to `b`: `a` itself at 0, and `b` at 1. The easing is the
-    /// caller's, who may go back or stop.
+    /// Draws the frame at `progress` between `a` and `b`: `a` itself at 0, `b` at 1. The caller applies the easing, and
+    /// may go back or stop.
     package func render(
         _ a: VideoFrame, _ b: VideoFrame, _ transition: Transition, progress: Double, into canvas: inout Canvas
     ) {

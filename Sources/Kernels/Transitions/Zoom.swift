@@ -3,12 +3,12 @@
 internal import Glibc
 
 extension TransitionRenderer {
-    /// How many times larger a frame is in the end.
+    /// The enlargement of a frame at the end.
     private static let enlargement = 4.0
-    /// From where on the other frame is seen.
+    /// The progress at which the other frame begins to fade in.
     private static let fadeStart = 0.25
 
-    /// `a` grows about its middle, each moment by the same factor, and gives way to `b`.
+    /// `a` grows from its center at a constant rate of enlargement, and fades to `b`.
     func zoom(_ a: SourcePlanes, _ b: SourcePlanes, _ progress: Double, _ target: TargetPlanes) {
         let scale = pow(Self.enlargement, progress)
         let weight = Self.weight((progress - Self.fadeStart) / (1 - Self.fadeStart))
@@ -21,7 +21,7 @@ extension TransitionRenderer {
         enlarge(a.v, b.v, weight, chromaX, chromaY, into: target.v)
     }
 
-    /// The table for the middle of `count` samples, `scale` times larger.
+    /// Prepares the table for the middle of `count` samples, enlarged by `scale`.
     private func prepare(_ table: AxisTable, _ count: Int, _ scale: Double) {
         let length = Double(count) / scale
         table.prepare(
@@ -30,14 +30,15 @@ extension TransitionRenderer {
                 visible: count, isLinear: true))
     }
 
-    /// Enlarges `a` and mixes it with `weight` parts in 256 of `b`. Rows are enlarged once each, then mixed in pairs.
+    /// Enlarges `a` and mixes it with `b`, whose weight is in parts of 256. Each source row is enlarged once, then rows
+    /// are mixed in pairs.
     private func enlarge(
         _ a: SourcePlane, _ b: SourcePlane, _ weight: UInt16, _ tableX: AxisTable, _ tableY: AxisTable,
         into target: TargetPlane
     ) {
         let base = rows.reserve(2 * target.width)
         var (upper, lower) = (base, base + target.width)
-        // The rows of `a` that the two are.
+        // The source rows that the two buffers hold.
         var (above, below) = (-1, -1)
         for y in 0..<target.height {
             let (row, part) = tableY.pair(y)

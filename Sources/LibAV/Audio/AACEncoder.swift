@@ -2,46 +2,45 @@
 
 package import Media
 
-/// Codes audio as AAC-LC. Used by one thread at a time.
+/// Encodes audio as AAC-LC. One thread at a time.
 ///
-/// An AAC encoder needs one frame before the first to begin with (priming). Packets carry their true times: the first
-/// begins ``priming`` samples before the first sample that went in, so that audio and video that entered together leave
-/// together.
+/// An AAC encoder emits priming samples before the first one. Packets carry their true times: the first begins
+/// ``priming`` samples before the first input sample, so that audio stays in sync with video.
 ///
-/// A frame that libavcodec refuses costs that frame and its neighbors, which overlap with it: silence takes their place,
-/// and the packets follow each other without a hole. libavcodec keeps what it refused, so another session continues; the
-/// encoder fails after ``mostRefusals`` of them without ``goodRun`` good frames in between.
+/// If libavcodec refuses a frame, that frame and its neighbors, which overlap with it, are replaced by silence; the
+/// packets still follow each other without a gap. Because libavcodec keeps the refused frame, another session
+/// continues. The encoder fails after ``mostRefusals`` refusals without ``goodRun`` good frames in between.
 package final class AACEncoder {
-    /// Refusals until the encoder fails. A session refuses every second frame at most, because it codes a frame when it has
-    /// the next one: 2 s at 48 kHz.
+    /// Number of refusals after which the encoder fails. A session refuses at most every second frame, because it
+    /// encodes a frame when it gets the next one: 2 s at 48 kHz.
     package static let mostRefusals = 50
-    /// Frames in a row that were coded, after which earlier refusals do not count any more.
+    /// Number of encoded frames in a row after which earlier refusals are forgotten.
     private static let goodRun = 8
 
     private var session: AACSession
     private var pending: AudioBuffer
     private var nextSample: Int64 = 0
-    /// Where the packets that came out end, in samples; nil before the first.
+    /// End of the last output packet, in samples; nil before the first.
     private var packetEnd: Int64?
-    /// Where the first sample is.
+    /// Position of the first sample.
     private var start: Int64 = 0
-    /// Refusals since the last good run, and frames that were coded since the last refusal.
+    /// Refusals since the last good run, and frames encoded since the last refusal.
     private var (recentRefusals, goodFrames) = (0, 0)
 
-    /// Rate and channels of what goes in and of what comes out.
+    /// Rate and channels of input and output.
     package let format: AudioFormat
-    /// Bits a second.
+    /// Bits per second.
     package let bitrate: Int
-    /// Samples in a packet.
+    /// Samples per packet.
     package let frameLength: Int
-    /// Samples that the encoder puts before the first.
+    /// Number of samples that the encoder emits before the first input sample.
     package let priming: Int
-    /// What the packets refer to.
+    /// The description to which the packets refer.
     package let description: TrackDescription
-    /// Frames that were refused so far, and why the last one was.
+    /// The number of refused frames, and the reason for the last refusal.
     package private(set) var refused: (frames: Int64, reason: AVFailure?) = (0, nil)
 
-    /// Opens a session, or says why libavcodec would not.
+    /// Opens a session; throws if libavcodec refuses.
     package init(format: AudioFormat, bitrate: Int) throws(AVFailure) {
         session = try AACSession(format: format, bitrate: bitrate)
         (self.format, self.bitrate) = (format, bitrate)
@@ -52,11 +51,12 @@ package final class AACEncoder {
         pending = .silence(at: 0, count: 0, format: format)
     }
 
-    /// Says which sample of the program is the first that goes in: it is 0 otherwise. Before any went in.
+    /// Sets the program sample at which the input begins; without this call it is 0. Call it before the first
+    /// ``encode(_:)``.
     package func begin(at sample: Int64) { (start, nextSample) = (sample, sample) }
 
-    /// Takes the audio that follows what was taken before, whatever its position says, and returns the packets that
-    /// came out.
+    /// Encodes the audio that follows earlier input, whatever its position says, and returns the packets that are
+    /// ready.
     package func encode(_ audio: AudioBuffer) throws(AVFailure) -> [EncodedPacket] {
         pending.append(audio)
         var packets: [EncodedPacket] = []
@@ -70,7 +70,7 @@ package final class AACEncoder {
         return packets
     }
 
-    /// Encodes what is left and returns the last packets. The session is over.
+    /// Encodes the remaining samples, returns the last packets and ends the session.
     package func finish() throws(AVFailure) -> [EncodedPacket] {
         var packets: [EncodedPacket] = []
         if pending.count > 0 { try encode(0..<pending.count, into: &packets) }
@@ -78,13 +78,13 @@ package final class AACEncoder {
             try session.end()
             try receive(into: &packets)
         } catch {
-            // The encoder works a frame behind: it refused the last one.
+            // The encoder works one frame behind: it refused the previous one.
             refused = (refused.frames + 1, error)
         }
         return packets
     }
 
-    /// Encodes a frame of what is pending.
+    /// Encodes a frame of the pending samples.
     private func encode(_ range: Range<Int>, into packets: inout [EncodedPacket]) throws(AVFailure) {
         let sample = nextSample
         nextSample += Int64(range.count)
@@ -101,8 +101,8 @@ package final class AACEncoder {
         }
     }
 
-    /// Continues with another session, whose first packet follows the last one that came out: it gets silence up to the
-    /// sample that comes next.
+    /// Continues with another session. Its first packet follows the last output packet; silence fills the gap up to the
+    /// next sample.
     private func restart(into packets: inout [EncodedPacket]) throws(AVFailure) {
         session = try AACSession(format: format, bitrate: bitrate)
         let silence = AudioBuffer.silence(at: 0, count: frameLength, format: format)

@@ -3,15 +3,15 @@
 internal import CFFmpeg
 internal import Media
 
-/// Owner of one AAC-LC session of libavcodec. Used by one thread at a time; frees its objects in `deinit`.
+/// Owns one AAC-LC session of libavcodec. One thread at a time; frees its objects in `deinit`.
 final class AACSession {
     private let context: UnsafeMutablePointer<AVCodecContext>
     private let frame: UnsafeMutablePointer<AVFrame>
     private let packet: UnsafeMutablePointer<AVPacket>
 
-    /// Samples in a packet.
+    /// Samples per packet.
     var frameLength: Int { Int(context.pointee.frame_size) }
-    /// Samples that the encoder puts before the first.
+    /// Number of samples that the encoder emits before the first input sample.
     var priming: Int { Int(context.pointee.initial_padding) }
     /// The AudioSpecificConfig.
     var configuration: SharedBytes {
@@ -19,7 +19,7 @@ final class AACSession {
             UnsafeBufferPointer(start: context.pointee.extradata, count: Int(context.pointee.extradata_size)))
     }
 
-    /// Opens a session, or says why libavcodec would not.
+    /// Opens a session; throws if libavcodec refuses.
     init(format: AudioFormat, bitrate: Int) throws(AVFailure) {
         _ = Library.prepared
         let subject = "AAC at \(bitrate / 1000) kbit/s, \(format.sampleRate) Hz, \(format.channels) channels"
@@ -64,8 +64,8 @@ final class AACSession {
         avcodec_free_context(&context)
     }
 
-    /// Gives the encoder the samples of `audio` in `range`, ``frameLength`` at most, of which the first is the program's
-    /// `sample`.
+    /// Sends the samples of `audio` in `range` to the encoder, at most ``frameLength``. The first is the program's
+    /// sample number `sample`.
     func send(_ audio: AudioBuffer, _ range: Range<Int>, at sample: Int64) throws(AVFailure) {
         try check(av_frame_make_writable(frame))
         frame.pointee.nb_samples = Int32(range.count)
@@ -82,10 +82,10 @@ final class AACSession {
         try check(avcodec_send_frame(context, frame))
     }
 
-    /// Says that nothing follows.
+    /// Tells the encoder that no audio follows.
     func end() throws(AVFailure) { try check(avcodec_send_frame(context, nil)) }
 
-    /// Takes the next packet out: its time in samples, and its bytes; nil if none is ready.
+    /// Returns the next packet, with its time in samples and its bytes; nil if none is ready.
     func receive() throws(AVFailure) -> (pts: Int64, payload: SharedBytes)? {
         let result = avcodec_receive_packet(context, packet)
         if result == relay_averror(EAGAIN) || result == relay_averror_eof { return nil }

@@ -3,13 +3,13 @@
 internal import CFFmpeg
 package import Media
 
-/// A chain of libavfilter's filters for audio. Used by one thread at a time.
+/// A chain of libavfilter's audio filters. One thread at a time.
 package final class AudioFilter {
     private let graph: FilterGraph
     private let subject: String
     private var position: Int64 = 0
 
-    /// A graph of `filters` for mono or stereo audio of `format`. `subject` is how errors name what is filtered.
+    /// A graph of `filters` for mono or stereo audio of `format`. Errors call the input `subject`.
     package init(_ filters: String, format: AudioFormat, subject: String) throws(AVFailure) {
         _ = Library.prepared
         self.subject = subject
@@ -20,7 +20,7 @@ package final class AudioFilter {
             operation: "filter", subject: subject)
     }
 
-    /// Puts in the audio that follows, whatever its position says; nil says that none follows.
+    /// Sends the audio that follows earlier input, whatever its position says; nil ends the input.
     package func push(_ audio: AudioBuffer?) throws(AVFailure) {
         guard let audio else { return try graph.push(nil) }
         guard audio.count > 0 else { return }
@@ -43,15 +43,15 @@ package final class AudioFilter {
         try graph.push(decoded, keeps: false)
     }
 
-    /// Takes out what is ready; nil when nothing is.
+    /// Returns a frame that is ready, or nil.
     package func pull() throws(AVFailure) -> DecodedFrame? { try graph.pull() }
 }
 
 extension DecodedFrame {
-    /// The number that a filter attached under `key`; nil if no filter did.
+    /// The number that a filter attached as metadata under `key`; nil if there is no such number.
     package func number(_ key: String) -> Double? { frame.pointee.metadata.text(key).flatMap(Double.init) }
 
-    /// Appends the samples of planar floating-point audio, which must have as many channels.
+    /// Appends the samples of planar floating-point audio, which must have as many channels as `channels`.
     package func appendSamples(to channels: inout [[Float]]) {
         guard frame.pointee.format == AV_SAMPLE_FMT_FLTP.rawValue else { return }
         for index in channels.indices where index < Int(relay_frame_channels(frame)) {

@@ -2,7 +2,7 @@
 
 package import Media
 
-/// Decodes the coded packets of one audio track into the program's format. Used by one thread at a time.
+/// Decodes the packets of one audio track into the program's format. One thread at a time.
 package final class AudioPacketDecoder {
     /// How the packets are coded.
     package let track: TrackDescription
@@ -16,7 +16,7 @@ package final class AudioPacketDecoder {
         resampler = Resampler(target: .program, subject: subject)
     }
 
-    /// The audio that came out, which follows what came out before. An error means that this packet is lost.
+    /// Decodes a packet and returns the audio that follows earlier output. If it throws, this packet is lost.
     package func decode(_ packet: EncodedPacket) throws(AVFailure) -> [AudioBuffer] {
         try decoder.send(coded: packet)
         var audio: [AudioBuffer] = []

@@ -3,15 +3,15 @@
 internal import CFFmpeg
 package import Media
 
-/// Converts decoded audio of any rate, layout and sample type to the program's; the owner of a `SwrContext`.
+/// Converts decoded audio of any rate, layout and sample type to the program's format; owns a `SwrContext`.
 ///
-/// The buffers that come out follow each other without a hole from the position given to ``start(at:)``. The sample at
-/// position p is the audio of that very moment: what the filter holds back comes with a later buffer, at its own place.
-/// Mono becomes both channels at full level; more channels are mixed down by ITU-R BS.775 without attenuation, unless
-/// some of them are chosen. A resampler that compensates can make a little more or less audio of what goes in; equal
-/// rates go through the filter then as well. Used by one thread at a time.
+/// Output buffers follow each other without a gap from the position given to ``start(at:)``. The sample at position p
+/// is the audio of that very moment: samples that the filter delays come in a later buffer, at their own position. Mono
+/// goes to both channels at full level; more channels are mixed down by ITU-R BS.775 without attenuation, unless some
+/// of them are selected. A compensating resampler can stretch or shrink the audio a little; it then filters equal rates
+/// too. One thread at a time.
 package final class Resampler {
-    /// What decides how the library must be set up.
+    /// The properties that require another context when they change.
     private struct Shape: Hashable {
         var rate: Int32
         var format: Int32
@@ -26,15 +26,16 @@ package final class Resampler {
     private var stretch = 0.0
     private var shape: Shape?
     private var context: OpaquePointer?
-    /// Samples given to the running context, in its own rate, and samples that came out of it.
+    /// Input samples of the running context, in its own rate, and samples that it has output.
     private var taken: Int64 = 0
     private var given: Int64 = 0
 
-    /// The position of the next sample to come out, in samples of the target.
+    /// The position of the next output sample, in samples of the target.
     package private(set) var position: Int64 = 0
 
-    /// A resampler into `target`; only one that `compensates` can be told to by ``compensate(by:)``. `channels` are the
-    /// ones that become those of the target, from 0, as they are; one that is not there is silence. Nil for all, mixed.
+    /// A resampler into `target`. ``compensate(by:)`` works only if `compensates` is set. `channels` selects input
+    /// channels, counted from 0, that become the target's channels unmixed; a missing one is silence. Nil mixes all
+    /// channels.
     package init(target: AudioFormat, subject: String, compensates: Bool = false, channels: [Int]? = nil) {
         precondition(channels.map { $0.count == target.channels } ?? true, "one channel for each of the target")
         self.channels = channels
@@ -45,30 +46,31 @@ package final class Resampler {
 
     deinit { swr_free(&context) }
 
-    /// How many samples, in the target's rate, went in and have not come out: the next run's first sample will be
-    /// at ``position`` plus this.
+    /// Number of samples, in the target's rate, that were put in but are not output yet: the next run's first sample
+    /// will be at ``position`` plus this.
     package var pending: Int64 {
         guard compensates else { return due - given }
         return context == nil ? 0 : swr_get_delay(context, Int64(target.sampleRate))
     }
 
-    /// How many samples must have come out when everything that went in is out.
+    /// The number of output samples that all input so far must yield in total.
     private var due: Int64 {
         guard let shape else { return 0 }
         return TimeBase(1, shape.rate).rescale(taken, to: target.timeBase)
     }
 
-    /// Says where the next run's first sample belongs. What the filter holds back is lost; ``flush()`` it before.
+    /// Sets the position of the next run's first sample. Samples that the filter still delays are lost; call
+    /// ``flush()`` first.
     package func start(at position: Int64) {
         close()
         self.position = position
     }
 
-    /// Makes more samples of what follows than its rate says, or fewer: 0.0001 makes 100 ppm more. At most 0.01; for a
-    /// resampler that compensates.
+    /// Stretches the following audio: 0.0001 makes 100 ppm more samples than its rate says. Limited to ±0.01; only for
+    /// a compensating resampler.
     package func compensate(by stretch: Double) { self.stretch = min(0.01, max(-0.01, stretch)) }
 
-    /// Converts one run of audio. Audio in another shape than before ends the filter, whose tail comes out first.
+    /// Converts one run of audio. When the input's shape changes, the old filter's tail is output first.
     package func convert(_ frame: DecodedFrame) throws(AVFailure) -> AudioBuffer {
         let values = frame.frame.pointee
         let current = Shape(
@@ -78,7 +80,7 @@ package final class Resampler {
         if let shape, shape != current { head = try flush() }
         if context == nil { try open(current) }
         if compensates {
-            // The compensation holds for the next 10 s of samples; each run sets it again.
+            // The compensation covers the next 10 s of samples; each run sets it again.
             let distance = 10 * target.sampleRate
             let delta = Int32((stretch * Double(distance)).rounded())
             try AVFailure.check(swr_set_compensation(context, delta, distance), "stretch audio of", subject)
@@ -91,7 +93,7 @@ package final class Resampler {
         return head
     }
 
-    /// The tail that the filter holds back, cut to the length of what went in.
+    /// The tail that the filter delays, cut to the length of the input.
     package func flush() throws(AVFailure) -> AudioBuffer {
         let missing = Int(max(0, pending))
         var rest = AudioBuffer.silence(at: position, count: 0, format: target)
@@ -122,7 +124,7 @@ extension Resampler {
             try AVFailure.check(swr_set_matrix(context, [1, 1], 1), "set up audio of", subject)
         }
         if compensates {
-            // Between two phases of the filter the ratio would be heard as noise at -64 dB of a tone of 10 kHz.
+            // Without interpolation between the filter's phases, a 10 kHz tone would have noise at -64 dB.
             for (name, value) in [("flags", Int64(SWR_FLAG_RESAMPLE)), ("linear_interp", 1)] {
                 try AVFailure.check(
                     av_opt_set_int(UnsafeMutableRawPointer(context), name, value, 0), "set up audio of", subject)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One AAC frame as transport streams have it (ISO/IEC 13818-7, 6.2): a header, then the raw access unit.
+/// One AAC frame of a transport stream (ISO/IEC 13818-7, 6.2): a header, then the raw access unit.
 package struct ADTSFrame: Sendable, Equatable {
-    /// `AudioSpecificConfig` (ISO/IEC 14496-3, 1.6.2.1) that says what the header says.
+    /// The `AudioSpecificConfig` (ISO/IEC 14496-3, 1.6.2.1) equivalent to the header.
     package let configuration: [UInt8]
-    /// Samples a second.
+    /// Samples per second.
     package let sampleRate: Int32
-    /// Channels; 0 if a program config element in the payload says them.
+    /// Number of channels; 0 if a program config element in the payload defines them.
     package let channels: Int
     /// The raw access unit.
     package let payload: [UInt8]
@@ -15,15 +15,15 @@ package struct ADTSFrame: Sendable, Equatable {
         96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350,
     ]
 
-    /// The frames that follow each other in `bytes`, up to the first bytes that are not a frame. A header with several
-    /// access units does not count as a frame.
+    /// The consecutive frames in `bytes`, up to the first bytes that are not a frame. A header with several access
+    /// units does not count as a frame.
     package static func frames(_ bytes: [UInt8]) -> [ADTSFrame] {
         var frames: [ADTSFrame] = []
         var start = 0
         while start + 7 <= bytes.count, bytes[start] == 0xFF, bytes[start + 1] & 0xF6 == 0xF0 {
             let header = bytes[start..<start + 7].map { Int($0) }
             let length = (header[3] & 3) << 11 | header[4] << 3 | header[5] >> 5
-            // A checksum of 16 bits follows where the last bit of the second byte is 0.
+            // A 16-bit checksum follows if the last bit of the second byte is 0.
             let size = header[1] & 1 == 1 ? 7 : 9
             let rate = header[2] >> 2 & 0xF
             guard length > size, start + length <= bytes.count, rate < rates.count, header[6] & 3 == 0 else { break }

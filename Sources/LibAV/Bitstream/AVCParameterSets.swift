@@ -10,7 +10,7 @@ package struct AVCParameterSets: Sendable, Equatable {
     private let sps: [[UInt8]]
     private let pps: [[UInt8]]
 
-    /// Reads the sets of `record`; nil if that is not a record with lengths of 4 bytes, or lacks sets.
+    /// Reads the sets of `record`; nil if it is not a record with 4-byte lengths, or lacks sets.
     package init?(record: [UInt8]) {
         guard record.count > 6, record[0] == 1, record[4] & 3 == 3 else { return nil }
         let sets = ConfigurationRecord.sets(record, .h264)
@@ -23,7 +23,7 @@ package struct AVCParameterSets: Sendable, Equatable {
     /// All sets, as NAL units.
     package var units: [[UInt8]] { sps + pps }
 
-    /// The numbers by which slices and sets refer to the sets (ITU-T H.264, 7.4.2.1.1 and 7.4.2.2).
+    /// The IDs by which slices and sets refer to the sets (ITU-T H.264, 7.4.2.1.1 and 7.4.2.2).
     package var numbers: Set<Int> {
         let sps = self.sps.map { unit in
             var reader = BitReader(unit[...], header: 1)
@@ -37,7 +37,7 @@ package struct AVCParameterSets: Sendable, Equatable {
         return Set(sps + pps)
     }
 
-    /// Whether frames are of 8 bits and 4:2:0, as those of this program's encoder.
+    /// Whether frames are 8-bit 4:2:0, like those of relay's encoder.
     package var is8Bit420: Bool {
         sps.allSatisfy { unit in
             guard let found = SequenceParameters(avc: unit[...]) else { return false }
@@ -45,8 +45,8 @@ package struct AVCParameterSets: Sendable, Equatable {
         }
     }
 
-    /// Whether `payload`, a frame with lengths of 4 bytes, begins with an IDR frame (7.4.1.2.4), and whether it has
-    /// parameter sets of its own that are not these.
+    /// Whether `payload`, a frame with 4-byte lengths, begins with an IDR frame (7.4.1.2.4), and whether it contains
+    /// parameter sets that differ from these.
     package func looks(at payload: [UInt8]) -> (isIDR: Bool, hasOtherSets: Bool) {
         var hasOtherSets = false
         let slice = NALUnit.firstSlice(of: payload, .h264) { role, unit in
@@ -56,13 +56,13 @@ package struct AVCParameterSets: Sendable, Equatable {
         return (slice?.isKeyframe ?? false, hasOtherSets)
     }
 
-    /// One record with the sets of both, whose numbers differ: what the most demanding of them asks of a decoder.
-    /// A set that is there several times comes once; nil if a record has no room for as many.
+    /// Merges the sets of both, whose IDs must differ, into one record with the higher of their requirements for a
+    /// decoder. Equal sets appear once. Nil if a record has no room for so many.
     package func joined(with other: AVCParameterSets) -> [UInt8]? {
         let sps = Self.distinct(sps + other.sps)
         let pps = Self.distinct(pps + other.pps)
         guard sps.count <= 31, pps.count <= 255 else { return nil }
-        // Profiles by what they ask of a decoder: baseline, main, high.
+        // Ranks profiles by their requirements for a decoder: baseline, main, high.
         let ranks: [UInt8: Int] = [66: 0, 77: 1, 88: 1, 100: 2]
         func rank(_ sets: AVCParameterSets) -> Int { ranks[sets.head[1]] ?? 3 }
         let leading = rank(other) > rank(self) ? other : self
@@ -73,7 +73,7 @@ package struct AVCParameterSets: Sendable, Equatable {
         record += sps.flatMap(Self.counted)
         record.append(UInt8(pps.count))
         record += pps.flatMap(Self.counted)
-        // High profiles say their chroma format and bit depths again: 4:2:0, 8 bits.
+        // Records of high profiles repeat chroma format and bit depths: 4:2:0, 8 bits.
         if ![66, 77, 88].contains(record[1]) { record += [0xFC | 1, 0xF8, 0xF8, 0] }
         return record
     }

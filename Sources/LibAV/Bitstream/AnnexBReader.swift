@@ -2,34 +2,34 @@
 
 package import Media
 
-/// Turns access units as transport streams and RTP have them (ITU-T H.264 and H.265, annex B: start codes, parameter sets
-/// among the frames) into what MP4 and FLV have: NAL units behind their lengths, parameter sets beside the frames.
+/// Converts access units from the form of transport streams and RTP (ITU-T H.264 and H.265, annex B: start codes,
+/// parameter sets among the frames) to that of MP4 and FLV: NAL units preceded by their lengths, parameter sets outside
+/// the frames.
 ///
-/// NAL units are copied byte by byte, supplemental information included. Parameter sets that are new in the middle of a GOP
-/// stay where they are, in front of the frame that needs them: what is beside the frames changes with a keyframe only.
-/// Used by one thread at a time.
+/// NAL units are copied byte by byte, SEI included. New parameter sets in the middle of a GOP stay in front of the
+/// frame that needs them, because the sets outside the frames change at a keyframe only. One thread at a time.
 package struct AnnexBReader: Sendable {
     /// One access unit.
     package struct AccessUnit: Sendable {
-        /// NAL units behind 4-byte lengths.
+        /// NAL units preceded by 4-byte lengths.
         package let payload: SharedBytes
         /// Whether decoding can start here.
         package let isKeyframe: Bool
         /// Whether no other frame refers to it.
         package let isDisposable: Bool
-        /// Whether the parameter sets are others from this unit on.
+        /// Whether the parameter sets change with this unit.
         package let changesConfiguration: Bool
     }
 
-    /// The parameter sets that are in force.
+    /// The active parameter sets.
     package private(set) var sets: ParameterSets
     private var codec: Codec { sets.codec }
 
     /// A reader of H.264 or HEVC.
     package init(_ codec: Codec) { sets = ParameterSets(codec) }
 
-    /// Reads one access unit; nil if there is no frame in it. Its parameter sets are taken in either way.
-    /// `isRandomAccess` says that decoding can start there although there is no IDR frame.
+    /// Reads one access unit; nil if it has no frame. Its parameter sets are stored in either case. `isRandomAccess`
+    /// marks a unit without IDR frame at which decoding can start.
     package mutating func read(_ bytes: [UInt8], isRandomAccess: Bool = false) -> AccessUnit? {
         let units = Self.units(bytes)
         let before = sets
@@ -55,7 +55,7 @@ package struct AnnexBReader: Sendable {
             changesConfiguration: before != sets)
     }
 
-    /// The NAL units between start codes, without the zeros behind them.
+    /// The NAL units between start codes, without trailing zeros.
     static func units(_ bytes: [UInt8]) -> [ArraySlice<UInt8>] {
         var units: [ArraySlice<UInt8>] = []
         var (start, index) = (Int?.none, 0)
@@ -66,7 +66,7 @@ package struct AnnexBReader: Sendable {
             if limit > start { units.append(bytes[start..<limit]) }
         }
         while index + 2 < bytes.count {
-            // A third byte over 1 is not part of a start code, whatever comes before it.
+            // A third byte above 1 cannot belong to a start code.
             if bytes[index + 2] > 1 {
                 index += 3
             } else if bytes[index] == 0, bytes[index + 1] == 0, bytes[index + 2] == 1 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads the bits of a NAL unit's payload, without the bytes that keep start codes out of it (ITU-T H.264, 7.4.1: a 3 behind
-/// two zeros). What is read behind the end is 0, and ``isExhausted`` says so.
+/// Reads the bits of a NAL unit's payload, without the emulation prevention bytes (ITU-T H.264, 7.4.1: a 3 after two
+/// zeros). Reads past the end return 0 and set ``isExhausted``.
 struct BitReader {
     private let bytes: [UInt8]
     private var position = 0
-    /// Whether more was read than there is.
+    /// Whether a read went past the end.
     private(set) var isExhausted = false
 
-    /// A reader of `unit` behind its first `header` bytes.
+    /// A reader of `unit` that skips its first `header` bytes.
     init(_ unit: ArraySlice<UInt8>, header: Int) {
         var bytes: [UInt8] = []
         var zeros = 0
@@ -23,7 +23,7 @@ struct BitReader {
         self.bytes = bytes
     }
 
-    /// The next `count` bits, at most 32, the first in the most significant place.
+    /// The next `count` bits, at most 32, most significant bit first.
     mutating func bits(_ count: Int) -> UInt32 {
         var value: UInt32 = 0
         for _ in 0..<count {
@@ -44,7 +44,7 @@ struct BitReader {
         if position > bytes.count * 8 { isExhausted = true }
     }
 
-    /// An unsigned Exp-Golomb code (9.1); 0 for one that is longer than any that is allowed.
+    /// An unsigned Exp-Golomb code (9.1); 0 if it is longer than the standard allows.
     mutating func golomb() -> UInt32 {
         var zeros = 0
         while !flag() {

@@ -2,12 +2,12 @@
 
 package import Media
 
-/// Reads the parameter sets out of decoder configurations: `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2)
+/// Reads the parameter sets from decoder configurations: `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2)
 /// and `HEVCDecoderConfigurationRecord` (8.3.3.1.2).
 package enum ConfigurationRecord {
-    /// Puts the parameter sets of `new` that `old` lacks in front of `payload`, a frame in the middle of a GOP, each
-    /// with its length in 4 bytes in front: a decoder that was given `old` can continue with the result. Returns
-    /// `payload` itself if `old` has all sets; nil where frames of another sort begin, which takes a keyframe.
+    /// Inserts the parameter sets of `new` that `old` lacks at the front of `payload`, a frame in the middle of a GOP,
+    /// each preceded by its length in 4 bytes. A decoder configured with `old` can continue with the result. Returns
+    /// `payload` itself if `old` has all sets; nil if the frames become so different that a keyframe is needed.
     package static func payload(
         _ payload: SharedBytes, from old: SharedBytes, to new: [UInt8], _ codec: Codec
     ) -> SharedBytes? {
@@ -18,9 +18,9 @@ package enum ConfigurationRecord {
         return SharedBytes(joined(added) + payload.array)
     }
 
-    /// Puts the parameter sets of `configuration` in front of the supplemental information of `keyframe`, an H.264
-    /// frame, because that may refer to them (ITU-T H.264, 7.4.1.2.3). Returns `keyframe` itself if it has no such
-    /// information in front of its slices, or has sets there already.
+    /// Inserts the parameter sets of `configuration` before the SEI of `keyframe`, an H.264 frame, because SEI may
+    /// refer to them (ITU-T H.264, 7.4.1.2.3). Returns `keyframe` itself if it has no SEI before its slices, or already
+    /// has sets there.
     static func completed(_ keyframe: SharedBytes, by configuration: SharedBytes) -> SharedBytes {
         keyframe.withUnsafeBytes { bytes in
             var (place, position, hasInformation) = (0, 0, false)
@@ -41,15 +41,15 @@ package enum ConfigurationRecord {
         }
     }
 
-    /// NAL units, each with its length in 4 bytes in front.
+    /// NAL units, each preceded by its length in 4 bytes.
     private static func joined(_ units: [[UInt8]]) -> [UInt8] {
         units.flatMap { unit in (0..<4).map { UInt8(truncatingIfNeeded: unit.count >> (24 - 8 * $0)) } + unit }
     }
 
-    /// The parameter sets in `record`, as far as they are whole; none for other codecs.
+    /// The complete parameter sets in `record`; empty for other codecs.
     static func sets(_ record: [UInt8], _ codec: Codec) -> [[UInt8]] {
         var (sets, position): ([[UInt8]], Int) = ([], 0)
-        // What follows a set that is cut off is not where it would be read.
+        // After a truncated set the position of the next one is unknown.
         func take(_ count: Int) {
             for _ in 0..<count {
                 guard position + 2 <= record.count else { return position = record.count }

@@ -8,21 +8,21 @@ package struct HEVCParameterSets: Sendable, Equatable {
     /// All sets, as NAL units.
     package let units: [[UInt8]]
 
-    /// Reads the sets of `record`; nil if that is not a record with lengths of 4 bytes, or lacks sets.
+    /// Reads the sets of `record`; nil if it is not a record with 4-byte lengths, or lacks sets.
     package init?(record: [UInt8]) {
         guard record.count > 22, record[0] == 1, record[21] & 3 == 3 else { return nil }
         let found = ConfigurationRecord.sets(record, .hevc)
         let roles: [NALUnit.Role] = [.vps, .sps, .pps]
         guard roles.allSatisfy({ role in found.contains { NALUnit($0[...], .hevc).role == role } }) else { return nil }
-        // Other units, such as the encoder's name, change from container to container.
+        // Other units, such as the encoder's name, differ between containers.
         units = found.filter { roles.contains(NALUnit($0[...], .hevc).role) }
     }
 
-    /// Whether `payload`, a frame whose NAL units have lengths of 4 bytes in front, starts a new sequence whatever came
-    /// before, and whether it has parameter sets of its own that differ from these.
+    /// Whether `payload`, a frame with 4-byte NAL unit lengths, starts a new sequence independent of earlier frames,
+    /// and whether it contains parameter sets that differ from these.
     ///
     /// An IDR or a BLA frame starts a new sequence (ITU-T H.265, table 7-1: types 16 to 20). A CRA frame continues the
-    /// count of the frames before it and may be followed by frames that refer to them.
+    /// count of the frames before it, and frames after it may refer to them.
     package func looks(at payload: [UInt8]) -> (isIndependent: Bool, hasOtherSets: Bool) {
         var hasOtherSets = false
         let slice = NALUnit.firstSlice(of: payload, .hevc) { role, unit in

@@ -2,32 +2,32 @@
 
 internal import Media
 
-/// The first bytes of a NAL unit (ITU-T H.264, 7.3.1; H.265, 7.3.1.2).
+/// The header of a NAL unit (ITU-T H.264, 7.3.1; H.265, 7.3.1.2).
 struct NALUnit {
-    /// What a unit is for, as far as it matters to who hands it on.
+    /// The role of a unit, as far as relay needs it.
     enum Role: Equatable {
         /// A part of a frame; `isKeyframe` says that decoding can start there.
         case slice(isKeyframe: Bool)
         case vps, sps, pps
-        /// It says that an access unit begins, that the stream ends, or nothing: containers have that from elsewhere.
+        /// A delimiter, end of stream or filler: containers do not need it.
         case delimiter
-        /// Supplemental information and whatever else belongs to a frame.
+        /// SEI, and any other unit that belongs to a frame.
         case other
     }
 
     let role: Role
-    /// Whether other frames may refer to it.
+    /// Whether other frames may refer to this one.
     let isReference: Bool
 
-    /// Whether it is a part of a frame at which decoding can start.
+    /// Whether it is a slice of a frame at which decoding can start.
     var isKeyframe: Bool { if case .slice(let isKeyframe) = role { isKeyframe } else { false } }
 
-    /// The unit `bytes`, which is not empty.
+    /// Reads the unit `bytes`, which must not be empty.
     init(_ bytes: ArraySlice<UInt8>, _ codec: Codec) {
         let first = bytes.first ?? 0
         if codec == .hevc {
             let type = first >> 1 & 0x3F
-            // Units of even types below 16 are not referred to within their sub-layer (table 7-1).
+            // Even types below 16 are not referenced within their sub-layer (table 7-1).
             isReference = type > 15 || type & 1 == 1
             role =
                 switch type {
@@ -52,8 +52,8 @@ struct NALUnit {
         }
     }
 
-    /// Returns the first slice in `payload`, whose units have lengths of 4 bytes in front, and calls `visit` with each
-    /// unit before it. Returns nil if `payload` has no slice.
+    /// Returns the first slice in `payload`, whose units have 4-byte lengths, and calls `visit` with each unit before
+    /// it. Nil if `payload` has no slice.
     static func firstSlice(
         of payload: [UInt8], _ codec: Codec, visit: (Role, ArraySlice<UInt8>) -> Void
     ) -> (bytes: ArraySlice<UInt8>, isKeyframe: Bool)? {

@@ -2,7 +2,7 @@
 
 package import Media
 
-/// The parameter sets of H.264 or HEVC video as they came, and the decoder configuration that holds them.
+/// The parameter sets of H.264 or HEVC video from the stream, and the decoder configuration made of them.
 package struct ParameterSets: Sendable, Equatable {
     /// H.264 or HEVC.
     package let codec: Codec
@@ -11,12 +11,11 @@ package struct ParameterSets: Sendable, Equatable {
     private var sps: [[UInt8]] = []
     private var pps: [[UInt8]] = []
 
-    /// No set came yet. `codec` must be one of the two.
+    /// Starts without sets. `codec` must be one of the two.
     package init(_ codec: Codec) { self.codec = codec }
 
-    /// Takes in the sets of one access unit. One with an SPS brings all sets that are in force from then
-    /// on, as encoders repeat them in front of keyframes; other sets are added to those that are there, or take the place
-    /// of the one of the same number.
+    /// Stores the sets of one access unit. If there is an SPS among them, they replace all sets, because encoders
+    /// repeat all sets in front of keyframes; otherwise each is added, or replaces the set with the same ID.
     mutating func take(_ units: [ArraySlice<UInt8>]) {
         var found = ParameterSets(codec)
         for unit in units {
@@ -37,7 +36,7 @@ package struct ParameterSets: Sendable, Equatable {
         }
     }
 
-    /// Whether `unit` is one of the sets that are in force.
+    /// Whether `unit` is one of the active sets.
     func holds(_ unit: ArraySlice<UInt8>) -> Bool {
         switch NALUnit(unit, codec).role {
         case .vps: vps.contains { $0[...] == unit }
@@ -63,7 +62,7 @@ package struct ParameterSets: Sendable, Equatable {
         }
     }
 
-    /// What frames look like; nil without an SPS that can be read.
+    /// Width and height of the frames; nil without a readable SPS.
     package var size: (width: Int, height: Int)? { parameters.map { ($0.width, $0.height) } }
 
     private var parameters: SequenceParameters? {
@@ -72,8 +71,8 @@ package struct ParameterSets: Sendable, Equatable {
         }
     }
 
-    /// `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2) or `HEVCDecoderConfigurationRecord` (8.3.3.1.2) for NAL
-    /// units with 4-byte lengths; nil as long as sets are missing, or if they are too long to be any.
+    /// `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2) or `HEVCDecoderConfigurationRecord` (8.3.3.1.2)
+    /// for NAL units with 4-byte lengths; nil while sets are missing, or if they are too long to be valid.
     package var configuration: [UInt8]? {
         guard let parameters, let first = sps.first, !pps.isEmpty,
             (vps + sps + pps).allSatisfy({ $0.count <= 0xFFFF }), sps.count < 32, pps.count < 256
@@ -99,15 +98,15 @@ package struct ParameterSets: Sendable, Equatable {
 
     private func hevc(_ parameters: SequenceParameters, _ first: [UInt8]) -> [UInt8]? {
         guard !vps.isEmpty, vps.count < 256 else { return nil }
-        // Profile, compatibility, constraints and level follow the first byte of the set's payload.
+        // Profile, compatibility, constraints and level follow the first byte of the SPS payload.
         var reader = BitReader(first[...], header: 3)
         var record: [UInt8] = [1] + (0..<12).map { _ in UInt8(reader.bits(8)) }
-        // No word on segmentation, parallelism and the frame rate.
+        // Segmentation, parallelism and frame rate are unspecified.
         record += [0xF0, 0, 0xFC, 0xFC | UInt8(parameters.chroma)]
         record += [0xF8 | UInt8(parameters.lumaDepth - 8), 0xF8 | UInt8(parameters.chromaDepth - 8), 0, 0]
         record += [UInt8(parameters.subLayers + 1) << 3 | (parameters.isNested ? 4 : 0) | 3, 3]
         for (type, sets) in [(UInt8(32), vps), (33, sps), (34, pps)] {
-            // All sets of this type are here and none among the frames.
+            // The record has all sets of this type; the frames contain no others.
             record += [0x80 | type, UInt8(sets.count >> 8), UInt8(sets.count & 0xFF)] + Self.sized(sets)
         }
         return record

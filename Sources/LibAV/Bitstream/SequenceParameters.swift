@@ -2,21 +2,21 @@
 
 internal import Media
 
-/// What an SPS says that decoder configurations and descriptions need.
+/// The fields of an SPS that decoder configurations and descriptions need.
 struct SequenceParameters: Equatable {
-    /// Columns that are shown.
+    /// Columns after cropping.
     var width = 0
-    /// Rows that are shown.
+    /// Rows after cropping.
     var height = 0
     /// 0 is grey, 1 4:2:0, 2 4:2:2, 3 4:4:4.
     var chroma: UInt32 = 1
     var lumaDepth: UInt32 = 8
     var chromaDepth: UInt32 = 8
-    /// HEVC: the sub-layers less one, and whether they are nested.
+    /// HEVC: number of sub-layers minus one, and whether they are nested.
     var subLayers: UInt32 = 0
     var isNested = false
 
-    /// The columns and rows of luma to a unit of cropping (ITU-T H.264, table 6-1).
+    /// Luma columns and rows per cropping unit (ITU-T H.264, table 6-1).
     private var cropUnit: (width: Int, height: Int) {
         switch chroma {
         case 1: (2, 2)
@@ -31,18 +31,18 @@ struct SequenceParameters: Equatable {
         height -= (edges[2] + edges[3]) * cropUnit.height * rows
     }
 
-    /// A bit depth, which is coded by how far it is over 8; 17 for all that no codec has.
+    /// Reads a bit depth, which is coded as its difference to 8; 17 for every invalid value.
     private static func depth(_ reader: inout BitReader) -> UInt32 { 8 + min(reader.golomb(), 9) }
 
-    /// The size is one that a description can have.
+    /// Whether a description can have this size.
     private var isValid: Bool { (1...16_384).contains(width) && (1...16_384).contains(height) }
 }
 
 extension SequenceParameters {
-    /// Profiles whose sets say the chroma format and bit depths (ITU-T H.264, 7.3.2.1.1).
+    /// Profiles whose SPS contains the chroma format and bit depths (ITU-T H.264, 7.3.2.1.1).
     static let highProfiles: Set<UInt8> = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135]
 
-    /// Reads an SPS of H.264 (7.3.2.1.1); nil if `unit` is not one.
+    /// Reads an H.264 SPS (7.3.2.1.1); nil if `unit` is not one.
     init?(avc unit: ArraySlice<UInt8>) {
         guard unit.count > 4 else { return nil }
         var reader = BitReader(unit, header: 1)
@@ -91,7 +91,7 @@ extension SequenceParameters {
         }
     }
 
-    /// Reads an SPS of HEVC (ITU-T H.265, 7.3.2.2.1); nil if `unit` is not one.
+    /// Reads an HEVC SPS (ITU-T H.265, 7.3.2.2.1); nil if `unit` is not one.
     init?(hevc unit: ArraySlice<UInt8>) {
         guard unit.count > 15 else { return nil }
         var reader = BitReader(unit, header: 2)
@@ -100,7 +100,7 @@ extension SequenceParameters {
         // 7.4.3.2.1: 0 to 6.
         guard subLayers < 7 else { return nil }
         isNested = reader.flag()
-        // The profile and level of the whole (7.3.3): 96 bits.
+        // General profile and level (7.3.3): 96 bits.
         reader.skip(96)
         Self.skipSubLayers(&reader, Int(subLayers))
         _ = reader.golomb()

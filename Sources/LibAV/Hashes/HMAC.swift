@@ -4,7 +4,7 @@ internal import CFFmpeg
 
 /// HMAC (RFC 2104) with SHA-256, by libavutil.
 package enum HMAC {
-    /// The 32 bytes that only who knows `key` can make of `bytes`; nil when there is no memory.
+    /// The 32-byte authentication code of `bytes` under `key`; nil if memory is exhausted.
     package static func sha256(_ bytes: [UInt8], key: [UInt8]) -> [UInt8]? {
         guard let context = av_hmac_alloc(AV_HMAC_SHA256) else { return nil }
         defer { av_hmac_free(context) }

@@ -2,9 +2,9 @@
 
 internal import CFFmpeg
 
-/// The message digest MD5 (RFC 1321): for old protocols that ask for it, no protection of anything.
+/// The message digest MD5 (RFC 1321): only for old protocols that require it, because it is not secure.
 package enum MD5 {
-    /// The 16 bytes of `bytes`' digest.
+    /// The 16-byte digest of `bytes`.
     package static func digest(of bytes: [UInt8]) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: 16) { digest, count in
             relay_md5(digest.baseAddress, bytes, bytes.count)

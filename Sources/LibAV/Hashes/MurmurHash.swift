@@ -2,15 +2,15 @@
 
 internal import CFFmpeg
 
-/// MurmurHash3 of 128 bits of bytes that come piece by piece, by libavutil: some gigabytes a second, and no protection
-/// against who wants two things to look the same. Used by one thread at a time.
+/// 128-bit MurmurHash3 of bytes that arrive in pieces, by libavutil: some gigabytes per second, but no protection
+/// against deliberate collisions. One thread at a time.
 package final class MurmurHash {
-    /// Bytes of a digest.
+    /// Bytes per digest.
     package static let digestBytes = 16
 
     private let context: OpaquePointer
 
-    /// The hash of nothing yet; nil when there is no memory.
+    /// The hash of no bytes; nil if memory is exhausted.
     package init?() {
         guard let context = av_murmur3_alloc() else { return nil }
         self.context = context
@@ -25,7 +25,7 @@ package final class MurmurHash {
         relay_murmur3_update(context, address.assumingMemoryBound(to: UInt8.self), bytes.count)
     }
 
-    /// The digest of what was added; the next one begins with nothing.
+    /// Returns the digest of the added bytes and starts again.
     package func finish() -> [UInt8] {
         defer { av_murmur3_init(context) }
         return [UInt8](unsafeUninitializedCapacity: Self.digestBytes) { digest, count in

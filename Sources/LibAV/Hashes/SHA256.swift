@@ -2,14 +2,14 @@
 
 internal import CFFmpeg
 
-/// SHA-256 (FIPS 180-4) of bytes that come piece by piece, by libavutil. Used by one thread at a time.
+/// SHA-256 (FIPS 180-4) of bytes that arrive in pieces, by libavutil. One thread at a time.
 package final class SHA256 {
-    /// Bytes of a digest.
+    /// Bytes per digest.
     package static let digestBytes = 32
 
     private let context: OpaquePointer
 
-    /// The digest of nothing yet; nil when there is no memory.
+    /// The hash of no bytes; nil if memory is exhausted.
     package init?() {
         guard let context = av_sha_alloc() else { return nil }
         self.context = context
@@ -24,7 +24,7 @@ package final class SHA256 {
         relay_sha_update(context, address.assumingMemoryBound(to: UInt8.self), bytes.count)
     }
 
-    /// The digest of what was added. Nothing may be added afterwards.
+    /// Returns the digest of the added bytes. No bytes may be added afterwards.
     package func finish() -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: Self.digestBytes) { digest, count in
             av_sha_final(context, digest.baseAddress)

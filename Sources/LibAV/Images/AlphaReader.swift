@@ -3,9 +3,9 @@
 internal import CFFmpeg
 package import Media
 
-/// Decodes the video of a file from its beginning, with its alpha where it has some. Used by one thread at a time.
+/// Decodes the video of a file from its beginning, with its alpha channel if it has one. One thread at a time.
 package final class AlphaReader {
-    /// libavcodec's own decoder of VP9 leaves alpha out.
+    /// libavcodec's own VP8 and VP9 decoders ignore alpha.
     private static let decodersOfAlpha = ["vp8": "libvpx", "vp9": "libvpx-vp9"]
 
     private let demuxer: Demuxer
@@ -14,7 +14,7 @@ package final class AlphaReader {
     private let path: String
     private var isDrained = false
 
-    /// Opens the file at `path`. Blocks. Throws where it has no video, or one that is larger than
+    /// Opens the file at `path`. Blocks. Throws if it has no video, or if the video is larger than
     /// ``PixelImage/largest`` in either direction.
     package init(_ path: String) throws(AVFailure) {
         self.path = path
@@ -36,10 +36,10 @@ package final class AlphaReader {
             stream, threading: .slices, subject: path, preferring: Self.decodersOfAlpha[stream.codecName])
     }
 
-    /// The ticks of the frames' times.
+    /// The time base of the frames.
     package var timeBase: TimeBase { stream.timeBase }
 
-    /// The next frame; nil behind the last one. What cannot be decoded ends it.
+    /// Returns the next frame; nil after the last one. Throws at the first packet that cannot be decoded.
     package func next() throws(AVFailure) -> DecodedFrame? {
         while true {
             switch try decoder.receive() {

@@ -3,8 +3,8 @@
 internal import CFFmpeg
 package import Media
 
-/// Decodes a file of video with alpha as frames of a program: of its size, rate and colors, each with a plane that says how
-/// opaque it is. Used by one thread at a time.
+/// Decodes a video file with alpha into frames of a program: in its size, rate and colors, each with an alpha plane.
+/// One thread at a time.
 package final class AlphaVideoReader {
     private let reader: AlphaReader
     private let format: VideoFormat
@@ -13,7 +13,7 @@ package final class AlphaVideoReader {
     private var isDrained = false
     private var count: Int64 = 0
     private var last: DecodedFrame?
-    /// The time from the last frame but one to the last, in the file's ticks.
+    /// The time between the last two frames, in the file's ticks.
     private var step: Int64 = 0
 
     /// Opens the file at `path`. Blocks.
@@ -22,8 +22,8 @@ package final class AlphaVideoReader {
         reader = try AlphaReader(path)
     }
 
-    /// The next frame, whose storage is an `AlphaFrameStorage`; nil behind the last one. Throws where the video has no
-    /// alpha.
+    /// Returns the next frame, whose storage is an `AlphaFrameStorage`; nil after the last one. Throws if the video has
+    /// no alpha.
     package func next() throws(AVFailure) -> VideoFrame? {
         while true {
             if let graph, let frame = try graph.pull() {
@@ -46,8 +46,8 @@ package final class AlphaVideoReader {
         }
     }
 
-    /// Ends the graph. The filter fps leaves out a frame that is as late as the end, so the last frame is given once
-    /// more, later by its own duration.
+    /// Ends the graph. The filter fps drops a frame whose time is that of the end, so the last frame is sent once more,
+    /// later by its own duration.
     private func finish() throws(AVFailure) {
         if let last, step > 0 {
             last.frame.pointee.pts += step
@@ -72,12 +72,12 @@ package final class AlphaVideoReader {
 }
 
 extension DecodedFrame: AlphaFrameStorage {
-    /// Whether there is a plane, or a part of each pixel, that says how opaque it is.
+    /// Whether the pixel format has alpha, as a plane or in each pixel.
     var hasAlpha: Bool {
         av_pix_fmt_desc_get(pixelFormat).map { $0.pointee.flags & UInt64(AV_PIX_FMT_FLAG_ALPHA) != 0 } ?? false
     }
 
-    /// Lends the fourth plane. Only a frame that was made to be planar with alpha has it.
+    /// Lends the fourth plane. Only planar frames with alpha have it.
     package func withAlpha<R>(_ body: (Planes.Plane) throws -> R) rethrows -> R {
         guard let alpha = frame.pointee.data.3 else {
             preconditionFailure("only a frame that was converted to planes with alpha is handed out as such")

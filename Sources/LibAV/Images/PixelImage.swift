@@ -3,17 +3,17 @@
 internal import CFFmpeg
 internal import Media
 
-/// An image in rows of red, green, blue and alpha, 8 bits each; colors are not multiplied by alpha.
+/// An image in rows of red, green, blue and alpha, 8 bits each; colors are not premultiplied.
 package struct PixelImage: Sendable, Equatable {
-    /// The largest width or height of a file that is read.
+    /// Limit for the width and height of an image file.
     package static let largest = 8192
 
     package let pixels: [UInt8]
     package let width: Int
     package let height: Int
 
-    /// The first frame of the file at `path`, in the size that `fit` makes of the file's own. Blocks. An image that is too
-    /// large is refused before it is decoded.
+    /// Reads the first frame of the file at `path`, scaled to the size that `fit` returns for the file's own. Blocks.
+    /// Refuses an image that is too large before decoding it.
     package init(
         file path: String, fit: (_ width: Int, _ height: Int) -> (width: Int, height: Int)
     ) throws(AVFailure) {
@@ -22,7 +22,7 @@ package struct PixelImage: Sendable, Equatable {
             throw AVFailure(operation: "decode", subject: path, code: AVFailure.invalidData)
         }
         let size = fit(decoded.width, decoded.height)
-        // Scaled with its colors multiplied by alpha, so that what is behind an edge lends it no color.
+        // Scales premultiplied colors, so that transparent pixels do not bleed into edges.
         let graph = try FilterGraph(
             filters: "format=gbrap,premultiply=inplace=1,scale=\(size.width):\(size.height):flags=area+accurate_rnd,"
                 + "format=gbrap,unpremultiply=inplace=1,format=rgba",
@@ -39,7 +39,7 @@ package struct PixelImage: Sendable, Equatable {
 }
 
 extension DecodedFrame {
-    /// The rows of a frame of one plane, one behind the other.
+    /// The rows of a frame with one plane, packed one after the other.
     func packedRows(bytesPerPixel: Int) -> [UInt8] {
         let count = width * bytesPerPixel
         guard let data = frame.pointee.data.0 else { return [] }

@@ -2,16 +2,16 @@
 
 internal import CFFmpeg
 
-/// Draws text with libavfilter's `drawtext`, part by part, so that the parts of a line fit one another: each begins where the
-/// pen was, on one line. Used by one thread at a time; it blocks.
+/// Draws text with libavfilter's `drawtext`, part by part, so that the parts of a line fit together: each part begins
+/// at the pen's position, on one baseline. One thread at a time; blocks.
 package final class TextPainter {
-    /// The opacity of the letters and their outline in each pixel, in rows of the line's height.
+    /// Coverage of each pixel by the letters and their outline, in rows of the line's height.
     package struct Drawing: Sendable {
-        /// How much of a pixel is letter, and how much is letter or outline, from 0 to 255.
+        /// How much of a pixel the letter covers, and how much letter or outline cover, from 0 to 255.
         package var letter: [UInt8]
         package var outline: [UInt8]
         package var width: Int
-        /// How far its left edge is from where the pen was, and how far the pen moves, in columns.
+        /// Distance from the pen to the left edge, and the pen's advance, in columns.
         package var offset: Int
         package var advance: Int
     }
@@ -24,8 +24,8 @@ package final class TextPainter {
     private let font: String
     private var widths: [String: Int] = [:]
 
-    /// A painter of lines of `height` rows, at most `widest` columns wide, in the font of the file at `font`, or the
-    /// system's usual one.
+    /// A painter for lines of `height` rows and at most `widest` columns, in the font file `font`, or in the system's
+    /// default font.
     package init(height: Int, widest: Int, font: String?) {
         self.height = max(8, height / 2 * 2)
         size = max(6, self.height * 4 / 5)
@@ -34,9 +34,9 @@ package final class TextPainter {
         self.font = font.map { ":fontfile=\(Self.escaped($0))" } ?? ""
     }
 
-    /// Draws `text`. Throws where there is no font, or no libavfilter.
+    /// Draws `text`. Throws without a font or without libavfilter.
     package func draw(_ text: String) throws(AVFailure) -> Drawing {
-        // A letter's own width is known by what it moves: the digit behind it.
+        // A letter's advance is how far it moves the digit after it.
         let advance = try width(of: "0\(text)0") - width(of: "00")
         let margin = size
         let columns = min(widest, max(0, advance)) + 2 * margin
@@ -55,10 +55,10 @@ package final class TextPainter {
             advance: Self.even(advance))
     }
 
-    /// Rounds up to an even number of columns: pens are on even columns, so that chroma fits.
+    /// Rounds up to an even number of columns: pens are on even columns to align with chroma.
     private static func even(_ length: Int) -> Int { (length + 1) / 2 * 2 }
 
-    /// The distance from the first column that is drawn to the last.
+    /// The distance from the first painted column to the last.
     private func width(of text: String) throws(AVFailure) -> Int {
         if let known = widths[text] { return known }
         let columns = min(widest, text.count * size * 2) + 2 * size
@@ -69,12 +69,13 @@ package final class TextPainter {
         return width
     }
 
-    /// Draws `text` with the pen at (`pen`, the line's base).
+    /// Draws `text` with the pen at (`pen`, baseline).
     private func paint(
         _ text: String, columns: Int, at pen: Int
     ) throws(AVFailure) -> (letter: [UInt8], outline: [UInt8]) {
         _ = Library.prepared
-        // An outline in green and letters in yellow on black: red says what is letter, green what is either.
+        // Outline in green and letters in yellow, on black: red is the letter's coverage, green that of letter or
+        // outline.
         let graph = try FilterGraph(
             "format=rgb24,drawtext=expansion=none:fontsize=\(size):fontcolor=0xffff00:bordercolor=0x00ff00"
                 + ":borderw=\(border):x=\(pen / 2 * 2):y=\(size * 19 / 20 + border)-max_glyph_a\(font)"
@@ -89,7 +90,7 @@ package final class TextPainter {
         return ((0..<count).map { pixels[$0 * 3] }, (0..<count).map { pixels[$0 * 3 + 1] })
     }
 
-    /// As an option's value in a chain of filters (ffmpeg-filters(1), "Notes on filtergraph escaping").
+    /// Escapes an option's value for a filter chain (ffmpeg-filters(1), "Notes on filtergraph escaping").
     private static func escaped(_ text: String) -> String {
         let option = text.reduce(into: "") { $0 += "\\':".contains($1) ? "\\\($1)" : String($1) }
         return option.reduce(into: "") { $0 += "\\'[],;".contains($1) ? "\\\($1)" : String($1) }

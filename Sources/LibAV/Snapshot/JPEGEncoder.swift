@@ -3,15 +3,14 @@
 internal import CFFmpeg
 internal import Media
 
-/// Owner of one JPEG session of libavcodec, for frames of one size. Used by one thread at a time; frees its objects in
-/// `deinit`.
+/// Owns one JPEG session of libavcodec, for frames of one size. One thread at a time; frees its objects in `deinit`.
 final class JPEGEncoder {
     private let context: UnsafeMutablePointer<AVCodecContext>
     private let frame: UnsafeMutablePointer<AVFrame>
     private let packet: UnsafeMutablePointer<AVPacket>
     private let subject: String
 
-    /// Opens a session for frames of full-range 4:2:0 of this even size. `quality` is libavcodec's scale, from 2, the
+    /// Opens a session for full-range 4:2:0 frames of this even size. `quality` is libavcodec's scale, from 2, the
     /// best, to 31.
     init(width: Int, height: Int, quality: Int32) throws(AVFailure) {
         _ = Library.prepared
@@ -23,7 +22,7 @@ final class JPEGEncoder {
         context.pointee.height = Int32(height)
         context.pointee.pix_fmt = AV_PIX_FMT_YUVJ420P
         context.pointee.color_range = AVCOL_RANGE_JPEG
-        // A single frame has no rate, but the encoder wants one.
+        // A single frame has no rate, but the encoder requires one.
         context.pointee.time_base = AVRational(num: 1, den: 25)
         context.pointee.flags |= AV_CODEC_FLAG_QSCALE
         context.pointee.global_quality = quality * FF_QP2LAMBDA
@@ -58,8 +57,8 @@ final class JPEGEncoder {
         avcodec_free_context(&context)
     }
 
-    /// The JPEG file of `source`, which has the session's size; samples of limited range are stretched. One call for one session: libavcodec's encoder is
-    /// drained by it.
+    /// Encodes `source`, which has the session's size, as a JPEG file; limited-range samples are stretched. Call it
+    /// once per session: it drains libavcodec's encoder.
     func encode(_ source: VideoFrame, isFullRange: Bool = true) throws(AVFailure) -> [UInt8] {
         try AVFailure.check(av_frame_make_writable(frame), "encode", subject)
         source.storage.withPlanes { planes in
@@ -81,7 +80,7 @@ final class JPEGEncoder {
         return Array(UnsafeBufferPointer(start: data, count: Int(packet.pointee.size)))
     }
 
-    /// Samples of full range for those of limited range (ITU-T H.273, equations 38 to 43).
+    /// Maps limited-range samples to full range (ITU-T H.273, equations 38 to 43).
     private static let lumaStretch = table { ($0 - 16) * 255 / 219 }
     private static let chromaStretch = table { 128 + ($0 - 128) * 255 / 224 }
 

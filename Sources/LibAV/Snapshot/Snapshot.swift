@@ -2,20 +2,21 @@
 
 package import Media
 
-/// Makes a JPEG of a coded frame, in square pixels and in the colors that JPEG files have (JFIF: BT.601, full range).
+/// Encodes a coded frame as JPEG, in square pixels and in the colors of JPEG files (JFIF: BT.601, full range).
 ///
-/// Each call has its own decoder and encoder, takes about as long as the frames of the program's size that it is given take
-/// to decode and one to scale, and may be made on any thread that may block; who calls sees to it that not too many are made at a time.
+/// Each call has its own decoder and encoder. It takes about as long as decoding the given frames and scaling one. Call
+/// it on any thread that may block; the caller limits how many calls run at a time.
 package enum Snapshot {
-    /// The widths that can be asked for.
+    /// The supported widths.
     package static let widths = 32...1920
 
-    /// About 85 on the scale of other programs.
+    /// About 85 on other programs' scale.
     private static let quality: Int32 = 4
     private static let subject = "a snapshot"
 
-    /// The JPEG file of `keyframe`, `width` columns wide (the nearest even number within ``widths``), or as wide as the
-    /// frame is, at most ``widths``' upper bound. Throws if the packet is no keyframe that can be decoded alone.
+    /// The JPEG file of `keyframe`, `width` columns wide (rounded to the nearest even number within ``widths``).
+    /// Without `width` it is as wide as the frame, at most the upper bound of ``widths``. Throws if the packet is not a
+    /// keyframe that can be decoded alone.
     package static func jpeg(of keyframe: EncodedPacket, width: Int? = nil) throws(AVFailure) -> [UInt8] {
         let decoder = try Decoder(keyframe.description, subject: subject)
         try decoder.send(coded: keyframe)
@@ -24,8 +25,8 @@ package enum Snapshot {
         return try jpeg(of: decoded, keyframe.description, width: width)
     }
 
-    /// The same of the frame shown at `pts`. `next` hands out packets of `track` in the order of decoding, the first of them a
-    /// keyframe, as far as that frame needs them, and then nil. Throws what `next` throws.
+    /// The JPEG file of the frame shown at `pts`. `next` returns the packets of `track` that this frame needs, in
+    /// decoding order from a keyframe, then nil. Rethrows the errors of `next`.
     package static func jpeg(
         of track: TrackDescription, at pts: Int64, width: Int? = nil, next: () throws -> EncodedPacket?
     ) throws -> [UInt8] {
@@ -53,7 +54,7 @@ package enum Snapshot {
         return try JPEGEncoder(width: target.width, height: target.height, quality: quality).encode(found)
     }
 
-    /// The JPEG file of `frame`, which is of this color and has square pixels.
+    /// The JPEG file of `frame`, which has the color `color` and square pixels.
     package static func jpeg(of frame: VideoFrame, color: ColorDescription) throws(AVFailure) -> [UInt8] {
         try JPEGEncoder(width: frame.width, height: frame.height, quality: quality)
             .encode(frame, isFullRange: color.isFullRange)
@@ -63,7 +64,7 @@ package enum Snapshot {
         AVFailure(operation: "decode", subject: subject, code: AVFailure.invalidData)
     }
 
-    /// The frame's shape as a viewer sees it, `width` wide.
+    /// The frame's display format, scaled to `width`.
     private static func format(
         of decoded: DecodedFrame, _ track: TrackDescription, width: Int?
     ) -> VideoFormat {

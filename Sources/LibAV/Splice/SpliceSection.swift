@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A `splice_info_section` (SCTE 35, 9.6): the announcement of a break, whose times are those of the stream that it comes
-/// with.
+/// A `splice_info_section` (SCTE 35, 9.6), which announces a break. Its times are on the clock of its stream.
 package enum SpliceSection {
-    /// What `pts_adjustment` counts up to: 33 bits of 90 kHz.
+    /// `pts_adjustment` wraps here: 33 bits of 90 kHz.
     private static let wrap: Int64 = 1 << 33
-    /// The header up to the splice command, and the checksum.
+    /// The minimum length: the header up to the splice command, and the checksum.
     private static let shortest = 18
-    /// `section_length` has 12 bits, of which the first two are 0.
+    /// `section_length` has 12 bits; the first two are 0.
     private static let longest = 1024 + 3
 
-    /// Shifts `section` for a stream whose times are `ticks` of 90 kHz later; nil if it is not a section, or damaged.
+    /// Shifts `section` for a stream whose times are later by `ticks` of 90 kHz; nil if it is not a valid section.
     ///
-    /// `pts_adjustment` is added to every time in the section, encrypted ones included (9.6.1): that is what it is for.
+    /// It changes `pts_adjustment`, which receivers add to every time in the section, encrypted ones included (9.6.1).
     package static func shifted(_ section: [UInt8], by ticks: Int64) -> [UInt8]? {
         guard let length = length(of: section), checksum(section[..<length]) == 0 else { return nil }
         var section = Array(section[..<length])
@@ -23,20 +22,20 @@ package enum SpliceSection {
         return sealed(Array(section.dropLast(4)))
     }
 
-    /// `body` with its checksum behind it.
+    /// `body` followed by its checksum.
     package static func sealed(_ body: [UInt8]) -> [UInt8] {
         let sum = checksum(body[...])
         return body + (0..<4).map { UInt8(truncatingIfNeeded: sum >> (24 - 8 * $0)) }
     }
 
-    /// The section's length with its header, if it can be one.
+    /// The section's length including its header, if it is valid.
     private static func length(of section: [UInt8]) -> Int? {
         guard section.count >= shortest, section[0] == 0xFC else { return nil }
         let length = 3 + Int(section[1] & 0x0F) << 8 + Int(section[2])
         return (shortest...min(longest, section.count)).contains(length) ? length : nil
     }
 
-    /// `CRC_32` of sections (ISO/IEC 13818-1, annex A); 0 over a section with its checksum.
+    /// `CRC_32` of sections (ISO/IEC 13818-1, annex A); it is 0 for a section including its checksum.
     package static func checksum(_ bytes: ArraySlice<UInt8>) -> UInt32 {
         bytes.reduce(0xFFFF_FFFF) { sum, byte in
             (0..<8).reduce(sum ^ UInt32(byte) << 24) { sum, _ in

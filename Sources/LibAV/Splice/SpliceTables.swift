@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Adds splice information to a transport stream that libavformat makes, which cannot: an entry in the program map table, and
-/// packets of a PID of their own.
+/// Adds splice information to a transport stream from libavformat, which cannot write it: an entry in the program map
+/// table, and packets with their own PID.
 ///
-/// A value without I/O of its own; it belongs to one stream.
+/// A value without I/O, for one stream.
 package struct SpliceTables: Sendable {
-    /// Where the sections are: between libavformat's tables and its streams (libavformat/mpegtsenc.c).
+    /// The sections' PID: between libavformat's tables and its streams (libavformat/mpegtsenc.c).
     static let pid: UInt16 = 0x01F0
     /// libavformat's PID of the program map table.
     private static let mapPID: UInt16 = 0x1000
     private static let size = 188
 
     private var continuity: UInt8 = 0
-    /// What is added to the table's version, because its content is another than libavformat knows.
+    /// Added to the table's version, because libavformat does not know that its content differs.
     private let versions: UInt8
 
-    /// Tables for a stream that has splice information from its beginning, or only later.
+    /// Tables for a stream with splice information from its beginning, or later if `isLate` is set.
     package init(isLate: Bool = false) { versions = isLate ? 1 : 0 }
 
-    /// The TS packets in `bytes`, of which the program map tables name the splice information (SCTE 35, 8.1 and 8.2).
+    /// Returns `bytes`, a number of TS packets, with the splice information added to the program map tables (SCTE 35,
+    /// 8.1 and 8.2).
     package func announced(_ bytes: [UInt8]) -> [UInt8] {
         var bytes = bytes
         for start in stride(from: 0, to: bytes.count - Self.size + 1, by: Self.size) {
@@ -38,8 +39,8 @@ package struct SpliceTables: Sendable {
         return bytes
     }
 
-    /// A program map section (ISO/IEC 13818-1, 2.4.4.8) with the registration and the stream in it; nil if `bytes` hold no
-    /// whole one.
+    /// The program map section in `bytes` (ISO/IEC 13818-1, 2.4.4.8), with the registration and the stream added; nil
+    /// if it is not complete.
     private func announcing(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
         let bytes = Array(bytes)
         guard bytes.count > 12, bytes[0] == 2 else { return nil }
@@ -58,9 +59,9 @@ package struct SpliceTables: Sendable {
         return SpliceSection.sealed(body)
     }
 
-    /// TS packets that carry `section`.
+    /// The TS packets that carry `section`.
     package mutating func packets(of section: [UInt8]) -> [UInt8] {
-        var rest = [0] + section  // the pointer: it begins at once
+        var rest = [0] + section  // the pointer field: the section begins at once
         var packets: [UInt8] = []
         var isFirst = true
         while !rest.isEmpty {

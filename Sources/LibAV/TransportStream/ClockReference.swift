@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Program clock references in TS packets (ISO/IEC 13818-1, 2.4.3.4 and 2.4.3.5). Times are ticks of 90 kHz; the extension,
-/// of 27 MHz, is always 0.
+/// Program clock references in TS packets (ISO/IEC 13818-1, 2.4.3.4 and 2.4.3.5). Times are 90 kHz ticks; the 27 MHz
+/// extension is always 0.
 enum ClockReference {
     /// The size of a TS packet.
     static let packetBytes = 188
-    /// Where the reference is in a packet that has one, and its length.
+    /// The position of the reference in a packet that has one.
     private static let place = 6..<12
     private static let (flag, discontinuity): (UInt8, UInt8) = (0x10, 0x80)
 
-    /// A packet of the stream `pid` that says `time` and nothing else. It has no payload, so its continuity counter is that
-    /// of the stream's packet before it. `isDiscontinuous` says that a new time begins here.
+    /// A packet of the stream `pid` that contains only the reference `time`. It has no payload, so it repeats the
+    /// continuity counter of the stream's previous packet. `isDiscontinuous` marks a new time base.
     static func packet(pid: UInt16, continuity: UInt8, time: Int64, isDiscontinuous: Bool = false) -> [UInt8] {
         var bytes = [UInt8](repeating: 0xFF, count: packetBytes)
         bytes[0] = 0x47
@@ -28,15 +28,15 @@ enum ClockReference {
         bytes[start + 3] & 0x20 != 0 && bytes[start + 4] >= 7 && bytes[start + 5] & flag != 0
     }
 
-    /// Has the packet at `start`, which has a reference, say `time`.
+    /// Sets the reference of the packet at `start` to `time`. The packet must have one.
     static func write(_ time: Int64, into bytes: inout [UInt8], at start: Int) {
         let base = UInt64(bitPattern: time) & 0x1_FFFF_FFFF
         let first = [25, 17, 9, 1].map { UInt8(truncatingIfNeeded: base >> $0) }
         for (offset, byte) in zip(place, first + [UInt8(base & 1) << 7 | 0x7E, 0]) { bytes[start + offset] = byte }
     }
 
-    /// Takes the reference out of the packet at `start`, which has nothing else in its adaptation field but flags: what is
-    /// left is stuffing.
+    /// Removes the reference of the packet at `start`, whose adaptation field otherwise has only flags; stuffing
+    /// replaces it.
     static func remove(from bytes: inout [UInt8], at start: Int) {
         bytes[start + 5] &= ~flag
         for offset in place { bytes[start + offset] = 0xFF }

@@ -2,64 +2,65 @@
 
 internal import Media
 
-/// Decides what the clock of a transport stream says, and where (ISO/IEC 13818-1, 2.4.2 and 2.7.2).
+/// Decides the values and positions of a transport stream's clock references (ISO/IEC 13818-1, 2.4.2 and 2.7.2).
 ///
-/// The clock follows the newest frame at a fixed distance, so that it goes as evenly as frames come, and the audio where
-/// frames are overdue. It only goes forward, in steps of at most 40 ms, and what is decoded at a time arrives before the
-/// clock says that time. The tracks of a sender need not come in decoding order: the distance covers audio that comes
-/// later than the frames of its time, and audio that comes earlier does not drive the clock.
+/// The clock follows the newest frame at a fixed distance, so it is as steady as the frames; while frames are overdue,
+/// it follows the audio. It only moves forward, in steps of at most 40 ms, and data arrives before the clock reaches
+/// its decoding time. A sender's tracks need not be interleaved in decoding order: the distance covers audio that comes
+/// later than the frames of its time, and audio that comes earlier does not move the clock.
 ///
-/// Where nothing came for longer than a second, or a track comes later than the distance covers, a new time begins and the
-/// stream says so. All times are ticks of 90 kHz as in the stream. A value without I/O.
+/// After a silence of more than a second, or if a track is later than the distance covers, a new time base begins and
+/// the stream signals it. All times are 90 kHz ticks as in the stream. A value without I/O.
 struct ProgramClock {
-    /// What the clock says in one place.
+    /// One clock reference.
     struct Reference: Equatable {
         var time: Int64
-        /// Whether a new time begins here.
+        /// Whether a new time base begins here.
         var isDiscontinuous = false
     }
 
-    /// The references that come with one frame or one audio frame.
+    /// The references that go with one video frame or audio frame.
     struct Step: Equatable {
-        /// References in front of it.
+        /// References before it.
         var before: [Reference] = []
-        /// The time in its first packet; nil if that has no reference.
+        /// The time in its first packet; nil without a reference there.
         var own: Int64?
-        /// Times of references that are spread evenly between its packets.
+        /// Times of references that are spread evenly among its packets.
         var within: [Int64] = []
     }
 
     private struct Track {
-        /// The decoding time of the newest packet.
+        /// Decoding time of the newest packet.
         var time: Int64
-        /// How long that packet lasts.
+        /// Duration of the newest packet.
         var length: Int64
     }
 
-    /// The longest time between two references (ETSI TR 101 290, 2.3a: 40 ms).
+    /// The maximum time between two references (ETSI TR 101 290, 2.3a: 40 ms).
     private static let interval: Int64 = 3600
-    /// The time that a receiver has at least to receive a frame: 50 ms.
+    /// The minimum time that a receiver has to receive a frame: 50 ms.
     private static let base: Int64 = 4500
-    /// How much later than the other track one of a foreign sender may come at the beginning, 400 ms: usual muxers gather
+    /// How much later than the other track a foreign sender's track may be initially, 400 ms: common muxers collect
     /// audio for up to 350 ms.
     private static let usualLag: Int64 = 36_000
-    /// The most that a track is waited for, 2 s: what is later has lost its track's time.
+    /// The maximum wait for a track, 2 s: a later one is not waited for.
     private static let longestLag: Int64 = 180_000
-    /// The longest silence that is filled with references, 1 s. Receivers that buffer less lose a clock that comes too late.
+    /// The longest silence that is filled with references, 1 s. Receivers with smaller buffers lose a clock that is too
+    /// late.
     private static let longestFill: Int64 = 90_000
 
-    /// Time from what the clock says to the decoding time that it follows.
+    /// Distance from the clock to the decoding time that it follows.
     private var delay: Int64
-    /// How far the audio is ahead of the frames that arrive behind it, at most.
+    /// The audio's maximum lead over the frames that arrive after it.
     private var lead: Int64 = 0
     private var (video, audio): (Track?, Track?)
-    /// What the clock said last.
+    /// The newest reference.
     private(set) var newest: Int64?
 
     /// A clock for the tracks of `description`.
     init(_ description: StreamDescription) { delay = Self.delay(of: description) }
 
-    /// The tracks are those of `description` from here on.
+    /// Continues with the tracks of `description`.
     mutating func adopt(_ description: StreamDescription) {
         let wanted = Self.delay(of: description)
         delay = newest == nil ? wanted : max(delay, wanted)
@@ -73,18 +74,18 @@ struct ProgramClock {
         return base + (video.hasSteadyRate ? spread(video.timeBase.rescale(1, to: .mpegTS)) : usualLag)
     }
 
-    /// The time over which references are put into a frame of this length.
+    /// The time over which the references within a frame of this duration are spread.
     private static func spread(_ length: Int64) -> Int64 { length > interval ? min(length, longestFill) : 0 }
 
-    /// What comes with the packet of `track` that is decoded at `time` and lasts for `length`. `hasOwn` says whether its first
-    /// packet has room for a reference.
+    /// The references for a packet of `track` with decoding time `time` and duration `length`. `hasOwn` tells whether
+    /// its first packet has room for a reference.
     mutating func next(_ track: TrackKind, at time: Int64, lasting length: Int64, hasOwn: Bool) -> Step {
         note(track, at: time, lasting: length)
         let times = [video?.time, audio.map { $0.time - (video == nil ? 0 : lead) }]
         guard let reference = times.compactMap(\.self).max() else { return Step() }
         let target = reference - delay
         let last = newest ?? target
-        // The clock says up to 40 ms more before the packet's last byte has arrived.
+        // The clock advances up to another 40 ms before the packet's last byte has arrived.
         if newest != nil, time - max(last, target) < Self.interval, reference - time <= Self.longestLag {
             return setBack(from: reference, for: time)
         }
@@ -112,8 +113,7 @@ struct ProgramClock {
         }
     }
 
-    /// The packet that is decoded at `time` would come too late for the clock: it begins again, with more time for what
-    /// comes so late.
+    /// The packet with decoding time `time` would be too late for the clock: the clock restarts with more distance.
     private mutating func setBack(from reference: Int64, for time: Int64) -> Step {
         let lag = reference - time
         delay = max(delay, Self.base + lag + lag / 4)
@@ -132,7 +132,7 @@ struct ProgramClock {
         return step
     }
 
-    /// When the next packet is expected, as the clock counts: the earliest of the tracks that are not overdue.
+    /// When the next packet is expected, on the stream's clock: the earliest among the tracks that are not overdue.
     private func soonest(behind reference: Int64, _ length: Int64) -> Int64 {
         let expected = [
             video.map { $0.time + $0.length },

@@ -2,25 +2,25 @@
 
 package import Media
 
-/// Makes an MPEG transport stream for outputs and recordings: libavformat writes the packets, and the clock and the tables
-/// are put where ``ProgramClock`` and ``ProgramTables`` say.
+/// Writes an MPEG transport stream for outputs and recordings: libavformat makes the packets, and ``ProgramClock`` and
+/// ``ProgramTables`` decide where clock and tables go.
 ///
-/// PAT and PMT come within 100 ms and at each IDR frame, which also has an access unit delimiter, SPS and PPS. The clock
-/// is carried by the video, or by the audio of a stream without video.
+/// PAT and PMT are repeated within 100 ms and at each IDR frame, which also has an access unit delimiter, SPS and PPS.
+/// The video carries the clock, or the audio if there is no video.
 ///
-/// Not thread-safe; it belongs to one stream.
+/// Not thread-safe; one writer per stream.
 package final class TransportStreamWriter {
-    /// What libavformat made of one packet. A class, because libavformat's callback and the writer both reach it.
+    /// libavformat's output for one packet. A class, because both libavformat's callback and the writer use it.
     private final class Outbox { var bytes: [UInt8] = [] }
 
-    /// The names that a stream has in its service description, and how it begins.
+    /// The names in the stream's service description, and how the stream begins.
     package struct Options: Sendable {
         package var (service, provider): (String, String)
-        /// Whether the stream says at its beginning that its counters do not continue those before: files of one recording
-        /// are put one behind the other.
+        /// Whether the stream signals a discontinuity at its beginning, because it follows another file of the same
+        /// recording.
         package var isContinuation: Bool
 
-        /// A stream of these names.
+        /// Options with these names.
         package init(service: String, provider: String, isContinuation: Bool = false) {
             (self.service, self.provider, self.isContinuation) = (service, provider, isContinuation)
         }
@@ -28,17 +28,17 @@ package final class TransportStreamWriter {
 
     /// libavformat's first stream, which carries the clock.
     private static let clockPID: UInt16 = 0x100
-    /// PIDs below this are those of tables (ISO/IEC 13818-1, table 2-3; ETSI EN 300 468, table 1).
+    /// PIDs below this belong to tables (ISO/IEC 13818-1, table 2-3; ETSI EN 300 468, table 1).
     private static let firstFree: UInt16 = 0x20
     private static let mapPID: UInt16 = 0x1000
-    /// libavformat's `max_delay`, twice of which it adds to all times.
+    /// libavformat's `max_delay`; libavformat adds twice this to all times.
     private static let delay = Duration.milliseconds(50)
-    /// What libavformat adds to all times, in ticks of 90 kHz.
+    /// The offset that libavformat adds to all times, in 90 kHz ticks.
     private static let added = 2 * TimeBase.mpegTS.ticks(delay)
 
     private let options: Options
     private let outbox = Outbox()
-    /// Nil before it is known which tracks there are.
+    /// Nil until the tracks are known.
     private var muxer: Muxer?
     /// The tables' version, modulo 32 (ISO/IEC 13818-1, 2.4.4.9).
     private var version = 0
@@ -47,11 +47,11 @@ package final class TransportStreamWriter {
     private var clock: ProgramClock
     private var tables = ProgramTables()
     private var spacing = FrameSpacing()
-    /// The counter of the newest packet of the stream that carries the clock.
+    /// The continuity counter of the newest packet of the clock's stream.
     private var continuity: UInt8 = 15
     private var hasBegun = false
 
-    /// A stream with the tracks of `description`, which may have none yet.
+    /// A stream with the tracks of `description`, which may have no track yet.
     package init(_ options: Options, description: StreamDescription) throws(AVFailure) {
         self.options = options
         clock = ProgramClock(description)
@@ -59,13 +59,13 @@ package final class TransportStreamWriter {
         if !description.tracks.isEmpty { muxer = try makeMuxer(description) }
     }
 
-    /// A muxer for the tracks of `description`. One that is not the first says that its packets do not continue those
-    /// before, whose counters it does not know; times do.
+    /// Creates a muxer for the tracks of `description`. Any muxer but the first signals a discontinuity, because it
+    /// does not know the continuity counters before; times continue.
     private func makeMuxer(_ description: StreamDescription) throws(AVFailure) -> Muxer {
         var values = [
-            // PES packets of one audio frame, so that none waits for more.
+            // One audio frame per PES packet, so that no frame waits for the next.
             "pes_payload_size": "0",
-            // At its beginning and at keyframes only: all others are ours.
+            // Only at its beginning and at keyframes: we write all other tables.
             "pat_period": "3600",
             // Room for a reference in each frame.
             "pcr_period": "1",
@@ -79,7 +79,7 @@ package final class TransportStreamWriter {
         return try Muxer(settings, description: description) { [outbox] in outbox.bytes += $0 }
     }
 
-    /// The tracks of `description` follow: new tables, and parameter sets with the next keyframe.
+    /// Continues with the tracks of `description`: new tables, and parameter sets with the next keyframe.
     package func recode(as description: StreamDescription) throws(AVFailure) {
         if let muxer {
             try muxer.finish()
@@ -89,17 +89,17 @@ package final class TransportStreamWriter {
         clock.adopt(description)
     }
 
-    /// Splice information follows.
+    /// Adds splice information to the tables from now on.
     package func announceSplices() {
         if splices == nil { splices = SpliceTables(isLate: muxer != nil) }
     }
 
-    /// The TS packets of `packet`, `shift` ticks of 90 kHz later than it says. Each part but the first begins with a clock
-    /// reference, and is to be sent when its share of the packet's time has passed.
+    /// The TS packets of `packet`, its times moved by `shift` ticks of 90 kHz. Each part but the first begins with a
+    /// clock reference, and must be sent when its share of the packet's duration has passed.
     package func write(_ packet: EncodedPacket, shift: Int64) throws(AVFailure) -> [[UInt8]] {
         guard packet.track != .data, let muxer else { return [] }
         try muxer.write(packet, shift: shift)
-        // libavformat gathers audio frames of less than 170 bytes, whatever `pes_payload_size` says.
+        // libavformat collects audio frames of less than 170 bytes, whatever `pes_payload_size` says.
         try muxer.flushFragment()
         var length = packet.timeBase.rescale(packet.duration, to: .mpegTS)
         if packet.track == .video {
@@ -123,13 +123,13 @@ package final class TransportStreamWriter {
         return arrange(unit, step, behind: said ?? clock.newest)
     }
 
-    /// The TS packets of splice information, whose times are `shift` ticks later than it says; empty if it is damaged.
+    /// The TS packets of splice information, its times moved by `shift` ticks; empty if it is damaged.
     package func write(splice section: [UInt8], shift: Int64) -> [UInt8] {
         guard let section = SpliceSection.shifted(section, by: shift + Self.added) else { return [] }
         return splices?.packets(of: section) ?? []
     }
 
-    /// Ends the stream, and returns what libavformat still held.
+    /// Ends the stream, and returns the rest of libavformat's output.
     package func finish() throws(AVFailure) -> [UInt8] {
         try muxer?.finish()
         defer { outbox.bytes = [] }
@@ -150,12 +150,12 @@ extension TransportStreamWriter {
 
     private func isClock(_ unit: [UInt8], at start: Int) -> Bool { pid(unit, at: start) == Self.clockPID }
 
-    /// Puts the references of `step`, and the tables that are due, between the packets of `unit`, in front of which the
-    /// clock said `said`.
+    /// Inserts the references of `step`, and tables that are due, between the packets of `unit`. `said` is the clock
+    /// before it.
     private func arrange(_ unit: [UInt8], _ step: ProgramClock.Step, behind said: Int64?) -> [[UInt8]] {
         let isTable = { [self] in pid(unit, at: $0) < Self.firstFree || pid(unit, at: $0) == Self.mapPID }
         let first = starts(of: unit).first { !isTable($0) } ?? unit.count
-        // A stream begins with its tables; a keyframe has them right in front of it.
+        // A stream begins with its tables; at a keyframe they come directly before it.
         var part: [UInt8] = []
         if !hasBegun { part += head(unit[..<first], behind: said) }
         for reference in step.before { part += packets(of: reference) }
@@ -179,7 +179,7 @@ extension TransportStreamWriter {
         return parts + [part + unit[position...]]
     }
 
-    /// The tables of `packets`, which libavformat put in front of a packet, as ours. Their time is not long behind `said`.
+    /// Replaces libavformat's tables in `packets` by ours, after its other packets. The clock is not long after `said`.
     private func head(_ packets: ArraySlice<UInt8>, behind said: Int64?) -> [UInt8] {
         let packets = Array(packets)
         var (rest, hasTables): ([UInt8], Bool) = ([], false)
@@ -193,7 +193,7 @@ extension TransportStreamWriter {
         return hasTables ? rest + tables.sending(at: said, with: splices) : rest
     }
 
-    /// A packet with nothing but the reference, and the tables behind it if they are due.
+    /// A packet with only the reference, followed by the tables if they are due.
     private func packets(of reference: ProgramClock.Reference) -> [UInt8] {
         let packet = ClockReference.packet(
             pid: Self.clockPID, continuity: continuity, time: reference.time, isDiscontinuous: reference.isDiscontinuous
@@ -202,7 +202,7 @@ extension TransportStreamWriter {
         return isDue ? packet + tables.sending(at: reference.time, with: splices) : packet
     }
 
-    /// Remembers the counter of the clock's stream, if the packet of `unit` that ends at `end` is one of its packets.
+    /// Stores the continuity counter, if the packet of `unit` that ends at `end` belongs to the clock's stream.
     private func note(_ unit: [UInt8], before end: Int) {
         let start = end - ClockReference.packetBytes
         if start >= 0, isClock(unit, at: start) { continuity = unit[start + 3] & 0x0F }

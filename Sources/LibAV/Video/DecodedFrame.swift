@@ -3,11 +3,11 @@
 internal import CFFmpeg
 package import Media
 
-/// One decoded frame or run of audio, in the memory of the library that decoded it; the owner of an `AVFrame`.
+/// One decoded frame or run of audio, in the memory of the library that decoded it; owns an `AVFrame`.
 ///
 /// The frame is filled before it is shared and immutable from then on, so any thread may read it.
 package final class DecodedFrame: FrameStorage {
-    // Filled by a decoder or a filter before anybody else holds the object; only read from then on; freed in `deinit`.
+    // Filled by a decoder or a filter before others hold the object; read-only from then on; freed in `deinit`.
     nonisolated(unsafe) let frame: UnsafeMutablePointer<AVFrame>
 
     init(subject: String) throws(AVFailure) {
@@ -19,8 +19,8 @@ package final class DecodedFrame: FrameStorage {
         av_frame_free(&owned)
     }
 
-    /// Presentation time in ticks of the stream's time base: the stated one, or libav's best guess; nil when there is
-    /// nothing to guess from.
+    /// Presentation time in ticks of the stream's time base: the coded one, or libav's best guess; nil if neither
+    /// exists.
     package var pts: Int64? {
         frame.pointee.best_effort_timestamp.asTimestamp ?? frame.pointee.pts.asTimestamp
     }
@@ -28,16 +28,16 @@ package final class DecodedFrame: FrameStorage {
     package var width: Int { Int(frame.pointee.width) }
     /// Rows of a frame.
     package var height: Int { Int(frame.pointee.height) }
-    /// Samples a second, for audio.
+    /// Samples per second, for audio.
     package var sampleRate: Int { Int(frame.pointee.sample_rate) }
     /// Samples per channel, for audio.
     package var sampleCount: Int { Int(frame.pointee.nb_samples) }
-    /// Whether the decoder met errors in this frame and concealed them.
+    /// Whether the decoder concealed errors in this frame.
     package var isDamaged: Bool {
         frame.pointee.decode_error_flags != 0 || frame.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0
     }
 
-    /// Lends the planes of a 4:2:0 frame. Of any other frame the planes mean nothing.
+    /// Lends the planes of a 4:2:0 frame. For any other format the planes are meaningless.
     package func withPlanes<R>(_ body: (Planes) throws -> R) rethrows -> R {
         let data = frame.pointee.data
         let stride = frame.pointee.linesize
@@ -50,7 +50,7 @@ package final class DecodedFrame: FrameStorage {
                 v: .init(bytes: v, stride: Int(stride.2))))
     }
 
-    /// Closed captions that came with the frame, as ``Media/VideoFrame/captions``.
+    /// The frame's closed captions, as in ``Media/VideoFrame/captions``.
     var captions: [UInt8] {
         guard let side = av_frame_get_side_data(frame, AV_FRAME_DATA_A53_CC), let data = side.pointee.data else {
             return []

@@ -3,14 +3,14 @@
 internal import CFFmpeg
 package import Media
 
-/// Makes every decoded frame of a stream into one of a given format: upright, progressive, of that size and shape
-/// with bars where shapes differ, 8-bit 4:2:0, in that range and matrix. High dynamic range stays what it is, unless tones
-/// are to be mapped and ``ToneMapping/isPossible``.
+/// Converts every decoded frame of a stream to a given format: upright, progressive, in that size and pixel aspect
+/// ratio with bars if the shapes differ, 8-bit 4:2:0, in that range and matrix. HDR stays HDR, unless tone mapping is
+/// requested and ``ToneMapping/isPossible``.
 ///
-/// A frame or a format whose matrix is unspecified has the one that ``Media/ColorDescription/resolved(width:height:)``
-/// gives to its size. A frame that is so already passes without a copy. Used by one thread at a time.
+/// If the matrix of a frame or format is unspecified, ``Media/ColorDescription/resolved(width:height:)`` chooses it by
+/// size. A frame that already has the format passes without a copy. One thread at a time.
 package final class FrameConverter {
-    /// What decides which filters are needed.
+    /// The properties that decide which filters are needed.
     private struct Shape: Hashable {
         var width: Int
         var height: Int
@@ -18,7 +18,7 @@ package final class FrameConverter {
         var aspect: SampleAspectRatio
         var color: ColorDescription
         var isInterlaced: Bool
-        /// False for what decoders yield from bottom-up bitmaps, whose rows run backwards.
+        /// False for frames that decoders make from bottom-up bitmaps, with a negative stride.
         var rowsRunDown: Bool
     }
 
@@ -31,16 +31,16 @@ package final class FrameConverter {
     private let subject: String
     private var shape: Shape?
     private var graph: FilterGraph?
-    /// The place of the video in frames of `shape`.
+    /// The region of the video in frames of `shape`.
     private var region: FrameRegion?
 
-    /// A converter of the frames of `stream` into `target`; a stream without video throws.
+    /// Converts the frames of `stream` to `target`; throws for a stream without video.
     package convenience init(_ stream: StreamInfo, target: VideoFormat, subject: String) throws(AVFailure) {
         try self.init(stream, target: target, fitting: .contain, mapsTones: false, subject: subject)
     }
 
-    /// A converter of the frames of `stream` into `target`, where they are placed as `fitting` says. If it `mapsTones`,
-    /// frames of high dynamic range are mapped to standard range, unless `target` is of high dynamic range, too.
+    /// Converts the frames of `stream` to `target`, where `fitting` positions them. With `mapsTones`, HDR frames are
+    /// mapped to standard range, unless `target` is HDR too.
     package init(
         _ stream: StreamInfo, target: VideoFormat, fitting: FrameFitting, mapsTones: Bool, subject: String
     ) throws(AVFailure) {
@@ -53,13 +53,13 @@ package final class FrameConverter {
         timeBase = stream.timeBase
     }
 
-    /// A converter of the frames of `track` into `target`.
+    /// Converts the frames of `track` to `target`.
     package convenience init(_ track: TrackDescription, target: VideoFormat, subject: String) throws(AVFailure) {
         try self.init(try StreamInfo(track, subject: subject), target: target, subject: subject)
     }
 
-    /// Converts a frame with its pts, in ticks of the stream's time base, and delivers what is ready: mostly this
-    /// frame; when deinterlacing, the one before.
+    /// Converts a frame with its pts, in ticks of the stream's time base, and delivers the frames that are ready:
+    /// usually this one; when deinterlacing, the previous one.
     package func convert(
         _ decoded: DecodedFrame, pts: Int64, deliver: (VideoFrame) -> Void
     ) throws(AVFailure) {
@@ -78,7 +78,7 @@ package final class FrameConverter {
         try drain(graph, deliver)
     }
 
-    /// Delivers what the filters still hold. The converter can be used again afterwards.
+    /// Delivers the frames that the filters still hold. The converter can be used again afterwards.
     package func finish(deliver: (VideoFrame) -> Void) throws(AVFailure) {
         shape = nil
         guard let finished = graph else { return }
@@ -87,7 +87,7 @@ package final class FrameConverter {
         try drain(finished, deliver)
     }
 
-    /// Forgets what the filters still hold.
+    /// Discards the frames that the filters still hold.
     package func reset() {
         shape = nil
         graph = nil
@@ -117,13 +117,13 @@ extension FrameConverter {
         return Shape(
             width: decoded.width, height: decoded.height, pixelFormat: values.format,
             aspect: (sameSize ? stream.sampleAspectRatio ?? stated : stated) ?? .square, color: color(of: decoded),
-            // Once interlaced, always: bwdif itself leaves frames alone that are not.
+            // Deinterlacing stays on after the first interlaced frame: bwdif leaves progressive frames alone.
             isInterlaced: stream.isInterlaced || relay_frame_is_interlaced(decoded.frame) != 0
                 || (shape?.isInterlaced == true && sameSize),
             rowsRunDown: values.linesize.0 > 0)
     }
 
-    /// The frame's tags, or the container's where the frame has none, or what its size says.
+    /// The frame's color tags, else the container's, else the default for its size.
     private func color(of decoded: DecodedFrame) -> ColorDescription {
         let values = decoded.frame.pointee
         var found = ColorDescription(
@@ -142,7 +142,7 @@ extension FrameConverter {
         return found.resolved(width: decoded.width, height: decoded.height)
     }
 
-    /// The filters that map tones from `source`; none where that is not wanted, not needed or not possible.
+    /// The filters for tone mapping from `source`; empty if it is not requested, not needed or not possible.
     private func toneFilters(from source: ColorDescription) -> [String] {
         let filters = mapsTones ? ToneMapping.filters(from: source, to: targetColor) : []
         return filters.isEmpty || ToneMapping.isPossible ? filters : []
@@ -178,7 +178,7 @@ extension FrameConverter {
         if !keepsPixels {
             filters.append("scale=\(fit.width):\(fit.height):flags=bicubic+accurate_rnd\(conversion ?? "")")
         }
-        // The "J" name is what makes libavfilter paint the bars in full-range black.
+        // With the "J" name libavfilter paints the bars in full-range black.
         filters.append("format=pix_fmts=\(target.color.isFullRange ? "yuvj420p" : "yuv420p")")
         if !fit.fills(target) {
             filters.append("pad=\(target.width):\(target.height):\(fit.left):\(fit.top):black")
@@ -187,8 +187,8 @@ extension FrameConverter {
             filters: filters.joined(separator: ","), like: decoded, timeBase: timeBase, subject: subject)
     }
 
-    /// The options of `scale` that convert range and matrix; nil when nothing differs. A matrix that libswscale does not
-    /// know stays what it is.
+    /// The options of `scale` that convert range and matrix; nil if there is no difference. A matrix that libswscale
+    /// does not know is left unchanged.
     private func colorConversion(_ source: ColorDescription, isRGB: Bool) -> String? {
         let wanted = Self.matrixName(targetColor.matrix)
         let given = Self.matrixName(source.matrix)
@@ -204,7 +204,7 @@ extension FrameConverter {
         return "\(ranges):in_color_matrix=\(matrix):out_color_matrix=\(matrix)"
     }
 
-    /// libswscale's name of a matrix of ITU-T H.273; nil for those that it does not know.
+    /// libswscale's name of an H.273 matrix; nil if it does not know it.
     static func matrixName(_ code: UInt8) -> String? {
         switch code {
         case 1: "bt709"

@@ -2,34 +2,34 @@
 
 internal import Media
 
-/// How a video of one shape is put into a frame of another.
+/// How a video is fitted into a frame of another shape.
 package enum FrameFitting: String, Sendable, Codable, CaseIterable {
-    /// All of it is seen, with bars beside it.
+    /// The whole video is visible, with bars beside it.
     case contain
-    /// No bars; what does not fit is cut off on both sides.
+    /// No bars; the video is cropped on two sides.
     case cover
-    /// All of it is seen and there are no bars: its shape changes.
+    /// The whole video is visible without bars: its shape is distorted.
     case stretch
 }
 
-/// The place of a video of one shape within a frame of another.
+/// The position of a video in a frame of another shape.
 struct FrameFit: Hashable {
-    /// Columns that the video is scaled to, in pixels of the target; even.
+    /// Columns of the scaled video, in pixels of the target; even.
     let width: Int
-    /// Rows that the video is scaled to, in pixels of the target; even.
+    /// Rows of the scaled video, in pixels of the target; even.
     let height: Int
     /// Columns of the target left of the video; even.
     let left: Int
     /// Rows of the target above the video; even.
     let top: Int
-    /// Whether the video need not be scaled, at most be cut by the odd last column and row.
+    /// Whether the video needs no scaling, at most cropping of an odd last column and row.
     let isExact: Bool
-    /// Columns and rows in the middle of the video that are seen; nil for all.
+    /// Size of the visible part in the middle of the video; nil if all of it is visible.
     let kept: FrameSize?
 
-    /// Fits an upright video of `width` by `height` pixels of shape `aspect` into `target`, keeping the shape that
-    /// a viewer sees, unless it is to be stretched. Bars thinner than two pixels are not drawn: they come of rounding, not
-    /// of another shape.
+    /// Fits an upright video of `width` by `height` pixels with aspect ratio `aspect` into `target`. The displayed
+    /// shape is kept, unless `fitting` is ``FrameFitting/stretch``. Bars thinner than two pixels are not drawn: they
+    /// come from rounding.
     init(
         width: Int, height: Int, aspect: SampleAspectRatio, target: VideoFormat, _ fitting: FrameFitting = .contain
     ) {
@@ -70,12 +70,12 @@ struct FrameFit: Hashable {
     /// Whether the video fills `target` without bars.
     func fills(_ target: VideoFormat) -> Bool { width == target.width && height == target.height }
 
-    /// The place of the video between bars in `target`; nil if the video fills it.
+    /// The region of the video between bars in `target`; nil if the video fills it.
     func region(in target: VideoFormat) -> FrameRegion? {
         fills(target) ? nil : FrameRegion(x: left, y: top, width: width, height: height)
     }
 
-    /// `length` by `one` to `other`, even; all of it if no more than a pixel or two would be cut off.
+    /// `length` times `one` / `other`, even; the full length if only a pixel or two would be cropped.
     private static func part(_ length: Int, _ one: Int128, _ other: Int128) -> Int {
         let part = Int(clamping: (Int128(length) * one + other / 2) / other)
         return length - part <= 2 ? length : max(2, part & ~1)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a decoded frame must be turned to stand upright, from a container's display matrix.
+/// How a decoded frame must be rotated or mirrored to be upright, from a container's display matrix.
 package enum Orientation: String, Sendable, Hashable, CaseIterable {
-    /// As decoded.
+    /// No change.
     case upright
     /// A quarter turn clockwise.
     case clockwise
@@ -10,16 +10,16 @@ package enum Orientation: String, Sendable, Hashable, CaseIterable {
     case halfTurn
     /// A quarter turn counter-clockwise.
     case counterClockwise
-    /// Left and right change places.
+    /// Left and right are swapped.
     case mirrored
-    /// Top and bottom change places.
+    /// Top and bottom are swapped.
     case flipped
-    /// Mirrored along the falling diagonal: a quarter turn clockwise, then left and right change places.
+    /// Mirrored along the falling diagonal: a quarter turn clockwise, then left and right swapped.
     case transposed
     /// Mirrored along the rising diagonal.
     case transversed
 
-    /// Whether width and height change places.
+    /// Whether width and height are swapped.
     package var swapsAxes: Bool {
         switch self {
         case .clockwise, .counterClockwise, .transposed, .transversed: true
@@ -27,7 +27,8 @@ package enum Orientation: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The filters that turn a frame upright. `hflip` or `copy` comes last because `vflip` alone yields negative strides.
+    /// The filters that make a frame upright. `hflip` or `copy` comes last because `vflip` alone yields negative
+    /// strides.
     var filters: [String] {
         switch self {
         case .upright: []
@@ -41,7 +42,7 @@ package enum Orientation: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Reads the 3 by 3 matrix of ISO/IEC 14496-12, 8.5.2: row by row, 16.16 fixed point.
+    /// Reads the 3x3 matrix of ISO/IEC 14496-12, 8.5.2: row by row, 16.16 fixed point.
     init(matrix: [Int32]) {
         guard matrix.count == 9 else {
             self = .upright
@@ -66,7 +67,7 @@ package enum Orientation: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The matrix that turns frames of `width` by `height` so and puts their corner where it was.
+    /// The matrix that turns frames of `width` by `height` in this way, and moves their corner back to the origin.
     package func matrix(_ width: Int, _ height: Int) -> [UInt32] {
         let (a, b, c, d): (Int32, Int32, Int32, Int32) =
             switch self {

@@ -2,37 +2,37 @@
 
 internal import Media
 
-/// One movie fragment: `moof` and the header of its `mdat` (ISO/IEC 14496-12, 8.8). The payloads follow, all of the
-/// frame's before the audio's.
+/// One movie fragment: `moof` and the header of its `mdat` (ISO/IEC 14496-12, 8.8). The payloads follow, all video
+/// before the audio.
 package struct Fragment {
-    /// `sample_flags` of a sample that others may depend on and that depends on others (8.8.3.1).
+    /// `sample_flags` of a sample that depends on others and on which others may depend (8.8.3.1).
     static let dependentFlags: UInt32 = 0x0101_0000
-    /// `sample_flags` of a sample that depends on no other.
+    /// `sample_flags` of a sample that does not depend on others.
     static let independentFlags: UInt32 = 0x0200_0000
 
     /// The samples of one track.
     package struct Run {
         /// The track.
         package var track: MovieLayout.Track
-        /// They lie one behind the other.
+        /// The samples, contiguous in the file.
         package var samples: [SampleEntry]
 
-        /// The samples of `track`, which lie one behind the other.
+        /// The `samples` of `track`, contiguous in the file.
         package init(track: MovieLayout.Track, samples: [SampleEntry]) { (self.track, self.samples) = (track, samples) }
 
-        /// Bytes of payload.
+        /// Number of payload bytes.
         var bytes: Int { samples.reduce(0) { $0 + Int($1.size) } }
     }
 
-    /// Its number, from 1 (8.8.5).
+    /// The sequence number, from 1 (8.8.5).
     var sequence: UInt32
-    /// In the order of their payloads.
+    /// The runs, in the order of their payloads.
     var runs: [Run]
 
-    /// Fragment number `sequence`, whose payloads lie in the order of `runs`.
+    /// Fragment number `sequence`, with payloads in the order of `runs`.
     package init(sequence: UInt32, runs: [Run]) { (self.sequence, self.runs) = (sequence, runs) }
 
-    /// `moof` and `mdat` header, and how many bytes of them and of payload precede each run.
+    /// Encodes `moof` and `mdat` header. The offsets are those of each run's payload from the start of the fragment.
     package func encode() -> (header: [UInt8], offsets: [Int]) {
         var writer = BoxWriter()
         var patches: [Int] = []
@@ -53,7 +53,7 @@ package struct Fragment {
         return (writer.bytes, offsets)
     }
 
-    /// Durations as they lie in the run: the distance to the next sample; for the last, its own.
+    /// Durations as stored in the run: the distance to the next sample; for the last sample, its own duration.
     private static func durations(_ samples: [SampleEntry]) -> [UInt32] {
         samples.indices.map { index in
             guard index + 1 < samples.count else { return samples[index].duration }
@@ -61,13 +61,13 @@ package struct Fragment {
         }
     }
 
-    /// Appends a `traf`; returns where its data offset is to be patched in.
+    /// Appends a `traf`; returns the position of its data offset, which is patched in later.
     private func traf(_ run: Run, _ moof: inout BoxWriter) -> Int {
         var patch = 0
         let durations = Self.durations(run.samples)
         let isUniform = durations.allSatisfy { $0 == durations.first }
         moof.box("traf") { traf in
-            // default-base-is-moof, and a default duration if all agree (8.8.7).
+            // default-base-is-moof, and a default duration if all durations are equal (8.8.7).
             traf.fullBox("tfhd", flags: 0x20000 | (isUniform ? 0x8 : 0)) { tfhd in
                 tfhd.u32(run.track.id)
                 if isUniform { tfhd.u32(durations.first ?? 0) }

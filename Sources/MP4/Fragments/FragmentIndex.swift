@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where decoding can start in a fragmented file: `mfra` (ISO/IEC 14496-12, 8.8.9 to 8.8.11), its last box.
+/// The points where decoding can start in a fragmented file: `mfra` (ISO/IEC 14496-12, 8.8.9 to 8.8.11), the file's
+/// last box.
 package struct FragmentIndex {
     private struct Entry {
         /// Presentation time on the track's own timeline.
         var time: Int64
-        /// Where the fragment begins in the file.
+        /// Offset of the fragment in the file.
         var offset: Int64
         /// The sample's number in the fragment, from 1.
         var sample: UInt32
@@ -14,10 +15,10 @@ package struct FragmentIndex {
     private let track: UInt32
     private var entries: [Entry] = []
 
-    /// An empty index of the keyframes of the track with this id.
+    /// An empty index for the keyframes of the track with this ID.
     package init(track: UInt32) { self.track = track }
 
-    /// Notes the keyframes of `run`, the first run of the fragment at `offset`.
+    /// Adds the keyframes of `run`, the first run of the fragment at `offset`.
     package mutating func append(_ run: Fragment.Run, at offset: Int64) {
         guard run.track.id == track else { return }
         for (index, sample) in run.samples.enumerated() where sample.isSync {
@@ -34,7 +35,7 @@ package struct FragmentIndex {
         writer.box("mfra") { mfra in
             mfra.fullBox("tfra", version: 1) { tfra in
                 tfra.u32(track)
-                // Numbers of `traf` and `trun` in one byte each, of the sample in four.
+                // Numbers of `traf` and `trun` have one byte each, that of the sample has four.
                 tfra.u32(3)
                 tfra.u32(UInt32(clamping: entries.count))
                 for entry in entries {
@@ -45,7 +46,7 @@ package struct FragmentIndex {
                     tfra.u32(entry.sample)
                 }
             }
-            // Its 16 bytes end the box, whose size they repeat.
+            // The last 16 bytes repeat the size of the box.
             let size = mfra.bytes.count + 16
             mfra.fullBox("mfro") { $0.u32(UInt32(clamping: size)) }
         }

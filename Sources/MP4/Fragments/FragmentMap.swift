@@ -2,27 +2,30 @@
 
 internal import Media
 
-/// Where the fragments of a file lie, one behind the other from its head on, and what each shows. They are there also
-/// when the file was closed: its one `mdat` is around them.
+/// The fragments of a file, contiguous from its head on, with their offsets and times. A closed file has them too,
+/// inside its single `mdat`.
 ///
-/// A file that grows is read on from where the map ends. Behind bytes that make no sense nothing is looked for.
+/// For a growing file, the map is extended from its present end. The map ends at the first bytes that are not a
+/// fragment.
 package struct FragmentMap: Sendable {
     /// One `moof` with its `mdat`.
     package struct Fragment: Sendable, Equatable {
-        /// Its bytes in the file.
+        /// The fragment's bytes in the file.
         package var bytes: Range<Int64>
-        /// When what it shows begins: nanoseconds from the file's first frame on. Of audio where there are no frames.
+        /// Presentation time of its first frame, in nanoseconds since the file's first frame; that of the audio if
+        /// there are no frames.
         package var start: Int64
-        /// How long its samples last, in nanoseconds.
+        /// Total duration of its samples, in nanoseconds.
         package var duration: Int64
-        /// Frames.
+        /// Number of frames.
         package var frames: Int
-        /// Whether decoding can start with its first frame.
+        /// Whether decoding can start at its first frame.
         package var beginsWithKeyframe: Bool
-        /// The first keyframe in it, if there is any: its bytes in the file, and when it is shown, as ``start``.
+        /// Its first keyframe, if there is one: the bytes in the file, and the presentation time on the scale of
+        /// ``start``.
         package var keyframe: Keyframe?
 
-        /// A fragment.
+        /// Creates a fragment.
         package init(
             bytes: Range<Int64>, start: Int64, duration: Int64, frames: Int, beginsWithKeyframe: Bool,
             keyframe: Keyframe?
@@ -32,22 +35,22 @@ package struct FragmentMap: Sendable {
         }
     }
 
-    /// Where a keyframe lies.
+    /// The position and time of a keyframe.
     package struct Keyframe: Sendable, Equatable {
         package var bytes: Range<Int64>
         package var time: Int64
 
-        /// A keyframe.
+        /// Creates a keyframe.
         package init(bytes: Range<Int64>, time: Int64) { (self.bytes, self.time) = (bytes, time) }
     }
 
-    /// What the file says besides its samples.
+    /// The contents of the `moov` except for the samples.
     package let layout: MovieLayout
-    /// The first `moov`, complete: the one with `mvex`.
+    /// The complete first `moov`, which has an `mvex`.
     package let movie: [UInt8]
-    /// All whole fragments, in their order.
+    /// All complete fragments, in order.
     package private(set) var fragments: [Fragment] = []
-    /// Where the last of them ends.
+    /// End of the last fragment.
     package private(set) var end: Int64
 
     private static let headSize = Int64(MovieBox.headSize)
@@ -56,7 +59,8 @@ package struct FragmentMap: Sendable {
     /// A year, in nanoseconds.
     private static let longest = TrackFacts.longestTime * 1_000_000_000
 
-    /// Reads the map of `source`. Throws ``MP4Failure`` if its head is not one of this program's, and what `source` throws.
+    /// Reads the map of `source`. Throws ``MP4Failure`` if its head was not written by relay, and the errors of
+    /// `source`.
     package init(_ source: some ByteSource) throws {
         guard MovieBox.isHead(try source.read(at: 0, count: MovieBox.headSize)) else {
             throw MP4Failure(description: "it does not begin as this program's files do")
@@ -71,7 +75,7 @@ package struct FragmentMap: Sendable {
         try extend(source)
     }
 
-    /// Takes in what was written to `source` since.
+    /// Adds the fragments that were written to `source` since the last call.
     package mutating func extend(_ source: some ByteSource) throws {
         let size = try source.size()
         while let fragment = try fragment(at: end, in: source, size: size) {
@@ -80,13 +84,13 @@ package struct FragmentMap: Sendable {
         }
     }
 
-    /// What a player of fragments needs before the first: `ftyp` and ``movie``.
+    /// The bytes that a player of fragments needs first: `ftyp` and ``movie``.
     package var initialisation: [UInt8] { MovieBox.openHead + movie }
 
-    /// Frames in all.
+    /// Total number of frames.
     package var frames: Int { fragments.reduce(0) { $0 + $1.frames } }
 
-    /// How long the file lasts so far, in nanoseconds.
+    /// Duration of the file so far, in nanoseconds.
     package var duration: Int64 { fragments.lazy.map { $0.start + $0.duration }.max() ?? 0 }
 
     private static func length(
@@ -100,7 +104,7 @@ package struct FragmentMap: Sendable {
         return length
     }
 
-    /// The whole fragment at `offset`; nil if there is no whole one.
+    /// The complete fragment at `offset`, or nil.
     private func fragment(at offset: Int64, in source: some ByteSource, size: Int64) throws -> Fragment? {
         guard let head = try Self.length(of: "moof", at: offset, in: source, size: size), head <= Self.fragmentLimit,
             let media = try Self.length(of: "mdat", at: offset + head, in: source, size: size)
@@ -108,14 +112,13 @@ package struct FragmentMap: Sendable {
         let bytes = try source.read(at: offset, count: Int(head))
         guard bytes.count == Int(head), var fragment = try? lead(bytes, at: offset) else { return nil }
         fragment.bytes = offset..<offset + head + media
-        // What a damaged table names is not read.
+        // Do not read bytes at an offset that a damaged table gives.
         let named = fragment.keyframe?.bytes ?? fragment.bytes
         if named.lowerBound < offset || named.upperBound > fragment.bytes.upperBound { fragment.keyframe = nil }
         return fragment
     }
 
-    /// Returns what a `moof` says of the track that determines the file's times, or of the other track if it says
-    /// nothing of that one.
+    /// Reads the `traf` of the track that determines the file's times, or of the other track if that one is missing.
     private func lead(_ moof: [UInt8], at offset: Int64) throws(MP4Failure) -> Fragment? {
         var found: Fragment?
         let hasVideo = layout.tracks.contains { $0.kind == .video }
@@ -134,7 +137,7 @@ package struct FragmentMap: Sendable {
                 beginsWithKeyframe: first.isSync && (track.kind == .video || !hasVideo),
                 keyframe: track.kind == .video ? Self.keyframe(of: run, track, at: offset) : nil)
         }
-        // No file is known to be longer; and a sum of a few such times must not overflow.
+        // No real file is longer, and the sum of a few such times must not overflow.
         guard let found, found.start <= Self.longest, found.duration <= Self.longest,
             (found.keyframe?.time ?? 0) <= Self.longest
         else { return nil }

@@ -5,7 +5,7 @@ internal import Media
 /// Reads one `traf`.
 enum FragmentReader {
     struct Run {
-        /// From the first byte of the `moof`.
+        /// Offset of the payload from the first byte of the `moof`.
         var offset: Int64
         var samples: [SampleEntry]
     }

@@ -2,13 +2,13 @@
 
 internal import Media
 
-/// The fragments of a clip: one for each GOP, or several of one that is long, with the audio that is heard meanwhile.
+/// Splits a clip into fragments: one for each GOP, or several for a long GOP, each with the audio of that time.
 package struct FragmentedClip {
-    /// What one fragment is made of.
+    /// The parts of one fragment.
     package struct Piece {
         /// `moof` and the header of its `mdat`.
         package let header: [UInt8]
-        /// Where its samples lie in the clip, in the order in which they follow the header.
+        /// The byte ranges of its samples in the clip, in the order in which they follow the header.
         package let payload: [Range<Int64>]
     }
 
@@ -27,8 +27,8 @@ package struct FragmentedClip {
             return (Fragment.Run(track: layout, samples: entries(taken)), payload(samples[taken]))
         }
 
-        /// What a fragment says of these samples. The last one lasts until the next fragment begins, which at a join may be
-        /// longer than the sample alone would.
+        /// The fragment's entries for these samples. The last one lasts until the next fragment begins; at a join that
+        /// may be longer than the sample's own duration.
         private func entries(_ taken: Range<Int>) -> [SampleEntry] {
             var entries = samples[taken].map { SampleEntry($0, from: samples[0].dts) }
             if taken.upperBound < samples.count {
@@ -52,21 +52,20 @@ package struct FragmentedClip {
         }
     }
 
-    /// The frames of a fragment, except for its last one, have at most this many bytes: the size of an `mdat` has 32
-    /// bits.
+    /// Limit for the bytes of a fragment's frames, without the last one: the size of an `mdat` has 32 bits.
     private static let most: Int64 = 256 << 20
     /// The number of seconds after which a fragment ends even without a keyframe: files with open GOPs or intra refresh
     /// have few keyframes, and a player that plays while it receives waits for a whole fragment.
     private static let longest: Int64 = 10
 
-    /// What a player needs before the first fragment.
+    /// The bytes that a player needs before the first fragment.
     package let head: [UInt8]
     private var video: Track?
     private var audio: Track?
     private var sequence: UInt32 = 0
     private var index = FragmentIndex(track: MovieLayout.videoID)
 
-    /// The fragments of the clip `movie` of these tracks.
+    /// The fragments of the clip `movie`, which has these tracks.
     package init(_ movie: ClipMovie, video: ClipTrack, audio: ClipTrack?) {
         head = MovieBox.openHead + MovieBox.open(movie)
         for layout in movie.layout.tracks {
@@ -78,7 +77,7 @@ package struct FragmentedClip {
         }
     }
 
-    /// What follows, at `offset` of the file; nil behind the last fragment.
+    /// The next fragment, for `offset` in the file; nil after the last one.
     package mutating func next(at offset: Int64) -> Piece? {
         guard var video, video.next < video.samples.count else { return nil }
         let end = Self.end(of: video)
@@ -100,7 +99,7 @@ package struct FragmentedClip {
         return Piece(header: header, payload: runs.flatMap(\.payload))
     }
 
-    /// Where decoding can start: the file's last box.
+    /// The keyframe index: the file's last box.
     package var tail: [UInt8] { index.encode() }
 
     private static func end(of video: Track) -> Int {

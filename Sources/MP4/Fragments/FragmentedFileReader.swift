@@ -2,30 +2,31 @@
 
 internal import Media
 
-/// What a file that was left open holds.
+/// The contents of a file that was left open.
 package struct FragmentedFile {
-    /// What the first `moov` says.
+    /// The contents of the first `moov`.
     package var layout: MovieLayout
-    /// The samples by track.
+    /// The samples by track ID.
     package var tables: [UInt32: SampleTable] = [:]
-    /// Where the media ends: behind the last whole fragment, or at the file's end if what follows was not all searched.
+    /// End of the media: after the last complete fragment, or at the file's end if the search behind damage was cut
+    /// short.
     package var mediaEnd: Int64
-    /// Bytes before ``mediaEnd`` that are in no whole fragment.
+    /// Bytes before ``mediaEnd`` that belong to no complete fragment.
     package var skippedBytes: Int64 = 0
-    /// Whole fragments.
+    /// Number of complete fragments.
     package var fragments = 0
 
-    /// Frames in them.
+    /// Number of frames in them.
     package var frames: Int { layout.tracks.first { $0.kind == .video }.flatMap { tables[$0.id] }?.count ?? 0 }
 }
 
-/// Reads the files that a recorder writes, whole or cut off anywhere, and refuses all others.
+/// Reads files of relay's recorder, complete or truncated anywhere, and refuses all others.
 package struct FragmentedFileReader {
-    /// What a file turns out to be.
+    /// The kind of file that was found.
     package enum Content {
-        /// Fragments, and perhaps an incomplete tail.
+        /// Fragments, perhaps followed by an incomplete one.
         case open(FragmentedFile)
-        /// The head is that of a closed file, and its `moov` is there.
+        /// The head is that of a closed file, and its `moov` is complete.
         case closed(movie: Range<Int64>)
     }
 
@@ -38,12 +39,13 @@ package struct FragmentedFileReader {
     private static let movieLimit: Int64 = 1 << 20
     private static let fragmentLimit: Int64 = 16 << 20
     private static let searchBlock = 1 << 20
-    /// A fragment that begins a day or more behind the last one is damaged: files are cut where the program stops.
+    /// Seconds. A fragment that begins a day or more after the previous one is damaged: the recorder
+    /// ends a file when the program stops.
     private static let longestJump: Int64 = 86_400
 
-    /// A reader that searches at most `searchLimit` bytes behind damage for what follows it: at most a minute or so of
-    /// reading, on the slowest of disks. In the last `checkedTail` bytes the media is read, too: a fragment that has
-    /// lost some of its media does not count.
+    /// Creates a reader. After damage it searches at most `searchLimit` bytes for the next fragment: about a minute of
+    /// reading on the slowest disks. In the last `checkedTail` bytes it also checks the media: a fragment that lost
+    /// some of its media does not count.
     package init(_ source: any ByteSource, searchLimit: Int64 = 4 << 30, checkedTail: Int64 = 0) throws {
         self.checkedTail = checkedTail
         self.source = source
@@ -78,7 +80,7 @@ package struct FragmentedFileReader {
         return .open(file)
     }
 
-    /// What the first `moov` of a file says; nil if it is not there.
+    /// The contents of the first `moov`; nil if it is missing.
     package func readHead() throws -> FragmentedFile? {
         guard let movie = try bytes(of: "moov", at: Self.headSize, limit: Self.movieLimit) else { return nil }
         return FragmentedFile(
@@ -86,10 +88,10 @@ package struct FragmentedFileReader {
             mediaEnd: Self.headSize + Int64(movie.count))
     }
 
-    /// Looks for the next whole fragment behind bytes that make no sense, takes it in and says whether there is one.
-    /// One damaged sector must not cost the hour behind it.
+    /// Searches for the next complete fragment after damaged bytes, adds it, and returns whether there is one. One
+    /// damaged sector must not cost the hour after it.
     private func resynchronise(_ file: inout FragmentedFile) throws -> Bool {
-        // A fragment's type stands four bytes behind its beginning.
+        // A fragment's type follows four bytes after its beginning.
         let mark = Array("moof".utf8)
         let damage = file.mediaEnd
         let limit = min(size, damage + searchLimit)
@@ -105,19 +107,19 @@ package struct FragmentedFileReader {
                 return true
             }
             guard block.count == Self.searchBlock else { break }
-            // The next block begins with what could be the beginning of a mark.
+            // The next block starts with the bytes that may begin a mark.
             offset += Int64(block.count - mark.count + 1)
         }
         if limit < size {
-            // What was not searched is kept, for somebody with more patience.
+            // The unsearched bytes are kept, for a later search with a higher limit.
             file.skippedBytes += size - damage
             file.mediaEnd = size
         }
         return false
     }
 
-    /// Like ``fragment(at:_:)``, but bytes that make no sense are no fragment. A disk that cannot be read is another
-    /// matter: what lies behind may be whole.
+    /// Like ``fragment(at:_:)``, but returns nil for damaged bytes. A read error of the disk is still thrown, because
+    /// the bytes after it may be intact.
     private func wholeFragment(at offset: Int64, _ file: inout FragmentedFile) throws -> Int64? {
         do {
             return try fragment(at: offset, &file)
@@ -137,7 +139,7 @@ package struct FragmentedFileReader {
         return .closed(movie: start + media..<size)
     }
 
-    /// How long the box of `type` at `offset` is; nil if it is not complete or another.
+    /// The length of the box of `type` at `offset`; nil if it is incomplete or of another type.
     private func length(of type: String, at offset: Int64, limit: Int64) throws -> Int64? {
         var header = BoxReader(try source.read(at: offset, count: 8)[...])
         guard header.count == 8 else { return nil }
@@ -146,16 +148,16 @@ package struct FragmentedFileReader {
         return length
     }
 
-    /// The whole box of `type` at `offset`; nil if it is not complete or another.
+    /// The complete box of `type` at `offset`; nil if it is incomplete or of another type.
     private func bytes(of type: String, at offset: Int64, limit: Int64) throws -> [UInt8]? {
         guard let length = try length(of: type, at: offset, limit: limit) else { return nil }
         let bytes = try source.read(at: offset, count: Int(length))
         return bytes.count == Int(length) ? bytes : nil
     }
 
-    /// Adds the fragment at `offset` to `file` if it is whole, and returns where it ends.
+    /// Adds the fragment at `offset` to `file` if it is complete, and returns its end.
     private func fragment(at offset: Int64, _ file: inout FragmentedFile) throws -> Int64? {
-        // The media's head first: a mark that only looks like a fragment's must not cost the reading of what it names.
+        // Check the media's header before reading: a false mark must not cause a large read.
         guard let headLength = try length(of: "moof", at: offset, limit: Self.fragmentLimit),
             try length(of: "mdat", at: offset + headLength, limit: size) != nil,
             let movie = try bytes(of: "moof", at: offset, limit: Self.fragmentLimit)

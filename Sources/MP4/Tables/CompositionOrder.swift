@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// By how much the samples of one track are shown later than they are decoded, as the tables of any plain MP4 or MOV
-/// say, including files of other programs.
+/// The composition offsets of a track's samples (presentation minus decoding time), read from the tables of any plain
+/// MP4 or MOV, also of other programs.
 package struct CompositionOrder {
-    /// Samples of the track.
+    /// Number of samples of the track.
     package let count: Int
-    /// Entries of its `stsd`: the ways in which samples are coded.
+    /// Number of entries in its `stsd`: one for each coding of its samples.
     package let codings: Int
-    /// By how many ticks each sample is shown later; empty if no sample is.
+    /// The offset of each sample in ticks; empty if all are 0.
     package let offsets: [Int32]
 
-    /// The size of a `moov` for a day and more; no file has a longer one.
+    /// Limit for the size of a `moov`, enough for more than a day.
     private static let movieLimit: Int64 = 256 << 20
 
-    /// The orders of all tracks of `source`, as their boxes follow each other. Throws ``MP4Failure`` if the file is
-    /// fragmented or its tables are of a kind that is not read, and what `source` throws.
+    /// Reads the offsets of all tracks of `source`, in the order of their boxes. Throws ``MP4Failure`` if the file is
+    /// fragmented or has an unsupported kind of table, and the errors of `source`.
     package static func read(_ source: some ByteSource) throws -> [CompositionOrder] {
         let movie = try movie(source)
         let boxes = try movie.boxes()
@@ -68,7 +68,7 @@ package struct CompositionOrder {
         (self.count, self.codings, self.offsets) = (count, codings, offsets)
     }
 
-    /// The most samples that are believed: a day of 240 frames a second, and more.
+    /// Limit for the number of samples: more than a day at 240 frames per second.
     private static let sampleLimit = 1 << 25
 
     private static func offsets(_ box: BoxReader) throws(MP4Failure) -> [Int32] {

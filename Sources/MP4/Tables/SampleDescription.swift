@@ -4,8 +4,8 @@ internal import Media
 
 /// `stsd` boxes (ISO/IEC 14496-12, 8.5.2).
 enum SampleDescription {
-    /// An `avc1` or `hvc1` entry (ISO/IEC 14496-15, 5.4.2 and 8.4.1) or an `av01` entry (AV1-ISOBMFF, 2.2), each with its
-    /// decoder configuration, color, pixel aspect and bitrate.
+    /// An `avc1` or `hvc1` entry (ISO/IEC 14496-15, 5.4.2 and 8.4.1) or an `av01` entry (AV1-ISOBMFF, 2.2), each with
+    /// decoder configuration, color, pixel aspect ratio and bitrate.
     static func video(_ video: TrackDescription, _ format: FrameFormat, _ form: MovieForm) -> [UInt8] {
         let (name, configuration) =
             switch video.codec {
@@ -41,8 +41,8 @@ enum SampleDescription {
         return writer.bytes
     }
 
-    /// Bytes of the length in front of each NAL unit, as the `avcC` in the complete `stsd` box says
-    /// (ISO/IEC 14496-15, 5.3.3.1.2).
+    /// Size of the length before each NAL unit in bytes, from the `avcC` in the complete `stsd` box (ISO/IEC 14496-15,
+    /// 5.3.3.1.2).
     static func lengthSize(_ stsd: [UInt8]) throws(MP4Failure) -> Int {
         var whole = BoxReader(stsd[...])
         var body = try whole.box().body
@@ -54,7 +54,7 @@ enum SampleDescription {
         return Int(try configuration.take(5).last ?? 0) & 3 + 1
     }
 
-    /// `colr` of type `nclx` (8.5.2, 12.1.5), or in QuickTime of type `nclc`, which does not say the range.
+    /// `colr` of type `nclx` (8.5.2, 12.1.5), or in QuickTime of type `nclc`, which has no range flag.
     private static func color(_ color: ColorDescription, _ form: MovieForm, _ entry: inout BoxWriter) {
         entry.box("colr") { colr in
             colr.code(form == .mov ? "nclc" : "nclx")
@@ -94,10 +94,10 @@ enum SampleDescription {
                 entry.zeros(6)
                 entry.u16(UInt16(clamping: format.channels))
                 entry.u16(16)
-                // QuickTime's compression ID: packets whose sizes vary.
+                // QuickTime's compression ID: packets of variable size.
                 entry.u16(isQuickTime ? UInt16(bitPattern: -2) : 0)
                 entry.u16(0)
-                // 16.16 fixed point: rates over 65535 Hz cannot be said here; players take them from the esds.
+                // 16.16 fixed point has no room for rates above 65535 Hz; players read those from the esds.
                 entry.u32(format.sampleRate < 65536 ? UInt32(format.sampleRate) << 16 : 0)
                 if isQuickTime { return quickTimeAudio(audio, format, &entry) }
                 switch audio.codec {
@@ -110,8 +110,8 @@ enum SampleDescription {
         return writer.bytes
     }
 
-    /// What an entry of version 1 has besides, and the `wave` atom with the `esds` (QuickTime File Format, “siDecompressionParam
-    /// atom”).
+    /// The additional fields of a version 1 entry, and the `wave` atom with the `esds` (QuickTime File Format,
+    /// “siDecompressionParam atom”).
     private static func quickTimeAudio(_ audio: TrackDescription, _ format: AudioFormat, _ entry: inout BoxWriter) {
         let samplesPerPacket: UInt32 = audio.codec == .mp3 ? 1152 : 1024
         for value in [samplesPerPacket, 0, 0, 2] { entry.u32(value) }
@@ -123,8 +123,8 @@ enum SampleDescription {
         }
     }
 
-    /// The body of `dOps` out of an `OpusHead` (RFC 7845, 5.1): the same fields without the name, of another version and
-    /// with the most significant byte in front. Nothing for what is no `OpusHead`.
+    /// Converts an `OpusHead` (RFC 7845, 5.1) to the body of `dOps`: the same fields without the name, with another
+    /// version, in big-endian. Empty if it is not an `OpusHead`.
     static func opusSpecific(_ head: [UInt8]) -> [UInt8] {
         guard head.count >= 19, head.starts(with: "OpusHead".utf8) else { return [] }
         return [0, head[9], head[11], head[10]] + head[12..<16].reversed() + [head[17], head[16]] + head[18...]
@@ -133,7 +133,7 @@ enum SampleDescription {
     private static func elementaryStream(_ audio: TrackDescription, _ esds: inout BoxWriter) {
         let isMP3 = audio.codec == .mp3
         let specific = isMP3 ? [] : audio.decoderConfiguration.array.prefix(64)
-        // MP3 needs no configuration, and so has no descriptor of one.
+        // MP3 needs no configuration, so it has no descriptor for one.
         let specificBytes = isMP3 ? 0 : 5 + specific.count
         let bitrate = UInt32(clamping: max(0, audio.bitrate))
         descriptor(0x03, length: 3 + 5 + 13 + specificBytes + 5 + 1, &esds)
@@ -153,7 +153,7 @@ enum SampleDescription {
         esds.u8(2)
     }
 
-    /// A tag and its length in the four-byte form that all writers use.
+    /// A tag and its length, in the four-byte form that all writers use.
     private static func descriptor(_ tag: UInt8, length: Int, _ writer: inout BoxWriter) {
         writer.u8(tag)
         writer.raw([0x80, 0x80, 0x80, UInt8(clamping: min(length, 127))])

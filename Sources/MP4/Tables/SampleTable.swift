@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A list in which equal neighbours take one entry.
+/// A run-length encoded list.
 struct RunLengthList<Value: Equatable> {
-    /// Values with how often each repeats.
+    /// The runs: each value with its number of repetitions.
     private(set) var runs: [(count: UInt32, value: Value)] = []
 
     mutating func append(_ value: Value) {
@@ -14,30 +14,30 @@ struct RunLengthList<Value: Equatable> {
     }
 }
 
-/// One coded sample as the tables know it. Times are in ticks of the track.
+/// The table entry of one coded sample. Times are in ticks of the track.
 package struct SampleEntry {
     /// Decoding time on the track's own timeline, which starts at 0.
     package var decodeTime: Int64
-    /// How long it lasts if nothing follows.
+    /// Duration of the sample if no other follows.
     package var duration: UInt32
     /// Presentation minus decoding time.
     package var compositionOffset: Int32
-    /// Bytes.
+    /// Size in bytes.
     package var size: UInt32
     /// Whether decoding can start here.
     package var isSync: Bool
 
-    /// A sample of these properties.
+    /// Creates a sample.
     package init(decodeTime: Int64, duration: UInt32, compositionOffset: Int32, size: UInt32, isSync: Bool) {
         (self.decodeTime, self.duration, self.compositionOffset) = (decodeTime, duration, compositionOffset)
         (self.size, self.isSync) = (size, isSync)
     }
 }
 
-/// What a closed file's `stbl` says about its samples (ISO/IEC 14496-12, 8.6 and 8.7), kept small while the file
-/// grows: 4 bytes a sample for sizes, runs for times.
+/// The samples in the `stbl` of a closed file (ISO/IEC 14496-12, 8.6 and 8.7), in a compact form while the file grows:
+/// 4 bytes per sample for its size, runs for times.
 package struct SampleTable {
-    /// Consecutive samples that lie together in the file.
+    /// Consecutive samples that are contiguous in the file.
     struct Chunk {
         var offset: UInt64
         var count: UInt32
@@ -49,7 +49,7 @@ package struct SampleTable {
     private(set) var chunks: [Chunk] = []
     /// Decoding time of the first sample.
     private(set) var start: Int64 = 0
-    /// The largest presentation time plus duration.
+    /// The largest sum of presentation time and duration.
     private(set) var presentationEnd: Int64 = 0
     private var deltas = RunLengthList<UInt32>()
     private var last: SampleEntry?
@@ -60,14 +60,14 @@ package struct SampleTable {
 
     /// The number of samples.
     package var count: Int { sizes.count }
-    /// Whether there is no sample.
+    /// Whether the table has no sample.
     package var isEmpty: Bool { sizes.isEmpty }
-    /// Whether any sample is presented before it is decoded, which `ctts` version 0 cannot say.
+    /// Whether any sample has a presentation time before its decoding time, which `ctts` version 0 cannot express.
     private(set) var hasNegativeOffset = false
-    /// Whether presentation and decoding times differ anywhere.
+    /// Whether presentation and decoding time differ for any sample.
     private(set) var hasOffsets = false
 
-    /// Durations of all samples (`stts`): the distance to the next one, and the last one's own.
+    /// Durations of all samples (`stts`): the distance to the next one; for the last one, its own duration.
     var durations: RunLengthList<UInt32> {
         var result = deltas
         if let last { result.append(last.duration) }
@@ -80,7 +80,7 @@ package struct SampleTable {
     /// Sum of ``durations``.
     var duration: Int64 { last.map { $0.decodeTime - start + Int64($0.duration) } ?? 0 }
 
-    /// Appends `samples` that lie one behind the other from `offset` on.
+    /// Appends `samples`, which are contiguous from `offset` on.
     package mutating func append(_ samples: [SampleEntry], at offset: UInt64) {
         guard !samples.isEmpty else { return }
         if offset == chunkEnd, !chunks.isEmpty {

@@ -4,7 +4,7 @@ internal import Media
 
 /// The boxes inside `stbl` (ISO/IEC 14496-12, 8.5 to 8.7).
 enum SampleTableBox {
-    /// Appends the boxes of `table`; of an empty one, as an open file needs them.
+    /// Appends the boxes of `table`; an empty table gives the boxes of an open file.
     static func encode(
         _ track: MovieLayout.Track, _ table: SampleTable, _ form: MovieForm, _ stbl: inout BoxWriter
     ) {
@@ -18,7 +18,7 @@ enum SampleTableBox {
             }
         }
         if table.hasOffsets {
-            // In QuickTime they have a sign in version 0, and there is no other.
+            // QuickTime has only version 0, whose offsets are signed.
             stbl.fullBox("ctts", version: table.hasNegativeOffset && form != .mov ? 1 : 0) { box in
                 box.u32(UInt32(clamping: table.compositionOffsets.runs.count))
                 for run in table.compositionOffsets.runs {
@@ -61,7 +61,8 @@ enum SampleTableBox {
         }
     }
 
-    /// `sgpd` and `sbgp` of type `roll` (10.1): an AAC frame audio right when the one before it was decoded too.
+    /// `sgpd` and `sbgp` of type `roll` (10.1): an AAC frame decodes correctly only if the frame before it was decoded
+    /// too.
     private static func preRoll(_ table: SampleTable, _ stbl: inout BoxWriter) {
         stbl.fullBox("sgpd", version: 1) { box in
             box.code("roll")

@@ -19,7 +19,7 @@ enum SampleTableReader {
         return try placed(samples, stbl)
     }
 
-    /// How many entries of `width` bytes each follow, which must all be there.
+    /// The number of entries that follow, of `width` bytes each; throws unless all are there.
     private static func count(_ box: inout BoxReader, width: Int) throws(MP4Failure) -> Int {
         let count = Int(try box.u32())
         guard count <= box.count / width else { throw MP4Failure(description: "a table ends too early") }
@@ -37,7 +37,7 @@ enum SampleTableReader {
         return sizes
     }
 
-    /// `stts` or `ctts`: as many values as there are `samples`, equal neighbours together.
+    /// Expands `stts` or `ctts` to one value for each of `samples`.
     private static func runs(_ box: BoxReader, samples: Int) throws(MP4Failure) -> [(count: Int, value: UInt32)] {
         var box = box
         _ = try box.versionAndFlags()
@@ -97,7 +97,7 @@ enum SampleTableReader {
         return samples
     }
 
-    /// The samples at the places that `stsc` and `co64` give them.
+    /// Assigns the chunk offsets of `stsc` and `co64` to the samples.
     private static func placed(_ samples: [SampleEntry], _ stbl: BoxReader) throws(MP4Failure) -> SampleTable {
         var offsets = try stbl.first("co64")
         _ = try offsets.versionAndFlags()
@@ -122,7 +122,7 @@ enum SampleTableReader {
         return table
     }
 
-    /// How many samples a chunk has, from which chunk on, counted from 0.
+    /// The number of samples per chunk, each with the first chunk that it applies to, counted from 0.
     private static func groups(
         _ box: BoxReader, chunks: Int
     ) throws(MP4Failure) -> [(first: Int, count: Int)] {

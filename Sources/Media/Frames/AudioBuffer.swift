@@ -2,19 +2,19 @@
 
 /// A run of audio: planar 32-bit float samples, one array for each channel, all of one length.
 package struct AudioBuffer: Sendable {
-    /// The position of the first sample, in samples of ``format`` since the start of the timeline it belongs to.
+    /// The position of the first sample, in samples of ``format`` since the start of the buffer's timeline.
     package var position: Int64
     /// Rate and channels.
     package let format: AudioFormat
-    /// Samples by channel.
+    /// One array of samples for each channel.
     package private(set) var channels: [[Float]]
 
     /// Samples per channel.
     package var count: Int { channels.first?.count ?? 0 }
-    /// The position behind the last sample.
+    /// The position after the last sample.
     package var end: Int64 { position + Int64(count) }
 
-    /// A buffer of `channels`, which must be as many as the format says and of one length.
+    /// A buffer of `channels`: as many arrays as `format` has channels, all of the same length.
     package init(position: Int64, format: AudioFormat, channels: [[Float]]) {
         precondition(channels.count == format.channels, "one array for each channel")
         precondition(channels.allSatisfy { $0.count == channels[0].count }, "channels of one length")
@@ -39,7 +39,7 @@ package struct AudioBuffer: Sendable {
             position: wanted.lowerBound, format: format, channels: channels.map { Array($0[first..<last]) })
     }
 
-    /// Appends the samples of `other`, whatever its position.
+    /// Appends the samples of `other`. The position of `other` is ignored.
     package mutating func append(_ other: AudioBuffer) {
         for index in channels.indices { channels[index].append(contentsOf: other.channels[index]) }
     }

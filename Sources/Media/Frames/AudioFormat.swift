@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What every audio buffer of a program holds: planar 32-bit float.
+/// The format of every audio buffer of a program: planar 32-bit float.
 package struct AudioFormat: Sendable, Hashable, Codable {
-    /// Samples a second and channel, 8000 to 192000.
+    /// Samples per second and channel, 8000 to 192000.
     package var sampleRate: Int32
-    /// Channels, 1 or 2.
+    /// Number of channels, 1 or 2.
     package var channels: Int
 
     /// A format of `channels` at `sampleRate`.

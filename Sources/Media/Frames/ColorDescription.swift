@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The color of a video as in ITU-T H.273: the code points that travel in SPS, `colr` and libav alike.
+/// The color of a video as in ITU-T H.273: the code points that the SPS, the `colr` box and libav share.
 package struct ColorDescription: Sendable, Hashable, Codable {
-    /// The code point that means "unspecified", the same in all three tables.
+    /// The code point for "unspecified" in all three tables.
     private static let unspecifiedCode: UInt8 = 2
 
     /// `ColorPrimaries`; 2 is unspecified.
@@ -31,11 +31,11 @@ package struct ColorDescription: Sendable, Hashable, Codable {
     /// ITU-R BT.601 with 625 lines, limited range: standard definition where the power grid has 50 Hz.
     package static let bt601With625Lines = ColorDescription(primaries: 5, transfer: 6, matrix: 5, isFullRange: false)
 
-    /// This description with what is unspecified filled in; what is specified, and the range, stay.
+    /// Returns this description with its unspecified fields filled in. Specified fields and the range do not change.
     ///
-    /// A matrix or primaries that are specified say the rest. Where neither is, the size of the video does, as players
-    /// take it: BT.709 from 720 lines or 1280 columns on, whichever way the video is turned, and below that BT.601, with
-    /// 625 lines where the height is that of a 625-line frame or field (576, 288) and with 525 otherwise.
+    /// A specified matrix or specified primaries determine the other fields. If neither is specified, the size of the
+    /// video decides, as in players: BT.709 from 720 lines or 1280 columns up, in either orientation; BT.601 below
+    /// that, with 625 lines if the height is that of a 625-line frame or field (576, 288), else with 525 lines.
     package func resolved(width: Int, height: Int) -> ColorDescription {
         let system = Self.system(of: matrix) ?? Self.system(of: primaries) ?? Self.system(width: width, height: height)
         var color = self
@@ -45,10 +45,10 @@ package struct ColorDescription: Sendable, Hashable, Codable {
         return color
     }
 
-    /// 0 is reserved in two of the tables; as a matrix it is that of RGB.
+    /// 0 is reserved in two of the tables; in the third, that of the matrix, it means RGB.
     private static func isUnspecified(_ code: UInt8) -> Bool { code == unspecifiedCode || code == 0 }
 
-    /// The system whose matrix and whose primaries have this code point; they are numbered alike.
+    /// The standard that uses this code point for its matrix and its primaries; both tables use the same numbers.
     private static func system(of code: UInt8) -> ColorDescription? {
         switch code {
         case 1: bt709

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A 4:2:0 frame in memory of our own, packed plane behind plane.
+/// A 4:2:0 frame in memory that relay allocates, with the three planes packed one after the other.
 ///
-/// A buffer is drawn into by the closure that makes it and is immutable from then on.
+/// The closure passed to the initializer draws into the buffer; from then on the buffer is immutable.
 package final class FrameBuffer: FrameStorage {
     private let bytes: SharedBytes
     private let width: Int

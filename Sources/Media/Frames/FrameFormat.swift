@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What every frame of a coded track looks like. It has no frame rate: frames carry their own times.
+/// The format that all frames of a coded track share. It has no frame rate: each frame carries its own times.
 package struct FrameFormat: Sendable, Hashable, Codable {
     /// Luma columns; at least 1.
     package var width: Int
@@ -11,7 +11,7 @@ package struct FrameFormat: Sendable, Hashable, Codable {
     /// Color tags, carried through to every output.
     package var color: ColorDescription
 
-    /// A format of these properties. Width and height must be positive.
+    /// Creates a format. Width and height must be positive.
     package init(
         width: Int, height: Int, sampleAspectRatio: SampleAspectRatio = .square, color: ColorDescription = .bt709
     ) {
@@ -24,7 +24,7 @@ package struct FrameFormat: Sendable, Hashable, Codable {
 }
 
 extension VideoFormat {
-    /// What its frames look like.
+    /// The same format without the frame rate.
     package var frameFormat: FrameFormat {
         FrameFormat(width: width, height: height, sampleAspectRatio: sampleAspectRatio, color: color)
     }

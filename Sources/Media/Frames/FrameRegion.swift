@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The part of a frame that the video itself fills, where bars are beside it. All numbers are even.
+/// The part of a frame that the video fills when there are bars beside it. All numbers are even.
 package struct FrameRegion: Sendable, Hashable {
     /// Columns left of it.
     package let x: Int
@@ -11,7 +11,7 @@ package struct FrameRegion: Sendable, Hashable {
     /// Its rows.
     package let height: Int
 
-    /// A region of these.
+    /// Creates a region.
     package init(x: Int, y: Int, width: Int, height: Int) {
         (self.x, self.y, self.width, self.height) = (x, y, width, height)
     }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Memory that holds a frame: a buffer of our own, or a frame of the library that decoded it.
+/// Memory that holds a frame: a ``FrameBuffer``, or a frame of the library that decoded it.
 package protocol FrameStorage: AnyObject, Sendable {
-    /// Lends the planes for the length of the call.
+    /// Lends the planes for the duration of the call.
     func withPlanes<R>(_ body: (Planes) throws -> R) rethrows -> R
 }
 
-/// Memory of a frame that says of each of its pixels how opaque it is.
+/// Memory of a frame with an alpha plane.
 package protocol AlphaFrameStorage: FrameStorage {
-    /// Lends the plane of luma's size whose 255 is opaque, for the length of the call. Colors are not multiplied by it.
+    /// Lends the alpha plane for the duration of the call. It has luma's size; 255 is opaque. Colors are not
+    /// premultiplied.
     func withAlpha<R>(_ body: (Planes.Plane) throws -> R) rethrows -> R
 }
 
-/// The three planes of a 4:2:0 frame, lent for the length of a call.
+/// The three planes of a 4:2:0 frame, lent for the duration of a call.
 package struct Planes {
     /// One plane.
     package struct Plane {

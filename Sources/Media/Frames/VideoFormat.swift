@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What every frame of a program looks like. Pixels are planar YCbCr 4:2:0, 8 bits.
+/// The format that all frames of a program share. Pixels are planar YCbCr 4:2:0, 8 bits.
 package struct VideoFormat: Sendable, Hashable, Codable {
     /// Luma columns; even, 16 to 8192.
     package var width: Int
@@ -13,7 +13,7 @@ package struct VideoFormat: Sendable, Hashable, Codable {
     /// Color tags, carried through to every output.
     package var color: ColorDescription
 
-    /// A format of these properties. Width and height must be even.
+    /// Creates a format. Width and height must be even.
     package init(
         width: Int, height: Int, frameRate: FrameRate, sampleAspectRatio: SampleAspectRatio = .square,
         color: ColorDescription = .bt709
@@ -26,10 +26,10 @@ package struct VideoFormat: Sendable, Hashable, Codable {
         self.color = color
     }
 
-    /// What a program is like of whose video nothing is known: 1280x720 at 30 frames a second.
+    /// The format of a program when nothing is known of its video: 1280x720 at 30 frames per second.
     package static let usual = VideoFormat(width: 1280, height: 720, frameRate: FrameRate(30), color: .unspecified)
 
-    /// The format nearest to `frames` that is one: sizes even, and within the bounds.
+    /// The valid format nearest to `frames`: even sizes within the bounds.
     package init(nearestTo frames: FrameFormat, frameRate: FrameRate) {
         self.init(
             width: min(8192, max(16, frames.width & ~1)), height: min(8192, max(16, frames.height & ~1)),

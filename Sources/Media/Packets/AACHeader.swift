@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an `AudioSpecificConfig` says, the header of AAC (ISO/IEC 14496-3, 1.6.2.1).
+/// The fields of an `AudioSpecificConfig`, the header of AAC (ISO/IEC 14496-3, 1.6.2.1).
 package struct AACHeader: Sendable, Equatable {
-    /// Samples a second of what is heard.
+    /// Samples per second after decoding, spectral band replication included.
     package let sampleRate: Int32
-    /// Channels; nil where the stream describes them itself.
+    /// Number of channels; nil if the stream itself describes them.
     package let channels: Int?
-    /// Samples that a packet holds: 1024, or 2048 where half of the spectrum is replicated.
+    /// Samples per packet: 1024, or 2048 with spectral band replication.
     package let frameLength: Int
 
     private static let rates: [Int32] = [
@@ -24,12 +24,12 @@ package struct AACHeader: Sendable, Equatable {
         guard let core = Self.rate(&bits), let layout = bits.read(4), layout <= 7 || (11...12).contains(layout) else {
             return nil
         }
-        // With spectral band replication, 5 and 29, the rate of what is heard follows.
+        // With spectral band replication (types 5 and 29) the decoded sample rate follows.
         let isReplicated = type == 5 || type == 29
         guard let rate = isReplicated ? Self.rate(&bits) : core else { return nil }
         sampleRate = rate
         frameLength = isReplicated ? 2048 : 1024
-        // Type 29 makes stereo of what is coded as mono.
+        // Type 29 (parametric stereo) decodes a mono stream to stereo.
         channels = type == 29 && layout == 1 ? 2 : Self.channels(layout)
     }
 
@@ -49,14 +49,14 @@ package struct AACHeader: Sendable, Equatable {
     }
 }
 
-/// Reads numbers of some bits, the highest first.
+/// Reads bit fields, most significant bit first.
 private struct HeaderBits {
     private let bytes: [UInt8]
     private var place = 0
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// The next `count` bits, at most 32; nil if there are not so many.
+    /// The next `count` bits, at most 32; nil if fewer are left.
     mutating func read(_ count: Int) -> Int? {
         guard place + count <= bytes.count * 8 else { return nil }
         defer { place += count }

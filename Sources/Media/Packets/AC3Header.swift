@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What MP4 needs of the header of an AC-3 frame (ETSI TS 102 366, 4.3 and 4.4).
+/// The fields of an AC-3 frame header that MP4 needs (ETSI TS 102 366, 4.3 and 4.4).
 package enum AC3Header {
-    /// Sample rate and channels by the header of `frame`; nil for what is no AC-3 frame.
+    /// Sample rate and channels from the header of `frame`; nil if it is not an AC-3 frame.
     package static func format(_ frame: [UInt8]) -> AudioFormat? {
         guard let box = specificBox(frame) else { return nil }
         let channels = [2, 1, 2, 3, 3, 4, 4, 5][Int(frame[6] >> 5)] + Int(box[1] >> 2 & 1)
         return AudioFormat(sampleRate: [48_000, 44_100, 32_000][Int(frame[4] >> 6)], channels: channels)
     }
 
-    /// The body of the `dac3` box (annex F, F.4) for a stream of such frames; nil for what is no AC-3 frame.
+    /// The body of the `dac3` box (annex F, F.4) for a stream that contains `frame`; nil if it is not an AC-3 frame.
     package static func specificBox(_ frame: [UInt8]) -> [UInt8]? {
         guard frame.count >= 8, frame[0] == 0x0B, frame[1] == 0x77 else { return nil }
         let (rate, size) = (frame[4] >> 6, frame[4] & 0x3F)
         let (version, mode) = (frame[5] >> 3, frame[5] & 7)
-        // 44.1, 48 or 32 kHz, 19 bitrates; versions above 8 shorten the frame, above 10 it is E-AC-3.
+        // 44.1, 48 or 32 kHz, 19 bitrates. Versions above 8 shorten the frame; above 10 it is E-AC-3.
         guard rate < 3, size < 38, version <= 8 else { return nil }
         let channels = frame[6] >> 5
-        // In front of the bit for low frequencies: center and surround levels, or the surround mode, two bits each.
+        // These fields precede the LFE bit: center and surround levels, or the surround mode, two bits each.
         var skipped = 3
         if channels & 1 == 1, channels != 1 { skipped += 2 }
         if channels & 4 == 4 { skipped += 2 }

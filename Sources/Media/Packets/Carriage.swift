@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What can carry a stream, and which codecs it has a place for. Pure: an output asks before it goes live, so that what it
-/// cannot carry is refused by name.
+/// A protocol or container, with the codecs that it can carry. Pure: an output asks before it goes live, so that it can
+/// refuse a codec by name.
 package enum Carriage: String, Sendable, CaseIterable, CustomStringConvertible {
-    /// RTMP as Adobe has it (FLV 10.1, E.4.2 and E.4.3).
+    /// RTMP as Adobe specifies it (FLV 10.1, E.4.2 and E.4.3).
     case rtmp
     /// RTMP with FourCCs (Enhanced RTMP v2), for servers that understand it.
     case enhancedRTMP
@@ -14,7 +14,7 @@ package enum Carriage: String, Sendable, CaseIterable, CustomStringConvertible {
     /// Fragmented MP4 segments with a playlist.
     case hls
 
-    /// The codecs that it carries.
+    /// The codecs that it can carry.
     package var codecs: Set<Codec> {
         switch self {
         case .rtmp: [.h264, .aac, .mp3, .amf0, .text]
@@ -22,12 +22,13 @@ package enum Carriage: String, Sendable, CaseIterable, CustomStringConvertible {
         // libavformat 5.1 writes AV1 as private data, which no receiver reads.
         case .transportStream: [.h264, .hevc, .aac, .opus, .mp3, .ac3]
         case .movie: [.h264, .hevc, .av1, .aac, .opus, .mp3, .ac3]
-        // Players of segments take MP3 in other containers only; libavformat writes AC-3 into no header without a sample.
+        // Players of segments accept MP3 in other containers only. libavformat needs a sample of AC-3 to write its
+        // header.
         case .hls: [.h264, .hevc, .av1, .aac, .opus, .text]
         }
     }
 
-    /// The name as people write it.
+    /// The display name.
     package var description: String {
         switch self {
         case .rtmp: "RTMP"
@@ -38,8 +39,8 @@ package enum Carriage: String, Sendable, CaseIterable, CustomStringConvertible {
         }
     }
 
-    /// Why `stream` cannot be carried, in one sentence; nil if it can. Timed data that has no place is left out and no
-    /// reason.
+    /// Why `stream` cannot be carried, in one sentence; nil if it can. Timed data that cannot be carried is left out
+    /// and is never a reason.
     package func refusal(of stream: StreamDescription) -> String? {
         let others = [stream.video, stream.audio].compactMap { $0?.codec }.filter { !codecs.contains($0) }
         guard !others.isEmpty else { return nil }

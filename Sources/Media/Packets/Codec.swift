@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a track is coded. The raw values are for status, logs and configuration.
+/// The codec of a track. The raw values appear in status, logs and configuration.
 package enum Codec: String, Sendable, Hashable, Codable, CaseIterable, CustomStringConvertible {
     /// ITU-T H.264 (AVC).
     case h264
@@ -20,10 +20,10 @@ package enum Codec: String, Sendable, Hashable, Codable, CaseIterable, CustomStr
     case scte35
     /// Timed metadata and cue points in AMF0, as FLV's data messages hold them.
     case amf0
-    /// Words on a moment, in UTF-8: what an operator marked it with. Timed data.
+    /// Text for a moment of the program, in UTF-8: the words of an operator's marker. Timed data.
     case text
 
-    /// The kind of track that it codes.
+    /// The kind of track that uses this codec.
     package var kind: TrackKind {
         switch self {
         case .h264, .hevc, .av1: .video
@@ -32,7 +32,7 @@ package enum Codec: String, Sendable, Hashable, Codable, CaseIterable, CustomStr
         }
     }
 
-    /// The name as people write it.
+    /// The display name.
     package var description: String {
         switch self {
         case .h264: "H.264"

@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One coded frame or one coded audio frame, immutable and shared by all outputs.
+/// One coded video frame or audio frame, immutable and shared by all outputs.
 ///
-/// Payloads of H.264 and HEVC are NAL units with 4-byte big-endian lengths in front (ISO/IEC 14496-15, 5.3.3.1), those
-/// of AV1 are temporal units without temporal delimiters, those of AAC raw access units without ADTS; all others are
-/// what their codec calls a packet or frame.
+/// Payloads by codec: H.264 and HEVC have NAL units, each with a 4-byte big-endian length in front (ISO/IEC 14496-15,
+/// 5.3.3.1); AV1 has temporal units without temporal delimiters; AAC has raw access units without ADTS; all other
+/// codecs have what their specification calls a packet or frame.
 ///
-/// A class: each of hundreds of queues holds one reference, and what they all look at is in the processor's cache.
+/// It is a class so that each of hundreds of queues holds one reference, and all read the same cached memory.
+///
+/// ```swift
+/// let packet = EncodedPacket(
+///     of: description, pts: 0, dts: 0, duration: 1, isKeyframe: true, payload: SharedBytes(bytes))
+/// sink.publish(packet)
+/// ```
 package final class EncodedPacket: Sendable {
-    /// How the packet and its like are coded. Another object than before says that the coding changed.
+    /// How the track's packets are coded. A different object than before means that the coding changed.
     package let description: TrackDescription
-    /// The track. Here and not only in the description, because each of hundreds of queues looks at it.
+    /// The track. It is also in the description, but hundreds of queues read it, so it is kept here too.
     package let track: TrackKind
-    /// Presentation time in ticks of ``timeBase`` since the start of the program. The first audio packet of an
-    /// encoder that primes is negative.
+    /// Presentation time in ticks of ``timeBase`` since the start of the program. It is negative for the first audio
+    /// packet of an encoder with priming samples.
     package let pts: Int64
     /// Decoding time in the same ticks; at most ``pts``.
     package let dts: Int64
-    /// How long the packet lasts, in the same ticks.
+    /// Duration of the packet, in the same ticks.
     package let duration: Int64
     /// Whether decoding can start here: an IDR frame; true for every audio packet.
     package let isKeyframe: Bool
@@ -25,12 +31,12 @@ package final class EncodedPacket: Sendable {
     package let isDisposable: Bool
     /// The coded bytes.
     package let payload: SharedBytes
-    /// The decoding time in nanoseconds, the common clock by which packets of both tracks are compared.
+    /// The decoding time in nanoseconds, to compare packets of both tracks.
     package let dtsNanoseconds: Int64
     /// The presentation time in nanoseconds.
     package let ptsNanoseconds: Int64
 
-    /// A packet of these properties.
+    /// Creates a packet.
     package init(
         of description: TrackDescription, pts: Int64, dts: Int64, duration: Int64, isKeyframe: Bool,
         isDisposable: Bool = false, payload: SharedBytes
@@ -43,20 +49,20 @@ package final class EncodedPacket: Sendable {
         self.isKeyframe = isKeyframe
         self.isDisposable = isDisposable
         self.payload = payload
-        // Once here, and not once for each output: the division is one of 128 bits.
+        // Computed once here and not by each output, because it is a 128-bit division.
         let timeBase = description.timeBase
         dtsNanoseconds = timeBase.rescale(dts, to: .nanoseconds, rounding: .down)
         ptsNanoseconds = timeBase.rescale(pts, to: .nanoseconds, rounding: .down)
     }
 
-    /// The same packet with other bytes.
+    /// The same packet with `payload` in place of its bytes.
     package func carrying(_ payload: SharedBytes) -> EncodedPacket {
         EncodedPacket(
             of: description, pts: pts, dts: dts, duration: duration, isKeyframe: isKeyframe,
             isDisposable: isDisposable, payload: payload)
     }
 
-    /// The same packet, `ticks` of its time base later.
+    /// The same packet, later by `ticks` of its time base.
     package func moved(by ticks: Int64) -> EncodedPacket {
         EncodedPacket(
             of: description, pts: pts + ticks, dts: dts + ticks, duration: duration, isKeyframe: isKeyframe,
@@ -70,16 +76,16 @@ package final class EncodedPacket: Sendable {
 // MARK: Words on a moment
 
 extension EncodedPacket {
-    /// One for all, so that a stream's second text is no other coding than its first.
+    /// One description for all texts, so that a second text does not look like a change of coding.
     private static let texts = TrackDescription(data: .text, timeBase: .nanoseconds)
 
-    /// Words on the moment `time`, in nanoseconds since the start of the program.
+    /// A text for the moment `time`, in nanoseconds since the start of the program.
     package convenience init(text: String, at time: Int64) {
         self.init(
             of: Self.texts, pts: time, dts: time, duration: 0, isKeyframe: true, payload: SharedBytes(text.utf8))
     }
 
-    /// The words, of a packet that holds any.
+    /// The text, if the packet has one.
     package var text: String? {
         guard track == .data, description.codec == .text else { return nil }
         return payload.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }

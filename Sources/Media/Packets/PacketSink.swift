@@ -2,31 +2,31 @@
 
 internal import Synchronization
 
-/// Takes coded packets in decoding order of both tracks.
+/// Receives the coded packets of all tracks in decoding order.
 ///
 /// Both calls return at once: a sink neither blocks nor waits for I/O.
 package protocol PacketSink: AnyObject, Sendable {
-    /// Takes one packet.
+    /// Receives one packet.
     func publish(_ packet: EncodedPacket)
-    /// Says that no packet follows.
+    /// Reports that no packet follows.
     func finish()
 }
 
-/// The one narrow request that travels upstream.
+/// The only request that goes upstream, from an output to the encoder.
 package protocol KeyframeRequester: Sendable {
-    /// Asks that the first frame at or after `programTime` (nanoseconds since the program's start) be an IDR frame;
-    /// nil means as soon as possible. A request as soon as possible is rate-limited; one for a given time is not,
-    /// because it belongs to a recording's cut. May be called on any thread; returns at once.
+    /// Asks that the first frame at or after `programTime` (nanoseconds since the program's start) be an IDR frame; nil
+    /// means as soon as possible. Requests without a time are rate-limited. Requests with a time are not, because a
+    /// recording will be cut there. Any thread; returns at once.
     func requestKeyframe(at programTime: Int64?)
 }
 
-/// Passes one asker's requests on and counts them. All calls may come from any thread.
+/// Forwards the requests of one client and counts them. Any thread.
 package final class CountedKeyframes: KeyframeRequester {
     /// Requests so far.
     package struct Counts: Sendable, Codable, Equatable {
-        /// Those for a given time, which are always met.
+        /// Requests for a given time; these are always granted.
         package var timed = 0
-        /// Those for as soon as possible.
+        /// Requests for a keyframe as soon as possible.
         package var prompt = 0
 
         /// No request yet.
@@ -36,7 +36,7 @@ package final class CountedKeyframes: KeyframeRequester {
     private let requester: any KeyframeRequester
     private let state = Mutex(Counts())
 
-    /// Passes requests on to `requester`.
+    /// Forwards requests to `requester`.
     package init(_ requester: any KeyframeRequester) { self.requester = requester }
 
     /// Requests so far.

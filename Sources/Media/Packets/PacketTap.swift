@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a live source delivers, besides what is decoded of them, its packets as they came. None of the calls blocks.
+/// Receives a live source's packets as they arrived, in addition to the decoded media. No call blocks.
 package protocol PacketTap: AnyObject, Sendable {
-    /// Whether packets are wanted.
+    /// Whether the tap wants packets.
     var wantsPackets: Bool { get }
-    /// The input is open, and another sender may be there: what follows begins with a keyframe. `refusal` says why its
-    /// packets cannot be had, in one sentence without a full stop; nil if they can.
+    /// The input is open, perhaps from another sender; the packets that follow begin with a keyframe. `refusal` says
+    /// why the packets cannot be used, in one sentence without a full stop; nil if they can.
     func beginPackets(refusal: String?)
-    /// Takes a packet whose times are on the source's timeline, in the order of its track's decoding times.
+    /// Receives a packet, in decoding order of its track. Its times are on the source's timeline.
     func deliver(packet: EncodedPacket)
 }

@@ -2,13 +2,13 @@
 
 /// Immutable bytes that many holders share without copying.
 ///
-/// The bytes are written once, by the closure that creates them, and their address does not change for the life of
-/// the object. That is what lets an output gather the payloads of several packets into one `writev`.
+/// The closure passed to the initializer writes the bytes once; their address never changes. So an output can gather
+/// the payloads of several packets into one `writev`.
 package final class SharedBytes: Sendable {
-    // Written only in `init`, before any other holder exists; read-only from then on; freed in `deinit`.
+    // Written only in `init`, before any other reference exists; read-only from then on; freed in `deinit`.
     nonisolated(unsafe) private let storage: UnsafeMutableRawBufferPointer
 
-    /// How many bytes there are.
+    /// Number of bytes.
     package var count: Int { storage.count }
 
     /// `count` bytes that `fill` writes. `fill` must write all of them.
@@ -29,8 +29,8 @@ package final class SharedBytes: Sendable {
 
     deinit { storage.deallocate() }
 
-    /// Lends the bytes. The address is valid as long as the object lives, not only during the call; a caller that
-    /// keeps it must keep the object too.
+    /// Lends the bytes. The address is valid as long as the object lives, not only during the call; a caller that keeps
+    /// the address must keep the object too.
     package func withUnsafeBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
         try body(UnsafeRawBufferPointer(storage))
     }

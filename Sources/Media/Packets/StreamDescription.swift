@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The tracks of a program as they are coded now. A camera may have no audio, a radio no video.
+/// The current coding of each track of a program. Video and audio are optional: a camera may have no audio, a radio no
+/// video.
 ///
-/// A value that is passed on whole; what it refers to is compared by identity.
+/// A value type; the descriptions in it are compared by identity.
 package struct StreamDescription: Sendable {
-    /// The video, if there is any.
+    /// The video track, if any.
     package var video: TrackDescription?
-    /// The audio, if there is any.
+    /// The audio track, if any.
     package var audio: TrackDescription?
-    /// Timed data.
+    /// The tracks of timed data.
     package var data: [TrackDescription]
 
-    /// A description of these tracks. Each must be of its kind.
+    /// Creates a description. Each track must be of its kind.
     package init(video: TrackDescription? = nil, audio: TrackDescription? = nil, data: [TrackDescription] = []) {
         precondition(video.map { $0.kind == .video } ?? true && audio.map { $0.kind == .audio } ?? true)
         precondition(data.allSatisfy { $0.kind == .data }, "a track is of its kind")
@@ -23,22 +24,22 @@ package struct StreamDescription: Sendable {
     /// All tracks: video, audio, data.
     package var tracks: [TrackDescription] { [video, audio].compactMap(\.self) + data }
 
-    /// The track at whose keyframes the program can be begun, cut and joined: the video, or else the audio, of which
-    /// every packet is a keyframe. Video, as long as no track is known.
+    /// The track whose keyframes are the points where a program can start, be cut and be joined: the video, or the
+    /// audio if there is no video. Every audio packet is a keyframe. Video if no track is known yet.
     package var leadingKind: TrackKind { video == nil && audio != nil ? .audio : .video }
 
     /// Whether there is splice information (SCTE 35).
     package var hasSplices: Bool { data.contains { $0.codec == .scte35 } }
 
-    /// Average bits a second of all tracks, as far as they are known.
+    /// Sum of the tracks' known average bitrates, in bits per second.
     package var bitrate: Int { tracks.reduce(0) { $0 + $1.bitrate } }
 
-    /// Whether `other` has the same tracks, each the same object.
+    /// Whether `other` has the same track objects.
     package func isIdentical(to other: StreamDescription) -> Bool {
         video === other.video && audio === other.audio && data.elementsEqual(other.data, by: ===)
     }
 
-    /// Whether `packet` is coded as its track here says.
+    /// Whether `packet` has the coding that this description has for its track.
     @inlinable
     package func holds(_ packet: EncodedPacket) -> Bool {
         switch packet.track {
@@ -48,7 +49,7 @@ package struct StreamDescription: Sendable {
         }
     }
 
-    /// The same tracks but for the one that `packet` belongs to, which is coded as the packet says.
+    /// The same description, but with the coding of `packet` for its track.
     package func updated(by packet: EncodedPacket) -> StreamDescription {
         var next = self
         switch packet.track {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which of a program's tracks something belongs to.
+/// The kind of a program's track.
 package enum TrackKind: String, Sendable, Codable, CaseIterable {
     /// The video.
     case video
@@ -10,17 +10,17 @@ package enum TrackKind: String, Sendable, Codable, CaseIterable {
     case data
 }
 
-/// How the packets of one track are coded: what a decoder, a muxer or a server must know of them.
+/// How the packets of one track are coded: what a decoder, a muxer or a server must know about them.
 ///
-/// Each packet refers to its description. A description is compared by identity: packets that refer to another object
-/// are coded in another way, and a change takes effect at a keyframe. So a maker of packets makes one description and
-/// keeps it for as long as nothing in it changes.
+/// Each packet refers to its description. Descriptions are compared by identity: a packet with another description
+/// object is coded differently, and such a change takes effect at a keyframe. So a producer keeps one description for
+/// as long as nothing in it changes.
 package final class TrackDescription: Sendable {
-    /// The kind of track, with what is known of its uncoded form.
+    /// The kind of track and its format after decoding.
     package enum Format: Sendable, Hashable {
         /// Frames of this size and color.
         case video(FrameFormat)
-        /// Audio of this rate and of so many channels.
+        /// Audio of this rate and number of channels.
         case audio(AudioFormat)
         /// Timed data.
         case data
@@ -28,26 +28,26 @@ package final class TrackDescription: Sendable {
 
     /// Video, audio or data.
     package let kind: TrackKind
-    /// How the payloads are coded.
+    /// The codec of the payloads.
     package let codec: Codec
-    /// The kind of track, with what is known of its uncoded form.
+    /// The kind of track and its format after decoding.
     package let format: Format
-    /// The clock of the packets' times.
+    /// The time base of the packets' times.
     package let timeBase: TimeBase
     /// What a decoder needs before the first packet: `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2) for
-    /// H.264, `HEVCDecoderConfigurationRecord` (8.3.3.1.2) for HEVC, `AV1CodecConfigurationRecord` (AV1-ISOBMFF, 2.3.3),
-    /// `AudioSpecificConfig` (ISO/IEC 14496-3, 1.6.2.1) for AAC, `OpusHead` (RFC 7845, 5.1) for Opus, the body of `dac3` for
-    /// AC-3, see ``AC3Header``. Empty where the payload says it all: MP3, data.
+    /// H.264, `HEVCDecoderConfigurationRecord` (8.3.3.1.2) for HEVC, `AV1CodecConfigurationRecord` (AV1-ISOBMFF,
+    /// 2.3.3), `AudioSpecificConfig` (ISO/IEC 14496-3, 1.6.2.1) for AAC, `OpusHead` (RFC 7845, 5.1) for Opus, the body
+    /// of `dac3` for AC-3, see ``AC3Header``. Empty if the payload needs no header: MP3, data.
     package let decoderConfiguration: SharedBytes
-    /// Average bits a second; 0 if unknown, or if the encoder aims for a quality.
+    /// Average bits per second; 0 if unknown, or if the encoder aims for a quality.
     package let bitrate: Int
-    /// Frames a second, for display and metadata; nil for a variable rate, for an unknown one, and for audio and data.
+    /// Frames per second, for display and metadata; nil if the rate is variable or unknown, and for audio and data.
     package let nominalRate: FrameRate?
     /// The decoding delay: the first packet's pts minus its dts, in frames. 0 for audio and data.
     package let reorderDepth: Int64
-    /// Samples that a packet of audio usually holds: 1024 for AAC-LC. 0 if unknown, and for video and data.
+    /// Usual number of samples per audio packet: 1024 for AAC-LC. 0 if unknown, and for video and data.
     package let frameLength: Int
-    /// The encoder's settings in its own words, kept with recordings; empty if unknown.
+    /// The encoder's own text about its settings, kept with recordings; empty if unknown.
     package let encoderSettings: String
 
     private init(
@@ -66,7 +66,7 @@ package final class TrackDescription: Sendable {
         self.encoderSettings = encoderSettings
     }
 
-    /// A video track. `codec` must be one of video.
+    /// A video track. `codec` must be a video codec.
     package convenience init(
         video codec: Codec, frames: FrameFormat, timeBase: TimeBase, decoderConfiguration: SharedBytes,
         bitrate: Int = 0, nominalRate: FrameRate? = nil, reorderDepth: Int64 = 0, encoderSettings: String = ""
@@ -77,7 +77,7 @@ package final class TrackDescription: Sendable {
             reorderDepth: reorderDepth, encoderSettings: encoderSettings)
     }
 
-    /// An audio track. `codec` must be one of audio; without a `timeBase` a sample lasts one tick.
+    /// An audio track. `codec` must be an audio codec; without a `timeBase` a sample lasts one tick.
     package convenience init(
         audio codec: Codec, format: AudioFormat, timeBase: TimeBase? = nil, decoderConfiguration: SharedBytes,
         bitrate: Int = 0, frameLength: Int = 0
@@ -88,13 +88,13 @@ package final class TrackDescription: Sendable {
             frameLength: frameLength)
     }
 
-    /// A track of timed data. `codec` must be one of data.
+    /// A track of timed data. `codec` must be a data codec.
     package convenience init(data codec: Codec, timeBase: TimeBase) {
         precondition(codec.kind == .data, "a data track has a data codec")
         self.init(codec, .data, timeBase, SharedBytes([]), bitrate: 0)
     }
 
-    /// H.264 at a constant rate, in whose time base a frame lasts one tick: what our encoder makes.
+    /// H.264 at a constant rate, with one tick per frame, as our encoder produces it.
     package convenience init(
         format: VideoFormat, decoderConfiguration: SharedBytes, bitrate: Int, reorderDepth: Int64,
         encoderSettings: String
@@ -105,7 +105,7 @@ package final class TrackDescription: Sendable {
             reorderDepth: reorderDepth, encoderSettings: encoderSettings)
     }
 
-    /// AAC, in whose time base a sample lasts one tick: what our encoder makes.
+    /// AAC with one tick per sample, as our encoder produces it.
     package convenience init(
         format: AudioFormat, decoderConfiguration: SharedBytes, bitrate: Int, frameLength: Int
     ) {
@@ -114,7 +114,7 @@ package final class TrackDescription: Sendable {
             frameLength: frameLength)
     }
 
-    /// What frames look like; nil for audio and data.
+    /// Format of the frames; nil for audio and data.
     package var frameFormat: FrameFormat? {
         if case .video(let format) = format { format } else { nil }
     }
@@ -124,10 +124,10 @@ package final class TrackDescription: Sendable {
         if case .audio(let format) = format { format } else { nil }
     }
 
-    /// Whether frames come at the nominal rate, each of which lasts one tick: those of our encoder.
+    /// Whether frames have a constant rate and each lasts one tick, as from our encoder.
     package var hasSteadyRate: Bool { nominalRate?.timeBase == timeBase }
 
-    /// The same track on another clock.
+    /// The same track with another time base.
     package func timed(in timeBase: TimeBase) -> TrackDescription {
         timeBase == self.timeBase
             ? self

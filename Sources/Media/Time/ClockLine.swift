@@ -2,13 +2,13 @@
 
 /// How one clock reads while another runs: a straight line through one pair of readings.
 ///
-/// Good for as long as the rate is: what makes such a line says how fast the rate itself may change.
+/// The line is valid while the rate holds; the type that creates it knows how fast the rate may change.
 package struct ClockLine: Sendable, Hashable {
-    /// A reading of the one clock.
+    /// A reading of the first clock.
     package let origin: Timestamp
-    /// What the other clock reads at that moment.
+    /// The second clock's reading at that moment.
     package let image: Timestamp
-    /// By how much the other clock runs faster, as a fraction: 0.0001 is 100 ppm.
+    /// How much faster the second clock runs, as a fraction: 0.0001 is 100 ppm.
     package let rate: Double
 
     /// A line through `origin` and `image`. `rate` must be above −1.
@@ -18,14 +18,14 @@ package struct ClockLine: Sendable, Hashable {
         self.rate = rate
     }
 
-    /// What the other clock reads when the one reads `moment`, to the nanosecond.
+    /// The second clock's reading when the first reads `moment`, to the nanosecond.
     package func image(of moment: Timestamp) -> Timestamp {
         let distance = moment.nanoseconds &- origin.nanoseconds
         let slant = (Double(distance) * rate).rounded()
         return Timestamp(nanoseconds: image.nanoseconds &+ distance &+ Int64(slant))
     }
 
-    /// What the one clock reads when the other reads `moment`, to the nanosecond.
+    /// The first clock's reading when the second reads `moment`, to the nanosecond.
     package func origin(of moment: Timestamp) -> Timestamp {
         let distance = moment.nanoseconds &- image.nanoseconds
         let slant = (Double(distance) * rate / (1 + rate)).rounded()

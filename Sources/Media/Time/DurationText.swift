@@ -5,7 +5,7 @@ package struct DurationText: Sendable, Hashable, CustomStringConvertible {
     /// The length.
     package let duration: Duration
 
-    /// A text for `duration`.
+    /// Writes `duration` as text.
     package init(_ duration: Duration) { self.duration = duration }
 
     private static let factors: [String: Int64] = [

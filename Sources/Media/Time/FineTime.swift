@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Nanoseconds that are moved by less than one at a time. A clock that is 0.1 ppm off moves 4·10⁻³ ns in a frame of
-/// 40 ms; whole nanoseconds would lose that, and floating-point ones lose whole nanoseconds once they count months.
+/// Nanoseconds with a fraction. A clock that is 0.1 ppm off moves by 4·10⁻³ ns in a 40 ms frame: whole nanoseconds lose
+/// that, and a floating-point number loses whole nanoseconds after some months.
 package struct FineTime: Sendable, Hashable {
     /// Nanoseconds, rounded down.
     package private(set) var whole: Int64
-    /// The rest, in nanoseconds: 0 or more, below 1.
+    /// The fraction, in nanoseconds: 0 or more, below 1.
     private var rest: Double = 0
 
     /// Exactly `nanoseconds`.

@@ -10,10 +10,10 @@ package struct FrameIndex: Sendable, Hashable, Comparable, ExpressibleByIntegerL
 
     package init(integerLiteral number: Int64) { self.number = number }
 
-    /// The frame that is `count` frames later.
+    /// The frame `count` frames later.
     package static func + (index: FrameIndex, count: Int64) -> FrameIndex { FrameIndex(index.number + count) }
 
-    /// The frame that is `count` frames earlier.
+    /// The frame `count` frames earlier.
     package static func - (index: FrameIndex, count: Int64) -> FrameIndex { FrameIndex(index.number - count) }
 
     /// How many frames the left one comes after the right one.
@@ -23,8 +23,8 @@ package struct FrameIndex: Sendable, Hashable, Comparable, ExpressibleByIntegerL
 }
 
 extension FrameRate {
-    /// The frame that begins nearest to `moment` of the program, or with `rounding` the first at or after it (`up`) or the
-    /// last at or before it (`down`).
+    /// The frame that begins nearest to `moment` of the program; with `rounding` up, the first at or after it; with
+    /// `rounding` down, the last at or before it.
     package func frame(at moment: Timestamp, rounding: TimeBase.Rounding = .nearest) -> FrameIndex {
         FrameIndex(TimeBase.nanoseconds.rescale(moment.nanoseconds, to: timeBase, rounding: rounding))
     }

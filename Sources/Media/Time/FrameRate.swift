@@ -7,7 +7,7 @@ package struct FrameRate: Sendable, Hashable, Codable, CustomStringConvertible {
     /// The denominator; at least 1.
     package let denominator: Int32
 
-    /// `numerator / denominator` frames a second, reduced. Both must be positive.
+    /// `numerator / denominator` frames per second, reduced. Both must be positive.
     package init(_ numerator: Int32, _ denominator: Int32 = 1) {
         precondition(numerator > 0 && denominator > 0, "a frame rate is a positive fraction")
         var (a, b) = (numerator, denominator)
@@ -19,10 +19,10 @@ package struct FrameRate: Sendable, Hashable, Codable, CustomStringConvertible {
     /// The time base in which one frame lasts one tick.
     package var timeBase: TimeBase { TimeBase(denominator, numerator) }
 
-    /// Frames a second, for display only.
+    /// Frames per second, for display only.
     package var value: Double { Double(numerator) / Double(denominator) }
 
-    /// The least number of frames that last at least `duration`.
+    /// The smallest number of frames that last at least `duration`.
     package func frames(atLeast duration: Duration) -> Int64 {
         TimeBase.nanoseconds.rescale(duration.inNanoseconds, to: timeBase, rounding: .up)
     }

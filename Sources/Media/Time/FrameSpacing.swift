@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How long the present frame of a stream lasts: what its packet says, but no longer than the frames before it took.
+/// Estimates how long the current frame of a stream lasts: as long as its packet says, but no longer than the frames
+/// before it.
 ///
-/// Packets come in decoding order. No frame rate is needed, so a variable one is no special case. A length that is too long
-/// holds up what is spread over it; one that is too short only sends sooner.
+/// Packets come in decoding order. No frame rate is needed, so a variable one needs no special case. An estimate that
+/// is too long delays packets that are spread over the frame; one that is too short only sends them earlier.
 package struct FrameSpacing: Sendable {
-    /// The longest that a frame counts for, in nanoseconds: what spreads a frame over its time must not hold it longer.
+    /// Limit for a frame's duration, in nanoseconds, so that pacing never delays a packet longer.
     private static let longest: Int64 = 1_000_000_000
-    /// The same of a sender whose next frame may come at any time. Longer frames are sent in less than their time, and
-    /// the frame behind them is never late by more than one of 25 a second.
+    /// The same limit for a sender with a variable rate, whose next frame may come at any time. A longer frame is sent
+    /// in less than its time, and delays the frame after it by at most one frame of 25 per second.
     private static let longestUnsteady: Int64 = 100_000_000
 
-    /// Nanoseconds that the newest frame lasts; 0 before the first.
+    /// Duration of the newest frame in nanoseconds; 0 before the first.
     package private(set) var interval: Int64 = 0
     private var last: Int64?
     private var steps = RecentSteps()
 
-    /// No frame came yet.
+    /// Starts without a frame.
     package init() {}
 
-    /// Takes the next frame.
+    /// Records the next frame.
     package mutating func note(_ frame: EncodedPacket) {
         if let last, frame.dtsNanoseconds > last { steps.append(frame.dtsNanoseconds - last) }
         last = frame.dtsNanoseconds

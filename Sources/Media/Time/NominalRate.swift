@@ -12,7 +12,7 @@ package enum NominalRate {
     package static let fallback = FrameRate(30)
     package static let highest = FrameRate(120)
 
-    /// The standard rate within 0.1 % of `average`; else `base` if it is sane, between 1 and 120; else 30.
+    /// The standard rate within 0.1 % of `average`; else `base` if it is between 1 and 120; else 30.
     package static func of(average: FrameRate?, base: FrameRate?) -> FrameRate {
         if let average, let snapped = nearestStandard(to: average) { return snapped }
         if let base, let snapped = nearestStandard(to: base) { return snapped }
@@ -22,12 +22,12 @@ package enum NominalRate {
     }
 
     private static func nearestStandard(to rate: FrameRate) -> FrameRate? {
-        // The nearest, because 23.976 and 24 are both within 0.1 % of the values between them.
+        // Takes the nearest, because an average between 23.976 and 24 is within 0.1 % of both.
         let nearest = standard.min { difference($0, rate) < difference($1, rate) }
         return nearest.flatMap { difference($0, rate) <= 1_000_000 ? $0 : nil }
     }
 
-    /// The difference relative to the standard rate, in billionths.
+    /// The difference relative to the standard rate, in parts per billion.
     private static func difference(_ standard: FrameRate, _ rate: FrameRate) -> Int64 {
         let left = Int128(rate.numerator) * Int128(standard.denominator)
         let right = Int128(standard.numerator) * Int128(rate.denominator)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The number of a sample of a program's audio at its constant rate; the sample that begins with the program is 0.
+/// The number of a sample of a program's audio at its constant rate; the program's first sample is 0.
 package struct SampleIndex: Sendable, Hashable, Comparable, ExpressibleByIntegerLiteral {
     /// The number; negative before the program's beginning.
     package var number: Int64

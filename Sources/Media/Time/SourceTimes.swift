@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a live source knows of its own clock. Media times are on the source's timeline, moments on CLOCK_MONOTONIC. All
-/// calls may come from any thread.
+/// A live source's knowledge of its own clock. Media times are on the source's timeline, moments on CLOCK_MONOTONIC.
+/// Any thread may call.
 package protocol SourceTimes: AnyObject, Sendable {
-    /// Moves the source's map up to `moment`, and notices what did not come by then. To be called at each tick of the
-    /// program.
+    /// Moves the source's clock mapping to `moment`, and detects late media. Called at each tick of the program.
     func advance(to moment: Timestamp)
-    /// When `time` of the source's timeline is due by the current map; nil while the source has no map.
+    /// When `time` of the source's timeline is due by the current mapping; nil while the source has none.
     func due(_ time: Timestamp, of track: TrackKind) -> Timestamp?
-    /// By how much the media of `track` last longer on our clock than by their stamps: 0.0001 is 100 ppm.
+    /// How much longer the media of `track` lasts on our clock than by its timestamps: 0.0001 is 100 ppm.
     func stretch(of track: TrackKind) -> Double
 }

@@ -2,7 +2,7 @@
 
 /// The length of one tick of a media clock, in seconds, as an exact fraction.
 ///
-/// All media time is an integer count of ticks; conversion happens once, at the edge of an output, by
+/// All media time is an integer number of ticks. It is converted once, at the edge of an output, by
 /// ``rescale(_:to:rounding:)``, which is exact for every 64-bit tick count.
 package struct TimeBase: Sendable, Hashable, Codable, CustomStringConvertible {
     /// Seconds per tick, numerator; at least 1.
@@ -24,7 +24,7 @@ package struct TimeBase: Sendable, Hashable, Codable, CustomStringConvertible {
     /// The 90 kHz clock of MPEG-TS (ISO/IEC 13818-1, 2.4.3.7).
     package static let mpegTS = TimeBase(1, 90_000)
 
-    /// How ``rescale(_:to:rounding:)`` treats what does not divide.
+    /// How ``rescale(_:to:rounding:)`` rounds a result that is not a whole tick.
     package enum Rounding: Sendable {
         /// Toward negative infinity.
         case down
@@ -56,9 +56,9 @@ package struct TimeBase: Sendable, Hashable, Codable, CustomStringConvertible {
         return remainder < 0 ? quotient - 1 : quotient
     }
 
-    /// `ticks`, unless they are further than 100 years from 0. Files may say any 64-bit number, and sums and
-    /// differences of those overflow. A century, because alsa and pulse count from 1970 (libavdevice/alsa_dec.c);
-    /// 2^61, so that what is between two times that passed, and a little more, still fits.
+    /// Returns `ticks`, or nil if they are further than 100 years from 0. Files may contain any 64-bit number, and sums
+    /// and differences of those overflow. The limit is a century, because alsa and pulse count from 1970
+    /// (libavdevice/alsa_dec.c), and below 2^61, so that the difference of two accepted times still fits.
     package func believed(_ ticks: Int64?) -> Int64? {
         guard let ticks, ticks.magnitude <= 1 << 61 else { return nil }
         return rescale(ticks, to: TimeBase(1, 1)).magnitude <= 100 * 366 * 86_400 ? ticks : nil
@@ -69,7 +69,7 @@ package struct TimeBase: Sendable, Hashable, Codable, CustomStringConvertible {
         TimeBase.nanoseconds.rescale(duration.inNanoseconds, to: self)
     }
 
-    /// The length of `ticks`, to the nanosecond. For display, deadlines and logs; never to compute media time.
+    /// The duration of `ticks`, to the nanosecond. For display, deadlines and logs; never to compute media time.
     package func duration(_ ticks: Int64) -> Duration {
         .nanoseconds(rescale(ticks, to: .nanoseconds))
     }
@@ -89,6 +89,6 @@ extension Duration {
     /// The duration in whole milliseconds, rounded down.
     package var inMilliseconds: Int64 { inNanoseconds / 1_000_000 }
 
-    /// The duration in seconds, for display and configuration of libraries that take a floating-point number.
+    /// The duration in seconds, for display and for libraries that take a floating-point number.
     package var inSeconds: Double { Double(inNanoseconds) / 1e9 }
 }

@@ -2,8 +2,8 @@
 
 /// A moment, in nanoseconds since the zero of the clock or timeline that the declaration names.
 ///
-/// Two moments of one clock differ by a `Duration`, and a `Duration` leads from one moment to another; moments cannot be
-/// added, nor taken for numbers of frames or samples.
+/// The difference of two moments of one clock is a `Duration`; a moment plus a `Duration` is a moment. Moments cannot
+/// be added, nor mistaken for frame or sample numbers.
 package struct Timestamp: Sendable, Hashable, Comparable {
     /// Nanoseconds since zero; may be negative.
     package var nanoseconds: Int64
@@ -17,7 +17,7 @@ package struct Timestamp: Sendable, Hashable, Comparable {
     /// Where the clock or timeline begins.
     package static let zero = Timestamp(nanoseconds: 0)
 
-    /// The moment `duration` later. Durations are taken to the nanosecond.
+    /// The moment `duration` later, to the nanosecond.
     package static func + (moment: Timestamp, duration: Duration) -> Timestamp {
         Timestamp(nanoseconds: moment.nanoseconds + duration.inNanoseconds)
     }

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CLinux  // netdb.h and sys/socket.h, of which the Glibc module lacks parts
+internal import CLinux  // netdb.h and sys/socket.h: the Glibc module lacks parts of them
 internal import Glibc
 internal import Media
 internal import NIOCore
 internal import NIOPosix
 internal import NIOSSL
 
-/// Makes the two channels of a ``TLSTunnel`` and glues them together.
+/// Creates the two channels of a ``TLSTunnel`` and connects them to each other.
 struct TLSChannels: Sendable {
-    /// How much the near socket holds, and each channel: a fraction of a second of the program.
+    /// Buffer size of the near socket and of each channel, in bytes: a fraction of a second of the program.
     private static let nearBytes: CInt = 64 << 10
     private static let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 32 << 10, high: 64 << 10)
     private static let readBytes = 32 << 10
 
     let host: String
     let trust: TLSVerification
-    /// Done when the server is who it should be.
+    /// Succeeds when the server's identity is verified.
     let handshake: EventLoopPromise<Void>
-    /// Told what ends the connection after the handshake.
+    /// Called with the reason when the connection ends after the handshake.
     let ended: @Sendable (String) -> Void
-    /// Told by how much the bytes changed that were taken from the near end and not yet given to the kernel.
+    /// Called with each change of the number of bytes read from the near end but not yet accepted by the kernel.
     let buffered: @Sendable (Int) -> Void
 
-    /// Begins the handshake over a copy of `socket`'s descriptor. Returns the near end's descriptor, the caller's to
-    /// close, and the network's channel. After a failure the promise has failed, too. Blocks for a moment.
+    /// Starts the handshake over a duplicate of `socket`'s descriptor. Returns the near end's descriptor, which the
+    /// caller must close, and the network channel. After an error the promise has failed, too. Blocks briefly.
     func connect(over socket: TCPSocket, on loop: any EventLoop) throws -> (CInt, any Channel) {
         do {
             let context = try TLSContexts.shared.context(
@@ -57,7 +57,7 @@ struct TLSChannels: Sendable {
         OutputFailure(.unreachable, step: "tls", reason: "no descriptor for TLS: \(TCPSocket.message(errno))")
     }
 
-    /// The channels own the descriptors from here on.
+    /// From here on the channels own the descriptors.
     private func assemble(
         _ network: CInt, _ far: CInt, _ context: NIOSSLContext, on loop: any EventLoop
     ) -> EventLoopFuture<any Channel> {
@@ -78,7 +78,7 @@ struct TLSChannels: Sendable {
         }
     }
 
-    /// Nothing is read before everything is in place.
+    /// A bootstrap that does not read before both handlers are in place.
     private func bootstrap(on loop: any EventLoop) -> ClientBootstrap {
         ClientBootstrap(group: loop)
             .channelOption(.autoRead, value: false)
@@ -89,7 +89,7 @@ struct TLSChannels: Sendable {
 
     private func glue(_ network: any Channel, _ far: any Channel, _ context: NIOSSLContext) throws {
         let address = HostAddress(literal: host, port: 0)?.networkBytes
-        // A literal has no place in the server name extension (RFC 6066, 3).
+        // The server name extension does not allow literals (RFC 6066, 3).
         let tls = try NIOSSLClientHandler(context: context, serverHostname: address == nil ? host : nil)
         let verified = trust == .insecure ? nil : address
         let guardian = TLSGuard(host: host, address: verified, handshake: handshake, ended: ended)

@@ -5,10 +5,10 @@ internal import NIOCore
 internal import NIOSSL
 internal import Synchronization
 
-/// The TLS settings of all RTMPS outputs: TLS 1.2 or 1.3, and whose certificates are accepted.
+/// The TLS settings of all RTMPS outputs: TLS 1.2 or 1.3, with the trusted authorities.
 ///
-/// Reading the system's hundred-odd authorities takes milliseconds, so what was read is used for a minute: a hundred
-/// outputs that connect together read it once, and a renewed file is noticed.
+/// Reading the system's hundred-odd authorities takes milliseconds, so they are cached for a minute: a hundred outputs
+/// that connect together read them once, and a renewed file is still noticed.
 final class TLSContexts: Sendable {
     private struct Key: Hashable {
         let trust: TLSVerification
@@ -20,7 +20,7 @@ final class TLSContexts: Sendable {
 
     private let made = Mutex<[Key: (context: NIOSSLContext, at: Int64)]>([:])
 
-    /// The context for a host verified by `trust`; `isAddress` if the host is a literal, which ``TLSGuard`` compares with
+    /// The context for a host verified by `trust`. `isAddress`: the host is a literal, which ``TLSGuard`` compares with
     /// the certificate. Blocks while it reads.
     func context(
         for trust: TLSVerification, isAddress: Bool
@@ -57,7 +57,7 @@ final class TLSContexts: Sendable {
     }
 
     private static func authorities(in file: String) throws(OutputFailure) -> [NIOSSLCertificate] {
-        // What the library says of it names places of its own source.
+        // The library's own error text refers to its source code.
         guard let certificates = try? NIOSSLCertificate.fromPEMFile(file), !certificates.isEmpty else {
             throw OutputFailure(
                 .refused, step: "tls", reason: "\(file) cannot be read, or holds no certificate in PEM")

@@ -6,20 +6,20 @@ internal import NIOCore
 internal import NIOSSL
 internal import NIOTLS
 
-/// Stands behind the TLS handler: says how the handshake ended, and keeps what ends the connection later.
+/// Follows the TLS handler in the pipeline: reports how the handshake ended, and why the connection ends later.
 final class TLSGuard: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
     private let host: String
-    /// The address that the certificate must name, if the host is one.
+    /// The address that the certificate must contain, if the host is a literal.
     private let address: [UInt8]?
     private let handshake: EventLoopPromise<Void>
     private let ended: @Sendable (String) -> Void
     private var isDone = false
 
-    /// A guard of the connection to `host`. `address` is the host's, if it is a literal that must be verified; names are
-    /// verified by the TLS handler. `ended` is told in words what ends the connection after the handshake.
+    /// A guard of the connection to `host`. `address` is set if the host is a literal that must be verified; the TLS
+    /// handler verifies names. `ended` is called with the reason when the connection ends after the handshake.
     init(
         host: String, address: [UInt8]?, handshake: EventLoopPromise<Void>, ended: @escaping @Sendable (String) -> Void
     ) {
@@ -43,8 +43,8 @@ final class TLSGuard: ChannelInboundHandler {
         }
     }
 
-    /// Whether the certificate has `address` among its alternative names (RFC 9525, 6.4). NIOSSL compares it with the
-    /// connection's other end, which is not the server where there is a proxy.
+    /// Whether `address` is among the certificate's alternative names (RFC 9525, 6.4). NIOSSL compares the connection's
+    /// remote address instead, which behind a proxy is not the server.
     private func names(_ certificate: NIOSSLCertificate?, _ address: [UInt8]) -> Bool {
         certificate?._subjectAlternativeNames().contains {
             $0.nameType == .ipAddress && Array($0.contents) == address
@@ -81,7 +81,7 @@ final class TLSGuard: ChannelInboundHandler {
 }
 
 extension TLSGuard {
-    /// What is wrong, in an operator's words. A certificate that does not hold will not get better by itself.
+    /// Describes `error` for an operator. An invalid certificate counts as a lasting refusal.
     private func failure(_ error: any Error, _ certificate: NIOSSLCertificate?) -> OutputFailure {
         if let error = error as? NIOSSLExtraError, error == .failedToValidateHostname {
             return Self.refusal("the certificate is not valid for the host \(host)")

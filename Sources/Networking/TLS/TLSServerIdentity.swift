@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CDispatch  // owns the C types of threads where it is loaded before Glibc
+internal import CDispatch  // defines the C thread types if it is loaded before Glibc
 internal import Dispatch
 internal import Glibc
 package import Media
@@ -8,28 +8,28 @@ package import NIOCore
 internal import NIOSSL
 internal import Synchronization
 
-/// The certificate and the key that a listener shows, from two PEM files, read again when these change.
+/// The certificate and key of a listener, from two PEM files that are read again when they change.
 ///
-/// The files are looked at each five seconds, on a queue of their own. A pair that cannot be used leaves the one before in
-/// use, and is told. All calls may come from any thread.
+/// A private queue checks the files every five seconds. If a new pair cannot be used, the old one stays in use and a
+/// notice is logged. Any thread may call.
 package final class TLSServerIdentity: Sendable {
-    /// What tells one version of the two files from another.
+    /// Identifies a version of the two files.
     private struct Version: Equatable {
         let files: [[Int]]
     }
 
-    /// A pair that was read.
+    /// A certificate and its key.
     private struct Pair {
         let context: NIOSSLContext
-        /// Seconds since 1970 until which the certificate is valid.
+        /// Expiry of the certificate, in seconds since 1970.
         let expiry: Int
     }
 
     private struct State {
         var pair: Pair
-        /// What was read, or tried without success and told.
+        /// The version that was last read, or reported as unusable.
         var version: Version
-        /// What was seen and could not be used: it may be the first of two files that are replaced one after the other.
+        /// An unusable version that is not reported yet: the second file may still be about to change.
         var rejected: Version?
         var timer: (any DispatchSourceTimer)?
     }
@@ -41,9 +41,9 @@ package final class TLSServerIdentity: Sendable {
     private let notice: @Sendable (String) -> Void
     private let state: Mutex<State>
 
-    /// The pair in the files `certificate` (the certificate, then those between it and the authority) and `key`. Blocks
-    /// while it reads. Throws what is wrong with them: unreadable, no PEM, not a pair, expired, or a key that everybody
-    /// on the machine may read. `notice` is told later about the result of each change, in one sentence.
+    /// Reads the pair from the files `certificate` (the certificate, then the intermediate ones) and `key`. Blocks.
+    /// Throws if they are unreadable, not PEM, not a pair, expired, or if every user of the machine may read the key.
+    /// `notice` is called after each later change, with one sentence.
     package init(
         certificate: String, key: String, notice: @escaping @Sendable (String) -> Void
     ) throws(OutputFailure) {
@@ -63,22 +63,22 @@ package final class TLSServerIdentity: Sendable {
 
     deinit { state.withLock { $0.timer?.cancel() } }
 
-    /// Puts TLS into the pipeline of a channel that was just accepted, with the pair that is in use now. On its loop.
+    /// Adds TLS with the current pair to the pipeline of a channel that was just accepted. Runs on the channel's loop.
     package func secure(_ channel: any Channel) throws {
         let context = state.withLock { $0.pair.context }
         try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
     }
 
-    /// The time until which the current certificate is valid, in seconds since 1970-01-01T00:00:00Z.
+    /// Expiry of the current certificate, in seconds since 1970-01-01T00:00:00Z.
     package var expiry: Int { state.withLock { $0.pair.expiry } }
 
-    /// What the error of a channel means, in an operator's words; nil for a peer that closed the connection without a word
-    /// of TLS, as many do.
+    /// Describes a channel's error for an operator; nil for a peer that closed the connection before any TLS, as many
+    /// do.
     package static func words(of error: any Error) -> String? {
         error as? NIOSSLError == .uncleanShutdown ? nil : TLSGuard.words(error)
     }
 
-    /// Looks whether the files changed, and takes them if they can be used. Blocks while it reads.
+    /// Reads the files again if they changed, and uses the new pair if it is valid. Blocks while it reads.
     func look() {
         let version = Self.version(certificate, key)
         guard state.withLock({ $0.version != version }) else { return }
@@ -99,7 +99,7 @@ package final class TLSServerIdentity: Sendable {
         }
     }
 
-    /// Change time, size and number of each file; empty for one that is not there.
+    /// Change time, size and inode number of each file; empty for a missing file.
     private static func version(_ paths: String...) -> Version {
         Version(
             files: paths.map { path in
@@ -142,7 +142,7 @@ package final class TLSServerIdentity: Sendable {
         }
     }
 
-    /// Checks that we can read the file, and if it is secret, that only its owner and its group can.
+    /// Checks that the file is readable, and, if it is secret, that only its owner and group can read it.
     private static func check(_ path: String, isSecret: Bool) throws(OutputFailure) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw failure("\(path) cannot be read: \(TCPSocket.message(errno))") }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CLinux  // netdb.h and sys/socket.h, of which the Glibc module lacks parts
+internal import CLinux  // netdb.h and sys/socket.h: the Glibc module lacks parts of them
 internal import Glibc
 package import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
 extension TLSTunnel {
-    /// How much the near socket holds, and the far one: a fraction of a second of the program.
+    /// Buffer size of the near socket and of the far one, in bytes: a fraction of a second of the program.
     private static let nearBytes: CInt = 64 << 10
     private static let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 32 << 10, high: 64 << 10)
 
-    /// Returns the near end of the session of `channel`, which was accepted and whose TLS handler is in front. The
-    /// handler that reads from the channel keeps what comes until then, stops, and then turns reading on again. Runs on
-    /// the channel's loop.
+    /// Returns the near end for the session of `channel`, an accepted channel whose pipeline starts with the TLS
+    /// handler. The channel's reading handler must hold back its data, remove itself, then turn reading on again. Runs
+    /// on the channel's loop.
     package static func socket(of channel: any Channel) -> EventLoopFuture<TCPSocket> {
         let loop = channel.eventLoop
         do {

@@ -7,21 +7,21 @@ internal import NIOPosix
 internal import NIOSSL
 internal import Synchronization
 
-/// The connection behind a socket that is not itself the connection.
+/// The connection behind a socket that is only its near end.
 protocol SocketTunnel: AnyObject, Sendable {
-    /// Makes the real connection's end a reset, now.
+    /// Resets the real connection at once.
     func reset()
-    /// Bytes that were taken from the near socket and that the peer has not acknowledged.
+    /// Bytes read from the near socket that the peer has not acknowledged.
     var unacknowledgedBytes: Int { get }
-    /// What ended the real connection, if it was no orderly end.
+    /// Why the real connection ended, unless it ended in order.
     var ending: String? { get }
 }
 
-/// A TLS session over a connected socket. What is written to the near end of a socket pair goes out encrypted, and the
-/// other way round; so librtmp and ``RTMPConnection`` need not know of it.
+/// A TLS session over a connected socket. Bytes written to the near end of a socket pair go out encrypted, and received
+/// bytes arrive there decrypted; so librtmp and ``RTMPConnection`` need no TLS.
 ///
-/// One thread serves all tunnels. Its buffers are small: what a peer does not take stays in the near socket, then in the
-/// output's queue. Letting go of the near end ends the session by `close_notify`; ``reset()`` ends it without.
+/// One thread serves all tunnels. Its buffers are small: what a peer does not accept stays in the near socket, then in
+/// the output's queue. Releasing the near end closes the session with `close_notify`; ``reset()`` closes it without.
 package final class TLSTunnel: SocketTunnel {
     final class Tally: Sendable {
         let buffered = Atomic<Int>(0)
@@ -29,7 +29,7 @@ package final class TLSTunnel: SocketTunnel {
     }
 
     private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    /// How long a session that is not needed any more may take for its teardown.
+    /// How long the teardown of a session may take.
     private static let teardownTimeout = TimeAmount.seconds(2)
 
     private let network: TCPSocket
@@ -52,7 +52,7 @@ package final class TLSTunnel: SocketTunnel {
         Self.close(channel, in: .zero)
     }
 
-    /// Closes the channel past the TLS handler, which would wait for the peer's `close_notify`.
+    /// Closes the channel directly, because the TLS handler would wait for the peer's `close_notify`.
     private static func close(_ channel: any Channel, in delay: TimeAmount) {
         channel.eventLoop.scheduleTask(in: delay) {
             let pipeline = channel.pipeline.syncOperations
@@ -63,8 +63,8 @@ package final class TLSTunnel: SocketTunnel {
         }
     }
 
-    /// The near end of a session with `host` over `socket`, whose certificate `trust` verifies; the handshake is done.
-    /// Blocks, at most `timeout`, and no longer than `socket` is open.
+    /// Opens a session with `host` over `socket`, verified by `trust`, and returns the near end after the handshake.
+    /// Blocks, at most for `timeout`, and no longer than `socket` is open.
     package static func open(
         over socket: TCPSocket, host: String, trust: TLSVerification, within timeout: Duration
     ) throws(OutputFailure) -> TCPSocket {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which certificates a server may show.
+/// Which server certificates are accepted.
 package enum TLSVerification: Sendable, Hashable {
     /// Certificates of the system's authorities.
     case system

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CDispatch  // owns the C types of threads where it is loaded before Glibc
+internal import CDispatch  // defines the C thread types if it is loaded before Glibc
 internal import Glibc
 
-/// Runs what may block, for good if need be, on a thread of its own.
+/// Runs work that may block, even forever, on its own thread.
 ///
-/// Dispatch runs at most 255 blocked serial queues at a time, so on its queues 300 frozen targets would keep all others
-/// from connecting. A thread here costs an entry in the kernel's tables and the pages of its stack that it touches.
+/// Dispatch runs at most 255 blocked serial queues at a time, so on its queues 300 hanging targets would keep all
+/// others from connecting. A thread costs an entry in the kernel's tables and the stack pages that it touches.
 package enum BlockingWork {
-    /// Enough for `getaddrinfo` with its plug-ins, the most demanding of what runs here.
+    /// Enough for `getaddrinfo` with its plug-ins, which needs the most.
     private static let stackBytes = 512 << 10
     /// The kernel keeps 15 bytes of a thread's name.
     private static let nameBytes = 15
@@ -23,8 +23,8 @@ package enum BlockingWork {
         }
     }
 
-    /// Runs `work` once on a new detached thread called `name`. Returns 0, or the error number of the
-    /// thread's creation, and then `work` does not run. Any thread; does not block.
+    /// Runs `work` once on a new detached thread called `name`. Returns 0, or the error number if no thread could be
+    /// created; then `work` does not run. Any thread; does not block.
     package static func start(_ name: String, _ work: @escaping @Sendable () -> Void) -> CInt {
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)
@@ -46,8 +46,8 @@ package enum BlockingWork {
         return code
     }
 
-    /// Names the calling thread for `top` and debuggers, with as much of `name` as the kernel keeps. Glibc hides its function
-    /// for this from Swift, and names that Foundation gives its threads stay there.
+    /// Names the calling thread for `top` and debuggers; the kernel truncates `name`. Glibc hides its function for this
+    /// from Swift, and names set by Foundation stay inside Foundation.
     package static func setName(_ name: String) {
         let name = String(decoding: name.utf8.prefix(nameBytes), as: UTF8.self)
         let file = open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)

@@ -2,7 +2,7 @@
 
 internal import Foundation
 
-/// A thread that encoders and decoders run on: it has as much of a stack as a main thread, as x264 and libavcodec expect.
+/// A thread for encoders and decoders: its stack is as large as a main thread's, as x264 and libavcodec expect.
 package enum MediaThread {
     private static let stackBytes = 8 << 20
 

@@ -17,7 +17,7 @@ extension HTTPClient {
             let addresses = AddressRace.interleaved(try await resolve(host, port, within: limit))
             let tls = try isSecure ? Self.context(for: trust, of: host) : nil
             for address in addresses.dropLast() {
-                // What does not answer must leave time for the next.
+                // Half of the time, so that an address that does not answer leaves time for the next.
                 let share = max(.milliseconds(100), (deadline - .now) / 2)
                 do {
                     return try await connect(
@@ -38,7 +38,7 @@ extension HTTPClient {
         try TLSContexts.shared.context(for: trust, isAddress: HostAddress(literal: host, port: 0) != nil)
     }
 
-    /// The addresses of `host`, unless they are not found within `limit`; the resolver's own is longer than some of ours.
+    /// Resolves `host` within `limit`; the resolver's own limit is longer than some of ours.
     private func resolve(_ host: String, _ port: UInt16, within limit: Duration) async throws -> [HostAddress] {
         let (answers, giver) = AsyncThrowingStream.makeStream(of: [HostAddress].self)
         resolver.resolve(host, port: port) { answer in
@@ -54,8 +54,8 @@ extension HTTPClient {
         throw CancellationError()
     }
 
-    /// Connects within `limit`, and has TLS by `deadline`. Throws ``OutputFailure`` where the server answered and TLS did
-    /// not come about.
+    /// Connects within `limit`, and completes the TLS handshake by `deadline`. Throws ``OutputFailure`` if the server
+    /// answered but the handshake failed.
     private func connect(
         to address: SocketAddress, within limit: Duration, by deadline: ContinuousClock.Instant, tls: NIOSSLContext?
     ) async throws -> Exchange {
@@ -93,7 +93,7 @@ extension HTTPClient {
         let pipeline = channel.pipeline.syncOperations
         if let tls, let secured, case .tcp(let host, _, _) = endpoint.place {
             let address = HostAddress(literal: host, port: 0)?.networkBytes
-            // A literal has no place in the server name extension (RFC 6066, 3).
+            // The server name extension does not allow literals (RFC 6066, 3).
             try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: address == nil ? host : nil))
             try pipeline.addHandler(
                 TLSGuard(host: host, address: trust == .insecure ? nil : address, handshake: secured, ended: { _ in }))
@@ -111,7 +111,7 @@ extension SocketAddress {
     }
 }
 
-/// Ends a connection by which nothing comes any more.
+/// Closes a connection that receives nothing for too long.
 private final class IdleEnd: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

@@ -5,19 +5,25 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 
-/// Asks HTTP servers: a connection for each request, one deadline for all that it takes to connect (name, connection, TLS),
-/// certificates verified. It follows no redirect: what is sent goes where it was meant to go, or nowhere.
+/// An HTTP client: one connection per request, one deadline for name lookup, connection and TLS together, certificates
+/// verified. It follows no redirect, so a request never goes to another server.
 ///
-/// All calls may come from any task, and return as soon as that is cancelled; from within connecting, by its deadline.
+/// Any task may call. A call returns as soon as its task is cancelled; while it connects, by its deadline.
+///
+/// ```swift
+/// let client = HTTPClient(try HTTPEndpoint("https://example.com/api"))
+/// let answer = try await client.answer(to: HTTPClient.Request("GET", "/status"), within: .seconds(10))
+/// if answer.head.isSuccess { show(answer.body) }
+/// ```
 package struct HTTPClient: Sendable {
-    /// What is asked.
+    /// A request.
     package struct Request: Sendable {
         var method: String
         var path: String
         var headers: [(name: String, value: String)]
         var body: [UInt8]
 
-        /// A request for `path`, which is appended to the endpoint's own; nil for that alone.
+        /// A request for `path`, which is appended to the endpoint's path; nil for the endpoint's path alone.
         package init(
             _ method: String, _ path: String? = nil, headers: [(name: String, value: String)] = [], body: [UInt8] = []
         ) {
@@ -25,16 +31,16 @@ package struct HTTPClient: Sendable {
         }
     }
 
-    /// The beginning of an answer.
+    /// Status line and headers of a response.
     package struct Head: Sendable {
-        /// Such as 200.
+        /// The status code, such as 200.
         package let status: Int
-        /// What kind of body it is, in lower case and without parameters; nil if it is not said.
+        /// The media type of the body, in lower case and without parameters; nil if the server does not send it.
         package let contentType: String?
-        /// Bytes of the body; nil if that is not said.
+        /// Number of bytes in the body; nil if the server does not send it.
         package let length: Int64?
 
-        /// Whether what was asked for was done.
+        /// Whether the status is 2xx.
         package var isSuccess: Bool { (200..<300).contains(status) }
     }
 
@@ -45,13 +51,13 @@ package struct HTTPClient: Sendable {
     let trust: TLSVerification
     let resolver: HostResolver
 
-    /// A client of the server at `endpoint`, whose certificate must be one of `trust`.
+    /// A client of the server at `endpoint`; `trust` verifies its certificate.
     package init(_ endpoint: HTTPEndpoint, trust: TLSVerification = .system, resolver: HostResolver = .shared) {
         (self.endpoint, self.trust, self.resolver) = (endpoint, trust, resolver)
     }
 
-    /// Sends `request`, and returns the whole answer, which must come within `limit` and have `mostBytes` at most; without
-    /// its body, however long that is, unless it `readsBody`.
+    /// Sends `request` and returns the response, which must arrive within `limit`. With `readsBody` the body is read,
+    /// at most `mostBytes`; without it the body is skipped, however long it is.
     package func answer(
         to request: Request, within limit: Duration, mostBytes: Int = 1 << 20, readsBody: Bool = true
     ) async throws(OutputFailure) -> (head: Head, body: [UInt8]) {
@@ -72,7 +78,7 @@ package struct HTTPClient: Sendable {
                     throw late
                 }
                 defer { group.cancelAll() }
-                // The first to end: there are two.
+                // Takes the first task that ends: the request or the time limit.
                 guard let answer = try await group.next() else { throw late }
                 return answer
             }
@@ -81,8 +87,8 @@ package struct HTTPClient: Sendable {
         }
     }
 
-    /// Sends `request`, and hands the answer's bytes to `take` as they come, until it returns false or they end. Fails
-    /// where nothing comes for 30 s, too. Returns the answer's beginning. Throws ``OutputFailure``, or what `take` throws.
+    /// Sends `request`, and passes the response's bytes to `take` as they arrive, until `take` returns false or they
+    /// end. Fails if nothing arrives for 30 s. Returns the head. Throws ``OutputFailure``, or the error of `take`.
     package func stream(
         _ request: Request, connecting limit: Duration, _ take: (Head, [UInt8]) async throws -> Bool
     ) async throws -> Head {
@@ -107,14 +113,14 @@ package struct HTTPClient: Sendable {
 extension HTTPClient {
     typealias Exchange = NIOAsyncChannel<HTTPClientResponsePart, Never>
 
-    /// Connects, sends `request`, and hands the pieces of the answer's body to `take` until it returns false. The
-    /// connection is closed afterwards.
+    /// Connects, sends `request`, and passes the pieces of the response's body to `take` until it returns false. Then
+    /// it closes the connection.
     private func exchange(
         _ request: Request, connecting limit: Duration, _ take: (Head, ByteBuffer) async throws -> Bool
     ) async throws -> Head {
         let exchange = try await connect(within: limit)
         return try await exchange.executeThenClose { inbound in
-            // A server that takes nothing in keeps what is sent from being over.
+            // If the server reads nothing, the write never completes; cancellation closes the connection.
             try await withTaskCancellationHandler {
                 try await send(request, to: exchange.channel)
             } onCancel: {
@@ -126,7 +132,7 @@ extension HTTPClient {
                 case (.head(let first), _):
                     let first = Head(first)
                     head = first
-                    // Who wants no more than this says so now.
+                    // `take` may stop after the head.
                     if try await !take(first, ByteBuffer()) { return first }
                 case (.body(let piece), let head?): if try await !take(head, piece) { return head }
                 case (.end, let head?): return head
@@ -147,7 +153,7 @@ extension HTTPClient {
         if !request.body.isEmpty || request.method != "GET" {
             headers.replaceOrAdd(name: "Content-Length", value: "\(request.body.count)")
         }
-        // A base and the path appended to it are joined by one slash, not two.
+        // Joins base and path with one slash, not two.
         let base = endpoint.path.hasSuffix("/") ? String(endpoint.path.dropLast()) : endpoint.path
         let path = request.path.isEmpty ? endpoint.path : base + request.path
         let head = HTTPRequestHead(
@@ -173,7 +179,7 @@ extension HTTPClient {
         OutputFailure(.rejected, step: "answer", reason: reason)
     }
 
-    /// `error` in an operator's words.
+    /// Describes `error` for an operator.
     private static func told(_ error: any Error) -> OutputFailure {
         switch error {
         case let failure as OutputFailure: failure

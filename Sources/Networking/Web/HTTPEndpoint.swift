@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where requests go: a server by TCP, with or without TLS, or one behind a Unix socket; and the path that all begin with.
+/// Where requests go: a server by TCP, with or without TLS, or one behind a Unix socket; and the path with which all
+/// requests begin.
 package struct HTTPEndpoint: Sendable, Equatable {
     /// How the server is reached.
     enum Place: Sendable, Equatable {
@@ -9,14 +10,14 @@ package struct HTTPEndpoint: Sendable, Equatable {
     }
 
     let place: Place
-    /// The path and query of the address, with the slash in front. May be secret.
+    /// Path and query of the address, with the leading slash. May be secret.
     package let path: String
-    /// What the server wants to be shown for the user and password of the address. Secret.
+    /// The `Authorization` header for the user and password of the address. Secret.
     let authorization: String?
-    /// The server's name, for messages: no path, no user.
+    /// The server's name for messages, without path and user.
     package let name: String
 
-    /// The endpoint of an `http://` or `https://` address. Its errors never repeat what it holds.
+    /// Parses an `http://` or `https://` address. Errors never repeat any part of it.
     package init(_ address: String) throws(AddressError) {
         let parts = try URLParts(address)
         guard ["http", "https"].contains(parts.scheme) else {
@@ -36,12 +37,12 @@ package struct HTTPEndpoint: Sendable, Equatable {
         name = URLParts.bracketed(parts.host) + (parts.port.map { ":\($0)" } ?? "")
     }
 
-    /// The server that listens at the Unix socket at `path`.
+    /// The server that listens on the Unix socket at `path`.
     package init(socket path: String) {
         (place, self.path, authorization, name) = (.socket(path: path), "/", nil, path)
     }
 
-    /// What the header `Host` says.
+    /// The value of the `Host` header.
     var host: String {
         switch place {
         case .tcp: name
@@ -49,7 +50,7 @@ package struct HTTPEndpoint: Sendable, Equatable {
         }
     }
 
-    /// Whether what is sent cannot be read on the way.
+    /// Whether requests cannot be read on the way.
     package var isPrivate: Bool {
         switch place {
         case .tcp(let host, _, let isSecure): isSecure || host == "localhost" || host == "::1" || host.hasPrefix("127.")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes what a server says, as bytes for the wire. Each message has a whole header of its own.
+/// Encodes the server's messages for the wire, each with a full header.
 struct RTMPAnswers {
-    /// What a client is told of an `onStatus` or of a result.
+    /// The content of an `onStatus` or of a result.
     struct Status {
         let level: String
         let code: String
@@ -29,25 +29,25 @@ struct RTMPAnswers {
         static let pingResponse: UInt16 = 7
     }
 
-    /// The window that we announce; clients acknowledge, but nothing here depends on it.
+    /// The window that we announce; clients acknowledge, but nothing depends on it.
     static let windowBytes: UInt32 = 2_500_000
-    /// What Enhanced RTMP clients are told that we take, with the bit "can forward" of each codec.
+    /// The codecs that we announce to Enhanced RTMP clients, each with the bit "can forward".
     static let videoFourCCs = FLVVideo.Codec.allCases.map(\.rawValue)
     static let audioFourCCs = FLVAudio.Codec.allCases.map(\.rawValue)
     private static let canForward = 4.0
 
     private(set) var bytes: [UInt8] = []
 
-    /// What was written since the last call.
+    /// Returns the bytes written since the last call.
     mutating func take() -> [UInt8] {
         defer { bytes = [] }
         return bytes
     }
 
-    /// Appends bytes that are no message: the handshake's.
+    /// Appends raw bytes: those of the handshake.
     mutating func append(_ raw: [UInt8]) { bytes += raw }
 
-    /// Windows and the chunk size, which go in front of the answer to `connect`.
+    /// Windows and chunk size, before the answer to `connect`.
     mutating func announce() {
         control(5, Self.windowBytes)
         message(type: 6, chunkStream: 2, stream: 0, body: Self.bigEndian(Self.windowBytes) + [2])
@@ -88,7 +88,7 @@ struct RTMPAnswers {
         .object(Dictionary(uniqueKeysWithValues: fourCCs.map { ($0, .number(canForward)) }))
     }
 
-    /// `_result` with a number, or without anything.
+    /// `_result` with a number, or without a value.
     mutating func result(transaction: Double, _ value: Double? = nil) {
         var writer = AMF0Writer()
         writer.write("_result")
@@ -108,7 +108,7 @@ struct RTMPAnswers {
         command(writer, stream: 0)
     }
 
-    /// `onStatus`, on the stream that it is about.
+    /// `onStatus`, on the stream that it concerns.
     mutating func status(_ status: Status, stream: UInt32) {
         var writer = AMF0Writer()
         writer.write("onStatus")
@@ -118,7 +118,7 @@ struct RTMPAnswers {
         command(writer, stream: stream)
     }
 
-    /// `|RtmpSampleAccess`, without which Flash players refuse to show what they play elsewhere.
+    /// `|RtmpSampleAccess`, without which Flash players refuse to play the stream.
     mutating func allowSampleAccess(stream: UInt32) {
         var writer = AMF0Writer()
         writer.write("|RtmpSampleAccess")
@@ -135,7 +135,7 @@ struct RTMPAnswers {
         message(type: type, chunkStream: 2, stream: 0, body: Self.bigEndian(value))
     }
 
-    /// A message of one chunk: all that a server says is shorter than the chunk size that it announces first.
+    /// A message of one chunk: all messages of a server are shorter than the chunk size that it announces first.
     private mutating func message(type: UInt8, chunkStream: UInt8, stream: UInt32, body: [UInt8]) {
         let count = UInt32(body.count)
         bytes += [chunkStream, 0, 0, 0, UInt8(count >> 16 & 0xFF), UInt8(count >> 8 & 0xFF), UInt8(count & 0xFF), type]

@@ -2,8 +2,8 @@
 
 internal import Synchronization
 
-/// Decides whether a client may publish or play. Called for each request that names a known stream, with the right key;
-/// the client waits for 10 s at most, then it is refused and the task cancelled. `address` is the client's.
+/// Decides whether a client may publish or play. Called for each request with a known stream and the right key; after
+/// at most 10 s the client is refused and the task cancelled. `address` is the client's.
 package typealias RTMPAuthorization = @Sendable (_ request: RTMPStreamRequest, _ address: String) async -> Bool
 
 /// A stream that a listener receives or offers.
@@ -30,8 +30,8 @@ final class RTMPEndpoint: Sendable {
         self.authorization = authorization
     }
 
-    /// Whether `request` names this stream, and with the key that players need. Takes as long for a wrong name or key of
-    /// that length as for the right one.
+    /// Whether `request` names this stream, and has the key that players need. It takes the same time for a wrong name
+    /// or key of the same length as for the right one.
     func matches(_ request: RTMPStreamRequest) -> Bool {
         let isSameRole = (request.action == .publish) == (url.role == .input)
         let isSameName = Self.isEqual(request.path, url.path)
@@ -39,7 +39,7 @@ final class RTMPEndpoint: Sendable {
         return isSameRole && isSameName && isSameKey
     }
 
-    /// A comparison that looks at all bytes of `given`, wherever they differ.
+    /// Compares all bytes of `given`, wherever they differ.
     static func isEqual(_ given: String, _ secret: String) -> Bool {
         let (given, secret) = (Array(given.utf8), Array(secret.utf8))
         var difference = given.count ^ secret.count
@@ -49,10 +49,10 @@ final class RTMPEndpoint: Sendable {
         return difference == 0
     }
 
-    /// The publication that holds the stream.
+    /// The publication that occupies the stream.
     var publication: RTMPPublication? { state.withLock { $0.publication } }
 
-    /// Makes `publication` the one that holds the stream. Returns false if the stream is not received any more.
+    /// Lets `publication` occupy the stream. Returns false if the stream is no longer received.
     func begin(_ publication: RTMPPublication) -> Bool {
         state.withLock { state in
             guard !state.isCancelled else { return false }
@@ -61,12 +61,12 @@ final class RTMPEndpoint: Sendable {
         }
     }
 
-    /// The publication is over; another may hold the stream by now.
+    /// Reports the end of `publication`; another one may occupy the stream by now.
     func end(_ publication: RTMPPublication) {
         state.withLock { if $0.publication === publication { $0.publication = nil } }
     }
 
-    /// Takes a player's place, if there is one. ``leave()`` gives it back.
+    /// Adds a player, if the limit allows it. ``leave()`` removes it.
     func enter() -> Bool {
         state.withLock { state in
             guard !state.isCancelled, state.players < url.maximumPlayers else { return false }
@@ -75,13 +75,13 @@ final class RTMPEndpoint: Sendable {
         }
     }
 
-    /// Gives a player's place back.
+    /// Removes a player.
     func leave() { state.withLock { $0.players -= 1 } }
 
-    /// How many players there are.
+    /// Number of players.
     var players: Int { state.withLock { $0.players } }
 
-    /// Ends the publication of the stream and admits no more players; players that have the stream keep it.
+    /// Ends the stream's publication and accepts no more players; accepted players keep the stream.
     func cancel() {
         let publication = state.withLock { state in
             state.isCancelled = true

@@ -2,52 +2,53 @@
 
 package import Networking
 
-/// Where an RTMP server receives a stream or offers one: `rtmp-listen://[address][:port]/app[/instance…]/name[?options]`,
-/// or the same with `rtmps-listen://`, which is RTMP over TLS.
+/// An address at which an RTMP server receives or offers a stream:
+/// `rtmp-listen://[address][:port]/app[/instance…]/name[?options]`, or the same with `rtmps-listen://`, which is RTMP
+/// over TLS.
 ///
-/// Without an address it listens on the loopback interface only; `0.0.0.0` and `::` name all. The name of a stream that
-/// is received is its key. Options: of a stream that is received `takeover=yes`, by which a second publisher takes the
-/// place of the first; of one that is offered `key=`, which players add to the name as `?key=`, and `players=`, how
-/// many there may be.
+/// Without an address it listens on the loopback interface only; `0.0.0.0` and `::` mean all interfaces. The name of a
+/// received stream is its key. Options of a received stream: `takeover=yes`, with which a second publisher replaces the
+/// first. Options of an offered stream: `key=`, which players add to the name as `?key=`, and `players=`, the maximum
+/// number of players.
 ///
-/// It prints itself without its secrets, so that interpolation cannot leak them.
+/// Its description contains no secrets, so that interpolation cannot leak them.
 package struct RTMPListenURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
-    /// What the server does with the stream.
+    /// The direction of the stream.
     package enum Role: Sendable {
-        /// Clients publish it here.
+        /// Clients publish the stream to the server.
         case input
-        /// Clients play it from here.
+        /// Clients play the stream from the server.
         case output
     }
 
-    /// How many players there may be, if the address does not say.
+    /// The default maximum number of players.
     static let usualPlayers = 256
 
-    /// What the server does with the stream.
+    /// The direction of the stream.
     package let role: Role
     /// Whether the connection is TLS.
     package let isSecure: Bool
-    /// The address to listen at, numeric, an IPv6 one without brackets.
+    /// The numeric address to listen on; IPv6 without brackets.
     package let host: String
-    /// The port; 1935, or 443 with TLS, unless the address says otherwise.
+    /// The port; by default 1935, or 443 with TLS.
     package internal(set) var port: UInt16
     /// The application with its instance, such as `live`.
     package let app: String
     let name: String
-    /// Whether a second publisher takes the place of the first.
+    /// Whether a second publisher replaces the first.
     package let takesOver: Bool
-    /// How many players there may be.
+    /// Maximum number of players.
     package let maximumPlayers: Int
     let playKey: String?
 
-    /// Whether both receive, or both offer, the same stream of one application.
+    /// Whether both have the same direction and the same stream of one application.
     package func hasSameStream(as other: RTMPListenURL) -> Bool {
         role == other.role && app == other.app && name == other.name
     }
 
-    /// The address in `text`.
+    /// Parses `text`.
     package init(_ text: String, for role: Role) throws(AddressError) {
         let parts = try URLParts(text)
         guard ["rtmp-listen", "rtmps-listen"].contains(parts.scheme) else {
@@ -82,7 +83,7 @@ package struct RTMPListenURL: Sendable, Equatable, CustomStringConvertible, Cust
         case no
     }
 
-    /// The address; of the key at most its first two characters, and without the players' key.
+    /// The address with at most two characters of the key, and without the players' key.
     package var description: String {
         let place = "\(isSecure ? "rtmps" : "rtmp")-listen://\(URLParts.bracketed(host)):\(port)"
         return "\(place)/\(app)/\(role == .input ? URLParts.masked(name) : name)"
@@ -90,9 +91,9 @@ package struct RTMPListenURL: Sendable, Equatable, CustomStringConvertible, Cust
 
     package var debugDescription: String { description }
 
-    /// What `dump` and mirrors see: the masked form only.
+    /// The masked form, for `dump` and mirrors.
     package var customMirror: Mirror { Mirror(self, children: ["address": description]) }
 
-    /// What a client names by application and stream.
+    /// Application and name, as clients write them.
     var path: String { "\(app)/\(name)" }
 }

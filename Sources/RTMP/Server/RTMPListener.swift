@@ -8,37 +8,37 @@ internal import NIOPosix
 internal import Networking
 internal import Synchronization
 
-/// One open port with its connections, all of which live on one event loop.
+/// One open port with its connections, all on one event loop.
 final class RTMPListener: Sendable {
     private struct Connection {
         let channel: any Channel
         let address: String
-        /// It has not named a stream that there is.
+        /// Whether it has not named an existing stream yet.
         var isWaiting = true
     }
 
     private struct State {
         var endpoints: [RTMPEndpoint] = []
         var connections: [UInt64: Connection] = [:]
-        /// Those that wait, oldest first, each once.
+        /// The waiting connections, oldest first, each once.
         var waiting: [UInt64] = []
         var lastID: UInt64 = 0
-        /// Decisions that are being made, and those that wait for their turn.
+        /// Number of decisions in progress, and the queue of further ones.
         var decisions = 0
         var undecided = Deque<@Sendable () -> Void>()
-        /// Connections that were ended, by cause.
+        /// Number of closed connections by cause.
         var closed: [RTMPServerStatus.Cause: UInt64] = [:]
     }
 
-    /// The result of a new connection's admission.
+    /// The result of accepting a connection.
     private struct Admission {
-        /// Its number; nil if it is one too many.
+        /// Its number; nil if there are too many.
         let id: UInt64?
-        /// The one whose place it took.
+        /// The connection that it replaced.
         var evicted: (any Channel)?
     }
 
-    /// The port as it was opened.
+    /// The open port.
     private struct Opened {
         let channel: any Channel
         let name: String
@@ -63,7 +63,7 @@ final class RTMPListener: Sendable {
         self.notice = notice
     }
 
-    /// Opens the port. Blocks until it is open, or throws why it cannot be.
+    /// Opens the port. Blocks. Throws the reason if it cannot be opened.
     func open(host: String, port: UInt16) throws(OutputFailure) {
         do {
             let channel = try Self.bootstrap(on: loop)
@@ -78,7 +78,7 @@ final class RTMPListener: Sendable {
             let name = "\(URLParts.bracketed(host)):\(own)"
             opened.withLock { $0 = Opened(channel: channel, name: name, port: own) }
         } catch let error as IOError {
-            // The process that has the port may give it up, and an address may appear; a missing permission is final.
+            // Another process may release the port, and an address may appear; a missing permission is final.
             let kind: OutputFailure.Kind = [EACCES, EPERM].contains(error.errnoCode) ? .refused : .unreachable
             let reason = TCPSocket.message(error.errnoCode)
             throw OutputFailure(kind, step: "listen", reason: "\(URLParts.bracketed(host)):\(port): \(reason)")
@@ -88,7 +88,7 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// The port that was opened.
+    /// The port number.
     var port: UInt16 { opened.withLock { $0?.port ?? 0 } }
     /// The address and port, for notices.
     var name: String { opened.withLock { $0?.name ?? "" } }
@@ -99,10 +99,10 @@ final class RTMPListener: Sendable {
         let bootstrap = ServerBootstrap(group: loop)
             .serverChannelOption(.backlog, value: 512)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            // A round trip of a command would take 40 ms with Nagle's algorithm.
+            // With Nagle's algorithm a round trip of a command would take 40 ms.
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.socketOption(.so_keepalive), value: 1)
-            // Data that is not read stays in the kernel, where it slows down its sender and no other client.
+            // Unread data stays in the kernel, where it slows down its sender but no other client.
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(
                 .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 512, initial: 2048, maximum: 65_536)
@@ -131,7 +131,7 @@ final class RTMPListener: Sendable {
             let oldest =
                 ofAddress.count >= limits.waitingPerAddress ? ofAddress.first : isFull ? state.waiting.first : nil
             if let oldest {
-                // The newest may be somebody who has something to say; the oldest has shown that it has not.
+                // The newest may be a real client; the oldest has shown that it is not.
                 evicted = state.connections.removeValue(forKey: oldest)?.channel
                 state.waiting.removeAll { $0 == oldest }
                 state.closed[.crowded, default: 0] += 1
@@ -147,7 +147,7 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// The connection has named a stream that there is, or waits again.
+    /// Records whether the connection has named an existing stream, or waits again.
     func note(_ id: UInt64, isWaiting: Bool) {
         state.withLock { state in
             guard state.connections[id] != nil, state.connections[id]?.isWaiting != isWaiting else { return }
@@ -156,7 +156,7 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// The connection has ended, or is somebody else's.
+    /// Removes a connection that ended or was handed over.
     func forget(_ id: UInt64) {
         state.withLock { state in
             state.connections[id] = nil
@@ -164,7 +164,7 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// Calls `ask` when a decision may be asked for, maybe at once. ``decided()`` is called for each.
+    /// Calls `ask`, perhaps at once, when a decision may start. ``decided()`` must follow each call.
     func decide(_ ask: @escaping @Sendable () -> Void) {
         let isTurn = state.withLock { state in
             guard state.decisions < limits.decisions else {
@@ -177,7 +177,7 @@ final class RTMPListener: Sendable {
         if isTurn { ask() }
     }
 
-    /// A decision was made, or is not needed any more: the turn of another.
+    /// Reports that a decision was made or is no longer needed, and starts the next one.
     func decided() {
         let next = state.withLock { state in
             let next = state.undecided.popFirst()
@@ -187,10 +187,10 @@ final class RTMPListener: Sendable {
         next?()
     }
 
-    /// The listener ends a connection.
+    /// Counts a connection that the listener ends.
     func count(_ cause: RTMPServerStatus.Cause) { state.withLock { $0.closed[cause, default: 0] += 1 } }
 
-    /// What the listener holds and what it turned away.
+    /// Present and refused connections.
     var status: RTMPServerStatus.Listener {
         let (name, isSecure) = (name, isSecure)
         return state.withLock { state in
@@ -201,7 +201,7 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// Serves a stream from now on; false if there is one of that role and name.
+    /// Starts to serve a stream; false if there is already one with that role and name.
     func add(_ endpoint: RTMPEndpoint) -> Bool {
         state.withLock { state in
             let url = endpoint.url
@@ -213,7 +213,7 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// Serves the stream no more. Returns whether it was the last.
+    /// Stops serving the stream. Returns whether it was the last.
     func remove(_ endpoint: RTMPEndpoint) -> Bool {
         state.withLock { state in
             let count = state.endpoints.count
@@ -222,13 +222,13 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// The stream that `request` means. All are compared.
+    /// The stream that `request` names. All streams are compared.
     func endpoint(for request: RTMPStreamRequest) -> RTMPEndpoint? {
         let endpoints = state.withLock { $0.endpoints }
         return endpoints.filter { $0.matches(request) }.first
     }
 
-    /// When the port is closed; nil if it was not open.
+    /// Completes when the port is closed; nil if it was not open.
     var closing: EventLoopFuture<Void>? { opened.withLock { $0?.channel.closeFuture } }
 
     /// Closes the port and all connections. Returns at once.

@@ -2,19 +2,19 @@
 
 package import Networking
 
-/// A player whose stream was accepted, and that waits for `onMetaData`, the configurations and media. From here on it
-/// is an output of its own; the server has nothing more to do with it.
+/// A player whose stream was accepted; it waits for `onMetaData`, the configurations and media. From here on it is an
+/// output; the server has no further part in it.
 ///
-/// The owner of the socket sends on it, without blocking, what ``RTMPChunkWriter`` makes; each player gets the same
-/// bodies as an RTMP output. When the player is let go, its place is free for another.
+/// The socket's owner sends the bytes of ``RTMPChunkWriter`` on it, without blocking; each player gets the same bodies
+/// as an RTMP output. Releasing the player makes room for another.
 package final class RTMPPlayer: Sendable {
-    /// What the player asked for.
+    /// The player's request.
     package let request: RTMPStreamRequest
     /// The player's IP address.
     package let address: String
     /// The connection, or the near end of its TLS session.
     package let socket: TCPSocket
-    /// The stream's number, and what reads on from where the server stopped.
+    /// The stream's ID, and the parser that continues where the server stopped.
     package let handover: RTMPSession.Handover
     private let release: @Sendable () -> Void
 
@@ -34,13 +34,13 @@ package final class RTMPPlayer: Sendable {
 
 /// Offers a stream to players.
 package protocol RTMPPlayerHost: AnyObject, Sendable {
-    /// A player was accepted. Called on the server's loop; must not block.
+    /// Receives an accepted player. Called on the server's loop; must not block.
     func joined(_ player: RTMPPlayer)
 }
 
 extension RTMPServerSession {
-    /// Gives the conversation with a player away, after ``accept()`` and with what was not taken, `unread`. A player may not
-    /// make us keep more than it could before.
+    /// Hands the conversation with a player over, after ``accept()``; `unread` are the bytes not parsed yet. The
+    /// player's memory limits stay the same.
     package func handOver(unread: [UInt8]) -> RTMPSession.Handover {
         RTMPSession.Handover(
             streamID: request?.stream ?? 1, parser: parser, unread: unread, receivedBytes: receivedBytes)

@@ -3,21 +3,21 @@
 internal import Media
 internal import Synchronization
 
-/// A stream that a client is publishing. All calls may come from any thread.
+/// A stream that a client publishes. Any thread may call.
 package final class RTMPPublication: Sendable {
-    /// Why a publication is over.
+    /// Why a publication ended.
     package enum End: Sendable, Equatable, CustomStringConvertible {
-        /// The client said so.
+        /// The client ended it by command.
         case unpublished
-        /// The connection ended without a word.
+        /// The connection ended without a command.
         case disconnected
-        /// The client broke the protocol, or the connection failed: one sentence.
+        /// The client violated the protocol, or the connection failed: one sentence.
         case failed(String)
-        /// Nothing came for so many seconds.
+        /// The client sent nothing for this many seconds.
         case silent(seconds: Int64)
         /// Another client publishes the stream now.
         case takenOver
-        /// The stream is not wanted any more.
+        /// The stream is no longer received.
         case cancelled
 
         package var description: String {
@@ -32,14 +32,14 @@ package final class RTMPPublication: Sendable {
         }
     }
 
-    /// What the client asked for.
+    /// The client's request.
     package let request: RTMPStreamRequest
     /// The client's IP address.
     package let address: String
     private let bytes = Atomic<UInt64>(0)
-    /// When something came last; far ahead while nothing is read.
+    /// When data last arrived; far in the future while reading is paused.
     private let lastReceived = Atomic<Int64>(SystemClock().now)
-    /// Tells the connection, on its loop.
+    /// Controls the connection, on its loop.
     private let control: @Sendable (RTMPPublication, Control) -> Void
 
     enum Control: Sendable {
@@ -53,31 +53,32 @@ package final class RTMPPublication: Sendable {
         self.control = control
     }
 
-    /// Bytes received since the connection was made.
+    /// Number of bytes received on the connection.
     package var receivedBytes: UInt64 { bytes.load(ordering: .relaxed) }
 
-    /// Something came. What comes while nothing is read was on its way.
+    /// Records received bytes. Bytes that arrive while reading is paused do not count as a sign of life.
     func received(_ count: Int, isRead: Bool) {
         bytes.add(UInt64(count), ordering: .relaxed)
         if isRead { lastReceived.store(SystemClock().now, ordering: .relaxed) }
     }
 
-    /// Whether the client sent nothing for `time`, though it was read from.
+    /// Whether the client sent nothing for `time` although the server was reading.
     func isSilent(for time: Duration) -> Bool {
         SystemClock().now - lastReceived.load(ordering: .relaxed) >= time.inNanoseconds
     }
 
-    /// Ends the connection in favour of another client. On the loop; when it returns the receiver has been told.
+    /// Ends the connection in favor of another client. Runs on the loop; the receiver was told when it returns.
     func yield() { control(self, .end(.takenOver)) }
 
-    /// Reads nothing more from the client until ``resume()``; up to 64 KiB that were read wait meanwhile, and then the
-    /// client. After a call from within ``RTMPStreamReceiver/publication(_:sent:)`` no message comes any more.
+    /// Stops reading from the client until ``resume()``. Up to 64 KiB already read are held back, and further data
+    /// stays with the client. When called within ``RTMPStreamReceiver/publication(_:sent:)``, no further message is
+    /// delivered.
     package func pause() {
         lastReceived.store(.max, ordering: .relaxed)
         control(self, .read(false))
     }
 
-    /// Reads on.
+    /// Continues reading.
     package func resume() {
         lastReceived.store(SystemClock().now, ordering: .relaxed)
         control(self, .read(true))
@@ -87,13 +88,13 @@ package final class RTMPPublication: Sendable {
     package func cancel() { control(self, .end(.cancelled)) }
 }
 
-/// Receives a published stream. All calls come on the server's loop, in this order, and must not block:
-/// `began`, any number of `sent`, `ended`. After a takeover the next `began` follows the `ended` of the one before.
+/// Receives a published stream. All calls come on the server's loop, in this order, and must not block: `began`, any
+/// number of `sent`, `ended`. After a takeover the next `began` follows the `ended` of the previous publication.
 package protocol RTMPStreamReceiver: AnyObject, Sendable {
-    /// A client was accepted. The first message follows.
+    /// A client was accepted. Its first message follows.
     func publicationBegan(_ publication: RTMPPublication)
     /// The client sent a message.
     func publication(_ publication: RTMPPublication, sent message: RTMPPublishedMessage)
-    /// Nothing follows of this publication.
+    /// The publication ended; nothing follows.
     func publication(_ publication: RTMPPublication, ended end: RTMPPublication.End)
 }

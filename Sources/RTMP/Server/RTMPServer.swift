@@ -6,12 +6,19 @@ internal import NIOPosix
 package import Networking
 internal import Synchronization
 
-/// Receives and offers streams over RTMP and RTMPS: one listener for each address and port, shared by all inputs and
-/// outputs that name it, and open as long as one of them does. All calls may come from any thread.
+/// Receives and offers streams over RTMP and RTMPS. Inputs and outputs that name the same address and port share one
+/// listener, which is open as long as one of them needs it. Any thread may call.
+///
+/// ```swift
+/// let server = RTMPServer()
+/// let url = try RTMPListenURL("rtmp-listen://127.0.0.1/live/secret", for: .input)
+/// let registration = try server.receive(url, receiver: receiver)
+/// registration.cancel()
+/// ```
 package final class RTMPServer: Sendable {
-    /// Serves a stream as long as it is held, or until it is cancelled.
+    /// Serves a stream as long as this object is held, or until it is cancelled.
     package final class Registration: Sendable {
-        /// The port that is listened at, for those who asked for any.
+        /// The port that is open, for an address with port 0.
         package let port: UInt16
         private let end: @Sendable () -> Void
 
@@ -22,8 +29,8 @@ package final class RTMPServer: Sendable {
 
         deinit { end() }
 
-        /// The stream is neither received nor offered any more: a publisher's connection is closed, players that were
-        /// accepted keep theirs. A second call does nothing.
+        /// Stops receiving or offering the stream: a publisher's connection is closed, accepted players keep theirs. A
+        /// second call does nothing.
         package func cancel() { end() }
     }
 
@@ -34,7 +41,7 @@ package final class RTMPServer: Sendable {
 
     private struct State {
         var listeners: [Place: RTMPListener] = [:]
-        /// Ends of ports that were given up: until then the system refuses to open them again.
+        /// The closing of released ports: until they complete, the system refuses to open the ports again.
         var closings: [EventLoopFuture<Void>] = []
 
         mutating func takeClosings() -> [EventLoopFuture<Void>] {
@@ -43,7 +50,7 @@ package final class RTMPServer: Sendable {
         }
     }
 
-    /// All connections of a listener are on one of them.
+    /// Each listener keeps all its connections on one of these loops.
     private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
 
     private let limits: RTMPServerLimits
@@ -52,8 +59,8 @@ package final class RTMPServer: Sendable {
     /// Held while a port is opened, which may wait for one that is being closed.
     private let opening = Mutex<Void>(())
 
-    /// A server that listens nowhere yet. `notice` is told what an operator should know, one sentence without secrets, on
-    /// any thread; a hostile client can cause as many as it likes.
+    /// A server without listeners. `notice` receives messages for an operator, one sentence without secrets, on any
+    /// thread; a hostile client can cause any number of them.
     package init(
         limits: RTMPServerLimits = RTMPServerLimits(), notice: @escaping @Sendable (String) -> Void = { _ in }
     ) {
@@ -61,9 +68,9 @@ package final class RTMPServer: Sendable {
         self.notice = notice
     }
 
-    /// Receives the stream at `url`, an input, for `receiver`. `identity` is the certificate if the address is secure;
-    /// the port shows that of the stream that opened it. Blocks until the port is open. Throws if it cannot be opened,
-    /// or if the stream is received already.
+    /// Receives the stream at `url`, an input, for `receiver`. `identity` is the certificate for a secure address; all
+    /// streams of a port use the certificate of the stream that opened it. Blocks until the port is open. Throws if it
+    /// cannot be opened, or if the stream is already received.
     package func receive(
         _ url: RTMPListenURL, identity: TLSServerIdentity? = nil, authorization: RTMPAuthorization? = nil,
         receiver: any RTMPStreamReceiver
@@ -71,7 +78,7 @@ package final class RTMPServer: Sendable {
         try register(RTMPEndpoint(url, .receive(receiver), authorization: authorization), identity)
     }
 
-    /// Offers the stream at `url`, an output, to players, which are handed to `host`. Otherwise it behaves like
+    /// Offers the stream at `url`, an output, to players, and passes them to `host`. Otherwise like
     /// ``receive(_:identity:authorization:receiver:)``.
     package func offer(
         _ url: RTMPListenURL, identity: TLSServerIdentity? = nil, authorization: RTMPAuthorization? = nil,
@@ -80,7 +87,7 @@ package final class RTMPServer: Sendable {
         try register(RTMPEndpoint(url, .offer(host), authorization: authorization), identity)
     }
 
-    /// What the listeners hold and what they turned away.
+    /// The listeners' present and refused connections.
     package var status: RTMPServerStatus {
         let all = state.withLock { Array($0.listeners.values) }
         return RTMPServerStatus(listeners: all.map(\.status).sorted { $0.address < $1.address })
@@ -98,14 +105,14 @@ package final class RTMPServer: Sendable {
         return Registration(port: listener.port) { self.remove(endpoint, from: listener, at: place) }
     }
 
-    /// Returns the listener at `place`, which serves `endpoint` from now on; opens it if it does not exist yet.
+    /// Returns the listener at `place` and adds `endpoint` to it; opens it if necessary.
     private func listener(
         at place: Place, for endpoint: RTMPEndpoint, _ identity: TLSServerIdentity?
     ) throws(OutputFailure) -> RTMPListener {
         if let listener = try join(endpoint, at: place) { return listener }
         let result = opening.withLock { _ -> Result<RTMPListener, OutputFailure> in
             do throws(OutputFailure) {
-                // It may have been opened while this waited.
+                // Another thread may have opened it meanwhile.
                 if let listener = try join(endpoint, at: place) { return .success(listener) }
                 let listener = RTMPListener(
                     identity: identity, limits: limits, loop: Self.group.next(), notice: notice)
@@ -121,7 +128,7 @@ package final class RTMPServer: Sendable {
         return try result.get()
     }
 
-    /// The listener at `place`, which serves `endpoint` from now on; nil if the port is not open.
+    /// Adds `endpoint` to the listener at `place`; nil if the port is not open.
     private func join(_ endpoint: RTMPEndpoint, at place: Place) throws(OutputFailure) -> RTMPListener? {
         let url = endpoint.url
         let result = state.withLock { state -> Result<RTMPListener?, OutputFailure> in
@@ -137,7 +144,7 @@ package final class RTMPServer: Sendable {
         return try result.get()
     }
 
-    /// Any thread, also those of connections.
+    /// Any thread, including the connections' loops.
     private func remove(_ endpoint: RTMPEndpoint, from listener: RTMPListener, at place: Place) {
         endpoint.cancel()
         let isLast = state.withLock { state in
@@ -146,7 +153,7 @@ package final class RTMPServer: Sendable {
             if let closing = listener.closing { state.closings.append(closing) }
             return true
         }
-        // Not under the lock: on its own loop a channel closes at once, and tells all who asked.
+        // Not under the lock: on its own loop a channel closes at once, and calls its observers.
         if isLast { listener.close() }
     }
 
@@ -155,29 +162,29 @@ package final class RTMPServer: Sendable {
     }
 }
 
-/// Bounds of what clients may do to a server.
+/// Limits for a server's clients.
 package struct RTMPServerLimits: Sendable {
-    /// Connections that have not named an existing stream. One more takes the place of the oldest.
+    /// Connections that have not named an existing stream. A further one replaces the oldest.
     package var waiting = 512
-    /// Such connections from one IP address.
+    /// Connections of that kind from one IP address.
     package var waitingPerAddress = 128
-    /// Connections in all. One more is closed.
+    /// Connections in total. A further one is closed.
     package var connections = 1024
-    /// How many decisions may be asked for at the same time: each may be a process. Others wait for their turn.
+    /// Simultaneous decisions: each may run a process. Others wait in a queue.
     package var decisions = 32
-    /// How long the handshake may take, with that of TLS.
+    /// Time limit for the handshake, TLS included.
     package var handshakeTime = Duration.seconds(5)
-    /// How long it may take from the connection, or from the end of a stream, to the next wish to publish or play.
+    /// Time limit from the connection, or from the end of a stream, to the next request to publish or play.
     package var requestTime = Duration.seconds(10)
-    /// How long the decision about a wish may take, with the wait for its turn.
+    /// Time limit for the decision about a request, including the wait in the queue.
     package var authorizationTime = Duration.seconds(10)
-    /// How long a publisher may send nothing.
+    /// How long a publisher may be silent.
     package var silence = Duration.seconds(15)
-    /// After so long without a byte a publisher loses its stream to another one that has the key.
+    /// A publisher that was silent for this long loses its stream to another one that has the key.
     package var takeoverSilence = Duration.seconds(3)
-    /// How long a client that was refused has to read why.
+    /// How long a refused client has to read the reason.
     package var refusalTime = Duration.milliseconds(300)
 
-    /// The usual bounds.
+    /// The default limits.
     package init() {}
 }

@@ -4,22 +4,22 @@ internal import Media
 internal import NIOCore
 internal import Networking
 
-/// One connection of a listener: feeds the session, keeps its deadlines, asks who may do what, and passes on what comes.
+/// One connection of a listener: feeds the session, enforces deadlines, asks for authorization, and forwards messages.
 ///
-/// It lives on the listener's loop.
+/// It runs on the listener's loop.
 final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
     private enum Phase {
-        /// Up to a wish to publish or play.
+        /// Before a request to publish or play.
         case waiting
-        /// Somebody decides about it.
+        /// The authorization is pending.
         case deciding(RTMPStreamRequest, Task<Void, Never>?)
         case publishing(RTMPPublication, RTMPEndpoint)
-        /// A player is being handed over.
+        /// The player is being handed over.
         case joining
-        /// The client has been told why it must go.
+        /// The client was told why the connection ends.
         case leaving
         case closed
     }
@@ -30,7 +30,7 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
     private var session = RTMPServerSession()
     private var phase = Phase.waiting
     private var context: ChannelHandlerContext?
-    /// What came and was not taken: while somebody decides, or while the receiver of the stream has no room.
+    /// Received bytes not processed yet: during the authorization, or while the receiver of the stream has no room.
     private var held = ByteBuffer()
     private var isPaused = false
     private var deadline: Scheduled<Void>?
@@ -64,10 +64,10 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
         take()
     }
 
-    /// Takes what is held, as far as somebody wants it.
+    /// Processes the held bytes, as far as possible.
     private func take() {
         var cursor = 0
-        let bytes = held.slice()  // which begins at 0
+        let bytes = held.slice()  // the slice begins at index 0
         held = ByteBuffer()
         loop: while true {
             switch phase {
@@ -114,7 +114,7 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
     }
 
-    /// Turns reading off while data is not wanted, so that the data waits with the client.
+    /// Turns reading on or off. While it is off, data stays with the client.
     private func read(_ isWanted: Bool) {
         try? context?.channel.syncOptions?.setOption(.autoRead, value: isWanted)
     }
@@ -136,7 +136,7 @@ extension RTMPServerHandler {
         context.close(promise: nil)
     }
 
-    /// The client has to do something in time.
+    /// Sets a deadline for the client's next step.
     private func expect(_ what: String, within time: Duration) {
         deadline?.cancel()
         deadline = schedule(after: time) {
@@ -144,7 +144,7 @@ extension RTMPServerHandler {
         }
     }
 
-    /// A publisher must not be silent for long.
+    /// Closes a publisher that is silent for too long.
     private func watch() {
         let silence = listener.limits.silence
         let left = isPaused ? silence : silence - .nanoseconds((NIODeadline.now() - lastReceived).nanoseconds)
@@ -164,7 +164,7 @@ extension RTMPServerHandler {
         return loop.scheduleTask(in: .nanoseconds(time.inNanoseconds)) { work.value.1(work.value.0) }
     }
 
-    /// Ends the connection, when the client had `time` to read what it was told.
+    /// Closes the connection after the client had `time` to read its last message.
     private func leave(because reason: String, _ cause: RTMPServerStatus.Cause, at time: Duration? = nil) {
         switch phase {
         case .leaving, .closed: return
@@ -177,7 +177,7 @@ extension RTMPServerHandler {
         phase = .leaving
         held = ByteBuffer()
         deadline?.cancel()
-        // What comes is read and dropped: a close with something unread is a reset, which may overtake the words.
+        // Read and discard: closing a socket with unread data sends a reset, which may overtake the last message.
         read(true)
         let time = time ?? listener.limits.refusalTime
         guard time > .zero else { return finish() }
@@ -196,7 +196,7 @@ extension RTMPServerHandler {
         held = ByteBuffer()
     }
 
-    /// The publication is over, if there is one.
+    /// Ends the publication, if there is one.
     private func end(_ end: RTMPPublication.End) {
         guard case .publishing(let publication, let endpoint) = phase else { return }
         phase = .waiting
@@ -223,13 +223,13 @@ extension RTMPServerHandler {
         listener.decide { loop.execute { bound.value.ask(authorization, request, endpoint) } }
     }
 
-    /// It is this connection's turn to be decided about, if it still waits for that.
+    /// Starts the authorization of this connection's request, if it still waits for it.
     private func ask(
         _ authorization: @escaping RTMPAuthorization, _ request: RTMPStreamRequest, _ endpoint: RTMPEndpoint
     ) {
         guard case .deciding = phase, let loop = context?.eventLoop else { return listener.decided() }
         let bound = NIOLoopBound(self, eventLoop: loop)
-        // Cancelled when the connection ends, and at the deadline.
+        // The task is cancelled when the connection ends, and at the deadline.
         let task = Task { [address] in
             let isAllowed = await authorization(request, address)
             loop.execute { bound.value.decided(request, endpoint, isAllowed) }
@@ -282,14 +282,14 @@ extension RTMPServerHandler {
         takeLater()
     }
 
-    /// Takes what came after the client's request, once the caller has returned.
+    /// Processes bytes after the client's request, once the caller has returned.
     private func takeLater() {
         guard let loop = context?.eventLoop, held.readableBytes > 0 else { return }
         let bound = NIOLoopBound(self, eventLoop: loop)
         loop.execute { bound.value.take() }
     }
 
-    /// A publication that is over has no say in the next one of its connection.
+    /// A publication that ended must not control the next one of its connection.
     private func obey(_ control: RTMPPublication.Control, of publication: RTMPPublication) {
         guard case .publishing(let current, _) = phase, current === publication else { return }
         switch control {
@@ -313,11 +313,11 @@ extension RTMPServerHandler {
         session.accept()
         let bytes = session.takeAnswers()
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        // A client that does not even read this keeps its place until the deadline of its wish.
+        // A client that does not read even this stays until its request's deadline.
         expect("room for the first answer", within: listener.limits.requestTime)
         let (channel, isSecure) = (context.channel, listener.isSecure)
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes))).flatMap {
-            // A copy of the descriptor, or the near end of the TLS session.
+            // A duplicate of the descriptor, or the near end of the TLS session.
             if isSecure { return TLSTunnel.socket(of: channel) }
             return channel.eventLoop.makeCompletedFuture(Result { try TCPSocket(copyOf: channel) })
         }.whenComplete { result in
@@ -344,7 +344,7 @@ extension RTMPServerHandler {
             context.pipeline.syncOperations.removeHandler(self, promise: nil)
             try? channel.syncOptions?.setOption(.autoRead, value: true)
         } else {
-            // Only the channel's own descriptor is closed, not the connection.
+            // This closes only the channel's descriptor, not the connection.
             context.close(promise: nil)
         }
         host.joined(player)

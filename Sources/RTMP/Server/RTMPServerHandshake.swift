@@ -2,32 +2,33 @@
 
 internal import LibAV
 
-/// The server's part of the handshake (Adobe RTMP 1.0, 5.2), and of the one with digests that some clients ask for and
-/// check. Bytes in, bytes out.
+/// The server's side of the handshake (Adobe RTMP 1.0, 5.2), including the variant with digests that some clients
+/// require and verify. Bytes in, bytes out.
 struct RTMPServerHandshake {
-    /// The client speaks something else: the reason in a few words.
+    /// The client does not speak RTMP: the reason in a few words.
     struct Malformed: Error, Equatable {
         let reason: String
     }
 
     private enum Phase { case version, first, second, done }
 
-    /// C1, C2, S1 and S2.
+    /// Size of C1, C2, S1 and S2.
     static let packetBytes = 1536
     private static let plainVersion: UInt8 = 3
     private static let digestBytes = SHA256.digestBytes
 
     private var phase = Phase.version
     private var packet: [UInt8] = []
-    /// Makes what should be random.
+    /// The source of random bytes.
     private var generator: any RandomNumberGenerator
 
     init(generator: any RandomNumberGenerator = SystemRandomNumberGenerator()) { self.generator = generator }
 
-    /// Whether the client may send messages.
+    /// Whether the handshake is complete.
     var isDone: Bool { phase == .done }
 
-    /// Takes what is the handshake's from `bytes` at `cursor` on, which moves behind it. Returns what must be sent.
+    /// Processes the handshake's part of `bytes` from `cursor` on, and moves `cursor` past it. Returns the bytes to
+    /// send.
     mutating func take(_ bytes: Span<UInt8>, at cursor: inout Int) throws(Malformed) -> [UInt8] {
         var answer: [UInt8] = []
         while phase != .done, cursor < bytes.count {
@@ -45,7 +46,7 @@ struct RTMPServerHandshake {
                 answer = [Self.plainVersion] + reply(to: packet)
                 phase = .second
             } else {
-                // C2 should be S1, and is whatever the client likes.
+                // C2 should equal S1, but clients send anything.
                 phase = .done
             }
             packet = []
@@ -55,7 +56,7 @@ struct RTMPServerHandshake {
 
     /// S1 and S2.
     private mutating func reply(to first: [UInt8]) -> [UInt8] {
-        // A client whose version is not 0 may have put a digest somewhere, and then checks ours.
+        // A client whose version is not 0 may have included a digest, and then verifies ours.
         if first[4..<8].contains(where: { $0 != 0 }) {
             for schema in Schema.allCases {
                 if let digest = schema.digest(in: first), let answer = reply(to: digest, schema) { return answer }
@@ -68,7 +69,7 @@ struct RTMPServerHandshake {
 
     private mutating func reply(to digest: [UInt8], _ schema: Schema) -> [UInt8]? {
         var first = random(Self.packetBytes)
-        // The time, and the version of a server that knows digests.
+        // The time, and the version of a server that supports digests.
         first.replaceSubrange(0..<8, with: [0, 0, 0, 0, 4, 5, 0, 1])
         let place = schema.place(in: first)
         guard let own = HMACSHA256.code(of: first[..<place.lowerBound] + first[place.upperBound...], key: Key.server)
@@ -81,7 +82,7 @@ struct RTMPServerHandshake {
         return first + filler + proof
     }
 
-    /// Random bytes; `count` is a multiple of eight. Each call of the generator is one of the kernel's.
+    /// Random bytes; `count` is a multiple of eight. Each call of the generator is a system call.
     private mutating func random(_ count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)
@@ -91,7 +92,7 @@ struct RTMPServerHandshake {
 }
 
 extension RTMPServerHandshake {
-    /// Known to everybody since 2009: they prove nothing but that both sides know this handshake.
+    /// The keys have been public since 2009: they prove only that both sides know this handshake.
     private enum Key {
         static let client = Array("Genuine Adobe Flash Player 001".utf8)
         static let server = Array("Genuine Adobe Flash Media Server 001".utf8)
@@ -101,19 +102,19 @@ extension RTMPServerHandshake {
         ]
     }
 
-    /// Where the digest is in a packet: behind four bytes whose sum says where exactly.
+    /// Position of the digest in a packet: the sum of four bytes gives its offset after them.
     enum Schema: Int, CaseIterable {
         case behindVersion = 8
         case behindKey = 772
 
-        /// The digest's place in C1 or S1.
+        /// The digest's position in C1 or S1.
         func place(in packet: [UInt8]) -> Range<Int> {
             let sum = packet[rawValue..<rawValue + 4].reduce(0) { $0 + Int($1) }
             let start = rawValue + 4 + sum % 728
             return start..<start + digestBytes
         }
 
-        /// The client's digest, if there is one in this place.
+        /// The client's digest, if it is valid at this position.
         func digest(in first: [UInt8]) -> [UInt8]? {
             let place = place(in: first)
             let digest = Array(first[place])
@@ -128,7 +129,7 @@ extension RTMPServerHandshake {
 enum HMACSHA256 {
     private static let blockBytes = 64
 
-    /// The code of `bytes`; nil when there is no memory. `key` has any length.
+    /// The authentication code of `bytes`; nil if memory is exhausted. `key` has any length.
     static func code(of bytes: some Collection<UInt8>, key: [UInt8]) -> [UInt8]? {
         guard let short = key.count > blockBytes ? digest(key) : key else { return nil }
         let block = short + [UInt8](repeating: 0, count: blockBytes - short.count)

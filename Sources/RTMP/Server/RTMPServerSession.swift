@@ -2,20 +2,20 @@
 
 internal import Media
 
-/// The server's half of one RTMP connection: bytes in, events and bytes out, no I/O.
+/// The server's side of one RTMP connection: bytes in, events and bytes out, no I/O.
 ///
-/// `handshake → connecting → connected ⇄ requested → publishing | playing`. A stream ends with `FCUnpublish`,
-/// `deleteStream` or `closeStream`, and the connection is `connected` again. The caller stops at
-/// ``Event/requested(_:)`` until it has called ``accept()`` or ``refuse(_:)``, keeps the bytes that follow, and sends
-/// ``takeAnswers()`` after each call. After an error it sends what is left and closes the connection.
+/// `handshake → connecting → connected ⇄ requested → publishing | playing`. `FCUnpublish`, `deleteStream` or
+/// `closeStream` ends a stream, and the connection is `connected` again. After ``Event/requested(_:)`` the caller
+/// stops, keeps the following bytes, and calls ``accept()`` or ``refuse(_:)``. It sends ``takeAnswers()`` after each
+/// call. After an error it sends the remaining answers and closes the connection.
 ///
-/// A client that is not accepted yet makes us keep at most 64 KiB, a publisher 17 MiB. One stream at a time.
+/// A client that is not accepted yet can use at most 64 KiB of memory, a publisher 17 MiB. One stream at a time.
 package struct RTMPServerSession {
-    /// What follows from received bytes.
+    /// The result of received bytes.
     package enum Event: Sendable {
-        /// The client wants to publish or play, and waits.
+        /// The client asks to publish or play, and waits.
         case requested(RTMPStreamRequest)
-        /// A message of the stream that is being published.
+        /// A message of the published stream.
         case message(RTMPPublishedMessage)
         /// The client ended its stream.
         case ended
@@ -23,23 +23,23 @@ package struct RTMPServerSession {
 
     /// Why a request is refused.
     package enum Refusal: Sendable, Equatable {
-        /// No such stream, a wrong key, or no permission; a client need not know which.
+        /// No such stream, a wrong key, or no permission; the client is not told which.
         case denied
         /// Another client publishes the stream.
         case busy
-        /// As many clients play the stream as may.
+        /// The maximum number of clients plays the stream.
         case full
-        /// No decision came in time, or what the client wants does not work now.
+        /// No decision in time, or the request cannot be served now.
         case failed
     }
 
-    /// The client broke the protocol or a bound.
+    /// The client violated the protocol or a limit.
     package struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
-        /// One sentence without what the client sent.
+        /// One sentence that contains nothing sent by the client.
         package let description: String
     }
 
-    /// Where the conversation is.
+    /// The state of the conversation.
     package enum Phase: Sendable, Equatable {
         case handshake
         case connecting
@@ -49,20 +49,20 @@ package struct RTMPServerSession {
         case playing
     }
 
-    /// What a client may make us keep until its stream is accepted.
+    /// Memory limits for a client until its stream is accepted.
     static let greetingLimits = RTMPInboundParser.Limits(messageBytes: 64 << 10, heldBytes: 64 << 10, chunkStreams: 16)
-    /// A message's length has 24 bits.
+    /// Memory limits for a publisher; a message's length has 24 bits.
     static let publisherLimits = RTMPInboundParser.Limits(messageBytes: 1 << 24, heldBytes: 17 << 20)
-    /// Limit for a command or for data: nothing here has a use for longer ones.
+    /// Limit for a command or data message: longer ones are not used.
     private static let amfBytes = 64 << 10
     private static let streams = 32
 
-    /// Where the conversation is.
+    /// The state of the conversation.
     package private(set) var phase = Phase.handshake
-    /// Bytes received so far.
+    /// Number of bytes received so far.
     package private(set) var receivedBytes = 0
     private var acknowledgedBytes = 0
-    /// After so many bytes the client wants an acknowledgement.
+    /// Number of bytes after which the client expects an acknowledgement.
     private var windowBytes = Int(RTMPAnswers.windowBytes)
     private var handshake = RTMPServerHandshake()
     private(set) var parser = RTMPInboundParser(limits: greetingLimits)
@@ -71,9 +71,9 @@ package struct RTMPServerSession {
     private var client = ""
     private var capabilities = RTMPCapabilities()
     private var createdStreams = 0
-    /// What the client asked for last, and on which message stream.
+    /// The client's last request, and its message stream.
     private(set) var request: (RTMPStreamRequest.Action, stream: UInt32)?
-    /// What an aggregate message holds and was not looked at yet.
+    /// The rest of an aggregate message.
     private var aggregate: RTMPAggregate?
     private var toldUnsupported: Set<UInt8> = []
     private var toldTracks: Set<String> = []
@@ -81,13 +81,13 @@ package struct RTMPServerSession {
     /// A connection that was just accepted.
     package init() {}
 
-    /// What must be sent, once.
+    /// Returns the bytes to send, once.
     package mutating func takeAnswers() -> [UInt8] { answers.take() }
 
-    /// How many bytes are kept until more comes.
+    /// Number of buffered bytes.
     package var heldBytes: Int { parser.heldBytes + (aggregate?.count ?? 0) }
 
-    /// The next event in `bytes` from `cursor` on, which moves behind it; nil when all bytes are taken.
+    /// Returns the next event in `bytes` from `cursor` on, and moves `cursor` past it; nil when all bytes are used up.
     package mutating func next(in bytes: Span<UInt8>, at cursor: inout Int) throws(Failure) -> Event? {
         let start = cursor
         defer { count(cursor - start) }
@@ -131,13 +131,13 @@ package struct RTMPServerSession {
         switch message.type {
         case 4: control(message.body)
         case 5:
-            // A window of a few bytes would make each message of ours ask for the next.
+            // With a window of a few bytes, each of our messages would trigger the next.
             let window = message.body.prefix(4).reduce(0) { $0 << 8 | Int($1) }
             if message.body.count >= 4 { windowBytes = max(1 << 14, min(window, Int(RTMPAnswers.windowBytes))) }
         case 6: answers.announceWindow()
         case 8, 9, 18, 15: return media(message)
         case 20: return try command(message.body[...], stream: message.streamID)
-        // AMF3: a byte that says that AMF0 follows.
+        // AMF3: one byte, then AMF0.
         case 17: return try command(message.body.dropFirst(), stream: message.streamID)
         case 22 where phase == .publishing: aggregate = RTMPAggregate(message)
         default: break
@@ -152,7 +152,7 @@ package struct RTMPServerSession {
 }
 
 extension RTMPServerSession {
-    /// The client may do what it asked for.
+    /// Grants the client's request.
     package mutating func accept() {
         guard phase == .requested, let (action, stream) = request else { return }
         if action == .publish {
@@ -170,8 +170,8 @@ extension RTMPServerSession {
         }
     }
 
-    /// The client may not do what it asked for. Close the connection when it had time to read this: some clients
-    /// (librtmp) do not mind what they are told.
+    /// Refuses the client's request. Close the connection after the client had time to read this: some clients
+    /// (librtmp) ignore it.
     package mutating func refuse(_ refusal: Refusal) {
         guard phase == .requested, let (action, stream) = request else { return }
         phase = .connected
@@ -209,7 +209,7 @@ extension RTMPServerSession {
             if transaction != 0 {
                 answers.result(transaction: transaction, name == "getStreamLength" ? 0 : nil)
             }
-        // The output that took over a player on air gets these; before `play` they change nothing for live media.
+        // On air, the player's output handles these; before `play` they do not affect live media.
         case "pause", "receiveAudio", "receiveVideo", "setBufferLength", "_result", "_error", "onStatus": break
         default:
             if transaction != 0 {
@@ -251,7 +251,7 @@ extension RTMPServerSession {
         _ action: RTMPStreamRequest.Action, _ values: [AMF0Value], _ stream: UInt32
     ) throws(Failure) -> Event? {
         guard phase == .connected else { throw Failure(description: "it asks for a second stream") }
-        // Behind the transaction and a null; `play2` has an object with the name.
+        // After the transaction ID and a null; `play2` has an object with the name.
         let argument = values.count > 3 ? values[3] : .null
         let name = argument.text ?? argument.text("streamName") ?? ""
         request = (action, stream)
@@ -271,7 +271,7 @@ extension RTMPServerSession {
 }
 
 extension RTMPServerSession {
-    /// What an audio, video or data message of the published stream says, if it says something.
+    /// Parses an audio, video or data message of the published stream; nil without content.
     private mutating func media(_ message: RTMPInboundParser.Message) -> Event? {
         guard phase == .publishing else { return nil }
         do throws(FLVFailure) {
@@ -290,17 +290,17 @@ extension RTMPServerSession {
             toldTracks.formUnion(tracks)
             return .message(RTMPPublishedMessage(timestamp: message.timestamp, content: .otherTracks(tracks)))
         } catch {
-            // One bad message costs no more than itself: encoders send empty and odd ones.
+            // One bad message does no further harm: encoders send empty and odd ones.
             return nil
         }
     }
 
-    /// `@setDataFrame`, a text in AMF0.
+    /// The AMF0 text `@setDataFrame`.
     private static let setDataFrame: [UInt8] = [0x02, 0, 13] + Array("@setDataFrame".utf8)
 
     private static func data(_ body: ArraySlice<UInt8>) -> RTMPPublishedMessage.Content? {
         guard body.count <= amfBytes else { return nil }
-        // What is to be kept for players is a command to us, with the data behind it.
+        // Data to keep for players follows a command to the server.
         let body = body.starts(with: setDataFrame) ? body.dropFirst(setDataFrame.count) : body
         let values = AMF0Reader.values(body)
         guard let name = values.first?.text, name.first != "@" else { return nil }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the listeners of a server hold and what they turned away, at one moment.
+/// A snapshot of the listeners' present and refused connections.
 package struct RTMPServerStatus: Sendable, Codable, Equatable {
     /// Why a listener ended a connection.
     package enum Cause: String, Sendable, Codable, CaseIterable {
-        /// There were too many: it was the oldest that said nothing, or one more than there may be at all.
+        /// There were too many connections: this one was the oldest without a stream, or exceeded the total.
         case crowded
-        /// It did nothing in time.
+        /// It missed a deadline.
         case late
-        /// It broke the protocol or a bound.
+        /// It violated the protocol or a limit.
         case broken
-        /// It did not read what it was told.
+        /// It did not read what the server sent.
         case deaf
-        /// Its wish to publish or play was refused.
+        /// Its request to publish or play was refused.
         case refused
-        /// Its stream was taken over, or is not wanted any more.
+        /// Its stream was taken over, or is no longer received.
         case replaced
     }
 
@@ -22,20 +22,20 @@ package struct RTMPServerStatus: Sendable, Codable, Equatable {
     package struct Listener: Sendable, Codable, Equatable {
         /// The address and port.
         package var address: String
-        /// Whether it speaks TLS.
+        /// Whether it uses TLS.
         package var isSecure: Bool
-        /// Open connections, without players that have their stream.
+        /// Open connections, without accepted players.
         package var connections = 0
         /// Open connections that have not named an existing stream.
         package var waiting = 0
-        /// Players that have a stream, of all streams.
+        /// Accepted players, of all streams.
         package var players = 0
-        /// Connections that came so far.
+        /// Number of accepted connections so far.
         package var accepted: UInt64 = 0
-        /// Connections that the listener ended so far, by ``Cause``.
+        /// Number of connections closed by the listener so far, by ``Cause``.
         package var closed: [String: UInt64] = [:]
     }
 
-    /// All listeners, in the order of their addresses.
+    /// All listeners, sorted by address.
     package var listeners: [Listener] = []
 }

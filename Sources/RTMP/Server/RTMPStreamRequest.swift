@@ -2,24 +2,24 @@
 
 internal import Networking
 
-/// What a client can do beyond RTMP 1.0, as it said in `connect` (Enhanced RTMP v2, "Enhancing NetConnection connect
+/// A client's capabilities beyond RTMP 1.0, from `connect` (Enhanced RTMP v2, "Enhancing NetConnection connect
 /// Command").
 package struct RTMPCapabilities: Sendable, Equatable {
-    /// Codecs by their four characters; `*` is all.
+    /// Supported codecs by FourCC; `*` means all.
     package var fourCCs: Set<String> = []
     /// The bits of `capsEx`.
     package var extensions = 0
 
-    /// Whether the client knows codecs by four characters.
+    /// Whether the client supports FourCCs.
     package var isEnhanced: Bool { !fourCCs.isEmpty }
 
-    /// Whether the client takes the codec `fourCC` in Enhanced RTMP's form.
+    /// Whether the client supports the codec `fourCC` in Enhanced RTMP's form.
     package func knows(_ fourCC: String) -> Bool { fourCCs.contains("*") || fourCCs.contains(fourCC) }
 
-    /// What the object in `connect` says; at most 64 codecs are kept.
+    /// Reads the object of `connect`; at most 64 codecs are kept.
     init(connect: AMF0Value) { add(connect) }
 
-    /// Adds what an object says that comes with `connect`, or with the answer.
+    /// Adds the capabilities in an object of `connect`, or of its answer.
     mutating func add(_ connect: AMF0Value) {
         if case .array(let list)? = connect.property("fourCcList") {
             fourCCs.formUnion(list.compactMap(\.text).prefix(32))
@@ -30,37 +30,37 @@ package struct RTMPCapabilities: Sendable, Equatable {
         extensions |= connect.property("capsEx")?.number.flatMap { Int(exactly: $0.rounded()) } ?? 0
     }
 
-    /// A client that said nothing.
+    /// The capabilities of a client that sent none of them.
     package init() {}
 }
 
-/// A client's wish to publish or to play a stream.
+/// A client's request to publish or to play a stream.
 ///
-/// It prints itself without its secrets.
+/// Its description contains no secrets.
 package struct RTMPStreamRequest: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
-    /// What the client wants to do.
+    /// The requested action.
     package enum Action: String, Sendable {
         case publish
         case play
     }
 
-    /// What the client wants to do.
+    /// The requested action.
     package let action: Action
-    /// The application with its instance, without slashes around it and without a query.
+    /// The application with its instance, without surrounding slashes and without a query.
     package let app: String
     /// The stream's name: a publisher's key.
     package let name: String
-    /// What stood behind a question mark in the name, or else in the application.
+    /// The text after a question mark in the name, or else in the application.
     package let query: String
-    /// What the client says that it is, such as `FMLE/3.0 (compatible; Lavf59.27.100)`.
+    /// The client's own name for itself, such as `FMLE/3.0 (compatible; Lavf59.27.100)`.
     package let client: String
-    /// What the client can do.
+    /// The client's capabilities.
     package let capabilities: RTMPCapabilities
 
-    /// Application and name as they are written in an address.
+    /// Application and name, as written in an address.
     package var path: String { name.isEmpty ? app : "\(app)/\(name)" }
 
-    /// The value of `field` in the query, decoded.
+    /// The decoded value of `field` in the query.
     package func parameter(_ field: String) -> String? {
         for pair in query.split(separator: "&") {
             let sides = pair.split(separator: "=", maxSplits: 1)
@@ -76,7 +76,7 @@ package struct RTMPStreamRequest: Sendable, Equatable, CustomStringConvertible, 
         self.app = Self.trimmed(app)
         self.name = Self.trimmed(name)
         query = nameQuery ?? appQuery ?? ""
-        // It goes into logs.
+        // It is written to logs.
         self.client = String(client.prefix(100).filter { !$0.isNewline && $0.isASCII })
         self.capabilities = capabilities
     }

@@ -4,9 +4,9 @@ import Testing
 
 @testable import RTMP
 
-@Suite("AMF of strangers")
+@Suite("AMF from untrusted peers")
 struct AMFReadingTests {
-    @Test("Values of AMF3 within AMF0 are read: numbers, texts and references to them, arrays, objects")
+    @Test("AMF3 values within AMF0 are read: numbers, texts and references to them, arrays, objects")
     func escaped() {
         let text: [UInt8] = [0x06, 0x07] + Array("abc".utf8)
         #expect(AMF0Reader.values([0x11] + text + [0x05]) == [.string("abc"), .null])
@@ -16,13 +16,13 @@ struct AMFReadingTests {
             AMF0Reader.values([0x11, 0x09, 0x05, 0x01] + text + [0x06, 0x00]) == [
                 .array([.string("abc"), .string("abc")])
             ])
-        // A dynamic object without a class: one property.
+        // A dynamic object without a class and with one property.
         let object: [UInt8] =
             [0x0A, 0x0B, 0x01, 0x07] + Array("app".utf8) + [0x06, 0x09] + Array("live".utf8) + [0x01]
         #expect(AMF0Reader.values([0x11] + object) == [.object(["app": .string("live")])])
     }
 
-    @Test("References, counts and lengths that lead nowhere are refused")
+    @Test("Invalid references, counts and lengths are refused")
     func lies() {
         let lies: [[UInt8]] = [
             [0x06, 0x00], [0x06, 0x7F, 1], [0x09, 0xFF, 0xFF, 0xFF, 0xFF], [0x0A, 0x01], [0x0A, 0x02], [0x0A, 0x07],
@@ -32,7 +32,7 @@ struct AMFReadingTests {
     }
 
     @Test(
-        "AMF nested 10 000 deep is refused without using the stack up",
+        "AMF nested 10 000 deep is refused without exhausting the stack",
         arguments: [
             [0x03, 0, 1, 0x61], [0x08, 0, 0, 0, 1, 0, 1, 0x61], [0x0A, 0, 0, 0, 1], [0x11, 0x09, 0x03, 0x01],
         ] as [[UInt8]])
@@ -49,7 +49,7 @@ struct AMFReadingTests {
         #expect(AMF0Reader.values([0x0A, 0, 0, 0x20, 0] + [UInt8](repeating: 5, count: 8192)) == [])
     }
 
-    @Test("Old types have a meaning or none, and what follows them is read")
+    @Test("Old types are read or skipped, and the values after them are read")
     func oldTypes() {
         #expect(AMF0Reader.values([0x0D, 0x07, 0, 1, 0x01, 1]) == [.null, .null, .boolean(true)])
         let typed: [UInt8] = [0x10, 0, 1, 0x43, 0, 1, 0x61, 0x05, 0, 0, 9]

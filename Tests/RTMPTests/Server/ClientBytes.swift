@@ -2,9 +2,9 @@
 
 @testable import RTMP
 
-/// What clients write.
+/// The bytes that clients send.
 enum ClientBytes {
-    /// A message with a whole header, in chunks of `chunk` bytes.
+    /// A message with a full header, in chunks of `chunk` bytes.
     static func message(
         _ type: UInt8, _ body: [UInt8], time: UInt32 = 0, stream: UInt32 = 0, csid: UInt8 = 3, chunk: Int = 128,
         repeatsTime: Bool = true
@@ -20,7 +20,7 @@ enum ClientBytes {
         return bytes
     }
 
-    /// A message whose header has only a difference in time.
+    /// A message whose header has only a time difference.
     static func later(
         _ type: UInt8, _ body: [UInt8], by delta: UInt32, csid: UInt8 = 3, chunk: Int = 128
     ) -> [UInt8] {
@@ -64,7 +64,7 @@ enum ClientBytes {
         return command("connect", 1, [.object(usual.merging(properties, uniquingKeysWith: { $1 }))])
     }
 
-    /// Everything up to the wish to publish `key`, as FFmpeg writes it.
+    /// Everything up to the request to publish `key`, as FFmpeg writes it.
     static func publishing(_ key: String, app: String = "live") -> [UInt8] {
         handshake + connect(app) + chunkSize(4096) + command("releaseStream", 2, [.null, .string(key)], chunk: 4096)
             + command("FCPublish", 3, [.null, .string(key)], chunk: 4096)
@@ -72,7 +72,7 @@ enum ClientBytes {
             + command("publish", 5, [.null, .string(key), .string("live")], stream: 1, chunk: 4096)
     }
 
-    /// Everything up to the wish to play `name`.
+    /// Everything up to the request to play `name`.
     static func playing(_ name: String, app: String = "live") -> [UInt8] {
         handshake + connect(app) + command("createStream", 2, [.null])
             + command("play", 3, [.null, .string(name), .number(-2000)], stream: 1)

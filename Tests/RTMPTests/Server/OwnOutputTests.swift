@@ -10,7 +10,7 @@ import Testing
 @testable import Networking
 @testable import RTMP
 
-/// librtmp, as our outputs use it, at our own server.
+/// librtmp, as our outputs use it, connected to our own server.
 @Suite("Our own outputs at our own server")
 struct OwnOutputTests {
     private let server = RTMPServer()
@@ -22,7 +22,7 @@ struct OwnOutputTests {
         return try server.receive(url, receiver: record)
     }
 
-    /// Publishes `key` and sends some frames, on a thread of its own, because librtmp blocks. Returns its failure.
+    /// Publishes `key` and sends some frames, on its own thread, because librtmp blocks. Returns the failure.
     private func publish(_ key: String, to port: UInt16, frames: Int64) async throws -> OutputFailure? {
         let url = try RTMPURL("rtmp://127.0.0.1:\(port)/live/\(key)")
         let address = try #require(HostAddress(literal: "127.0.0.1", port: port))
@@ -49,7 +49,7 @@ struct OwnOutputTests {
         var chunks = RTMPChunkWriter(streamID: handover.streamID)
         for message in RTMPHeaders.messages(for: Samples.description) { chunks.append(message, to: &buffer) }
         for index in 0..<frames {
-            // Larger than a chunk, some of them.
+            // Some are larger than a chunk.
             let frame = Samples.video(pts: index + 2, dts: index, isKeyframe: index == 0, bytes: Int(index) * 9000 + 1)
             chunks.append(timeline.message(for: frame), to: &buffer)
         }
@@ -66,7 +66,7 @@ struct OwnOutputTests {
         socket.shutDown(CInt(SHUT_WR))
     }
 
-    @Test("One that sends Enhanced RTMP says so, learns what the server takes, and other outputs say nothing of it")
+    @Test("An output with Enhanced RTMP announces it and learns the server's codecs, and other outputs do neither")
     func enhanced() async throws {
         let registration = try registration()
         let url = try RTMPURL("rtmp://127.0.0.1:\(registration.port)/live/secret")
@@ -97,19 +97,19 @@ struct OwnOutputTests {
         #expect(other.unknownCodecs(of: StreamDescription(video: hevc, audio: Samples.audioTrack)) == [.hevc])
     }
 
-    @Test("They publish: headers, metadata, all frames, and the end")
+    @Test("An output publishes headers, metadata, all frames, and the end")
     func publishes() async throws {
         let registration = try registration()
         #expect(try await publish("secret", to: registration.port, frames: 20) == nil)
         try await eventually { record.log.count == 2 }
         #expect(record.log == ["began 1", "ended 1: the client ended it"])
-        // Metadata and two configurations are in front.
+        // Metadata and two configurations come first.
         #expect(record.times.count == 23)
         let bytes = record.state.withLock { $0.bytes }
         #expect(bytes == 190 * 9000 + 20)
     }
 
-    @Test("They take a wrong key for a refusal that lasts")
+    @Test("For an output a wrong key is a lasting refusal")
     func refused() async throws {
         let registration = try registration()
         let failure = try #require(try await publish("wrong", to: registration.port, frames: 0))

@@ -4,11 +4,11 @@ import Testing
 
 @testable import RTMP
 
-@Suite("Chunks of a client")
+@Suite("A client's chunks")
 struct RTMPChunkTests {
     private let body = (0..<1000).map { UInt8(truncatingIfNeeded: $0) }
 
-    @Test("A message arrives whole at any chunk size", arguments: [1, 2, 127, 128, 4096, 0x7FFF_FFFF])
+    @Test("A message is assembled at any chunk size", arguments: [1, 2, 127, 128, 4096, 0x7FFF_FFFF])
     func sizes(size: Int) throws {
         var parser = RTMPInboundParser()
         let bytes = ClientBytes.chunkSize(UInt32(size)) + ClientBytes.message(9, body, time: 40, chunk: size)
@@ -23,7 +23,7 @@ struct RTMPChunkTests {
         #expect(throws: RTMPInboundParser.Malformed.self) { _ = try parser.parse(ClientBytes.chunkSize(size)) }
     }
 
-    @Test("The chunk size may change while a message is under way")
+    @Test("The chunk size may change within a message")
     func changingSize() throws {
         var parser = RTMPInboundParser()
         let whole = ClientBytes.message(9, Array(body[..<300]), csid: 6)
@@ -32,7 +32,7 @@ struct RTMPChunkTests {
         #expect(try parser.parse(bytes) == [.init(type: 9, body: Array(body[..<300]))])
     }
 
-    @Test("Extended times are read whether a peer repeats them in each chunk or does not", arguments: [true, false])
+    @Test("Extended timestamps are read whether a peer repeats them in each chunk or not", arguments: [true, false])
     func extended(repeats: Bool) throws {
         var parser = RTMPInboundParser()
         let times: [UInt32] = [0xFF_FFFE, 0xFF_FFFF, 0x100_0000, 0x8000_0000, 0xFFFF_FFFF]
@@ -43,7 +43,7 @@ struct RTMPChunkTests {
         #expect(messages.allSatisfy { $0.body == body })
     }
 
-    @Test("They are read so wherever the bytes are split", arguments: [true, false])
+    @Test("Extended timestamps are read wherever the bytes are split", arguments: [true, false])
     func extendedSplit(repeats: Bool) throws {
         let body = Array(body[..<300])
         let bytes = ClientBytes.message(9, body, time: 0x100_0000, repeatsTime: repeats) + ClientBytes.message(8, [1])
@@ -55,19 +55,19 @@ struct RTMPChunkTests {
         }
     }
 
-    @Test("Differences in time add up over the wrap of the clock, extended ones too")
+    @Test("Time differences add up across the wrap of the clock, extended ones too")
     func deltas() throws {
         var parser = RTMPInboundParser()
         var bytes = ClientBytes.message(9, [1], time: 0xFFFF_FF00) + ClientBytes.later(9, [2], by: 0x200)
         bytes += ClientBytes.later(9, [3], by: 0x100_0000)
-        // Type 2, and two of type 3, which repeat the difference.
+        // Type 2, and two of type 3, which repeat the time difference.
         bytes += [0x83, 0, 0, 40, 4, 0xC3, 5, 0xC3, 6]
         let messages = try parser.parse(bytes)
         #expect(messages.map(\.body) == [[1], [2], [3], [4], [5], [6]])
         #expect(messages.map(\.timestamp) == [0xFFFF_FF00, 0x100, 0x100_0100, 0x100_0128, 0x100_0150, 0x100_0178])
     }
 
-    @Test("A message is given up by Abort, and by a header in its midst")
+    @Test("Abort, or a header within a message, discards the message")
     func abort() throws {
         var parser = RTMPInboundParser()
         let whole = ClientBytes.message(9, body, csid: 6)
@@ -78,13 +78,13 @@ struct RTMPChunkTests {
         #expect(parser.heldBytes == 0)
     }
 
-    @Test("What is announced is not allocated, and 65599 chunk streams are refused with what they hold bounded")
+    @Test("Announced bytes are not allocated, and 65599 chunk streams are refused within bounded memory")
     func announced() {
         var parser = RTMPInboundParser(limits: RTMPServerSession.publisherLimits)
         var refusedAt: Int?
         for id in 0..<65_599 {
             let basic: [UInt8] = [0x01, UInt8(id & 0xFF), UInt8(id >> 8 & 0xFF)]
-            // 16 MiB − 1 announced, one byte of it sent.
+            // 16 MiB − 1 bytes announced, one byte of them sent.
             let chunk = basic + [0, 0, 0, 0xFF, 0xFF, 0xFF, 9, 1, 0, 0, 0] + [UInt8](repeating: 7, count: 128)
             do { #expect(try parser.parse(chunk).isEmpty) } catch {
                 refusedAt = id
@@ -95,7 +95,7 @@ struct RTMPChunkTests {
         #expect(refusedAt == 64)
     }
 
-    @Test("A publisher's message of 16 MiB − 1 arrives, a second one beside it is refused at the bound")
+    @Test("A publisher's message of 16 MiB − 1 arrives, and a second one beside it is refused at the limit")
     func largest() throws {
         var parser = RTMPInboundParser(limits: RTMPServerSession.publisherLimits)
         let body = [UInt8](repeating: 1, count: 0xFF_FFFF)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Addresses to listen at")
 struct RTMPListenURLTests {
-    @Test("Without an address it is the loopback interface, with the usual port")
+    @Test("Without an address the server listens on the loopback interface, at the default port")
     func defaults() throws {
         let url = try RTMPListenURL("rtmp-listen:///live/key-123456", for: .input)
         #expect(url.host == "127.0.0.1" && url.port == 1935 && url.app == "live" && !url.isSecure && !url.takesOver)
@@ -15,7 +15,7 @@ struct RTMPListenURLTests {
         #expect(secure.host == "::" && secure.port == 443 && secure.isSecure && secure.maximumPlayers == 256)
     }
 
-    @Test("Applications have instances, names are decoded, and options are those of the role")
+    @Test("Applications have instances, names are decoded, and options depend on the role")
     func pieces() throws {
         let input = try RTMPListenURL("rtmp-listen://0.0.0.0:1936/a/b/k%2Fy?takeover=yes", for: .input)
         #expect(input.path == "a/b/k/y" && input.takesOver && input.port == 1936)
@@ -24,7 +24,7 @@ struct RTMPListenURLTests {
     }
 
     @Test(
-        "What cannot be is refused in words that hold no secret",
+        "Invalid addresses are refused in a sentence without secrets",
         arguments: [
             ("rtmp://h/live/secret1", "must begin with"), ("rtmp-listen://example.org/live/secret1", "numeric"),
             ("rtmp-listen://0.0.0.0/secret1", "app and a stream"),
@@ -41,7 +41,7 @@ struct RTMPListenURLTests {
         }
     }
 
-    @Test("An input's address prints itself without its key, an output's without that of its players")
+    @Test("An input's address prints itself without its key, an output's without its players' key")
     func masks() throws {
         let input = try RTMPListenURL("rtmp-listen:///live/secret-key", for: .input)
         let output = try RTMPListenURL("rtmp-listen:///live/program?key=secret-key", for: .output)

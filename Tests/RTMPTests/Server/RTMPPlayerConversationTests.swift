@@ -6,9 +6,9 @@ import Testing
 
 @testable import RTMP
 
-@Suite("What a player is told and says")
+@Suite("The conversation with a player")
 struct RTMPPlayerConversationTests {
-    @Test("A player is told of the stream itself, a server what it should keep for players")
+    @Test("A player gets the stream's metadata itself, and a server a request to keep it for players")
     func metadata() throws {
         for isForPlayer in [true, false] {
             let message = try #require(RTMPHeaders.messages(for: Samples.description, isForPlayer: isForPlayer).first)
@@ -17,7 +17,7 @@ struct RTMPPlayerConversationTests {
         }
     }
 
-    @Test("A player's wishes are reported, in order, and the answers of servers are not wishes")
+    @Test("A player's commands are reported in order, and servers' answers are not commands")
     func wishes() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser())
         let bytes =
@@ -30,7 +30,7 @@ struct RTMPPlayerConversationTests {
         #expect(channel.take(bytes).wishes == [.pause(true), .pause(false), .video(false), .audio(true), .stop])
     }
 
-    @Test("At the end a player is told in all the words that players wait for")
+    @Test("At the end a player gets all the messages that players expect")
     func end() {
         let messages = RTMPHeaders.playEnd(streamID: 3)
         #expect(messages.first?.payload.array == [0, 1, 0, 0, 0, 3])

@@ -25,7 +25,7 @@ struct RTMPSServerTests {
         try TLSServerIdentity(certificate: files.certificate, key: files.key) { _ in }
     }
 
-    /// A client that trusts the certificate in `trusted`, on a thread of its own, because the handshake blocks.
+    /// A client that trusts the certificate in `trusted`, on its own thread, because the handshake blocks.
     private func client(_ port: UInt16, trusting trusted: TLSSamples.Files) async throws -> ServerClient {
         let address = try #require(HostAddress(literal: "127.0.0.1", port: port))
         let socket = try TCPSocket.connect(to: [address], name: "server", within: .seconds(5), opened: { _ in true })
@@ -45,7 +45,7 @@ struct RTMPSServerTests {
         }
     }
 
-    @Test("A client publishes through it, and finds the new certificate after the files changed")
+    @Test("A client publishes over TLS, and gets the new certificate after the files changed")
     func publishes() async throws {
         let (identity, record) = (try identity(), StreamRecord())
         let registration = try server.receive(url("live/key", .input), identity: identity, receiver: record)
@@ -56,7 +56,7 @@ struct RTMPSServerTests {
         first.say(ClientBytes.message(9, [0x17, 1, 0, 0, 0, 9], time: 5, stream: 1, csid: 6))
         try await eventually { record.times == [5] }
         files.write(TLSSamples.two)
-        // The server still shows the old one.
+        // The server still uses the old one.
         await #expect(throws: OutputFailure.self) { _ = try await client(registration.port, trusting: new) }
         identity.look()
         let second = try await client(registration.port, trusting: new)
@@ -64,7 +64,7 @@ struct RTMPSServerTests {
         try await second.hear("NetStream.Publish.BadName")
     }
 
-    @Test("Server 3: a publisher that closes the connection without a word of TLS has closed it, and nothing failed")
+    @Test("A publisher that closes the connection before any TLS has disconnected, and nothing failed")
     func unclean() async throws {
         let record = StreamRecord()
         let registration = try server.receive(url("live/key", .input), identity: identity(), receiver: record)
@@ -77,7 +77,7 @@ struct RTMPSServerTests {
         try await eventually { record.log.last == "ended 1: the client closed the connection" }
     }
 
-    @Test("A player gets its stream through it, and the connection's end when it is let go")
+    @Test("A player gets its stream over TLS, and the connection ends when the player is released")
     func plays() async throws {
         let host = PlayerRecord()
         let registration = try server.offer(url("live/program", .output), identity: identity(), host: host)
@@ -90,14 +90,14 @@ struct RTMPSServerTests {
             client.listen()
             return client.messages.count { $0.type == 9 } == 100
         }
-        // What the player says comes through, too.
+        // The player's messages arrive, too.
         client.say(ClientBytes.message(4, [0, 6, 1, 2, 3, 4], csid: 2))
         try await eventually { hears(host) }
         host.players.withLock { $0 = [] }
         try await client.beClosed()
     }
 
-    /// A hundred frames, which are more than the tunnel holds.
+    /// A hundred frames, which are more than the tunnel can buffer.
     private func send(_ host: PlayerRecord) throws {
         let player = try #require(host.players.withLock { $0.first })
         var (buffer, timeline) = (OutboundBuffer(), RTMPTimeline())
@@ -123,7 +123,7 @@ struct RTMPSServerTests {
         }
     }
 
-    @Test("A secure address without a certificate, and TLS on a port without, are refused before anything starts")
+    @Test("A secure address without a certificate, and TLS on a plain port, are refused before anything starts")
     func configuration() throws {
         let record = StreamRecord()
         #expect(throws: OutputFailure.self) { try server.receive(url("live/key", .input), receiver: record) }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A server's session")
 struct RTMPServerSessionTests {
-    /// A session with what came of it.
+    /// A session with its results.
     private struct Talk {
         var session = RTMPServerSession()
         var parser = RTMPInboundParser()
@@ -18,7 +18,7 @@ struct RTMPServerSessionTests {
         private var isGreeted = false
         private var answers: [UInt8] = []
 
-        /// The client says `bytes`, and is accepted if it asks for something and `accepts` is not false.
+        /// Feeds `bytes` from the client, and accepts a request unless `accepts` is false.
         mutating func says(_ bytes: [UInt8], accepts: Bool? = true) throws {
             var cursor = 0
             defer { listen() }
@@ -35,7 +35,7 @@ struct RTMPServerSessionTests {
             #expect(cursor == bytes.count)
         }
 
-        /// Reads what the session says.
+        /// Parses the session's answers.
         mutating func listen() {
             answers += session.takeAnswers()
             if !isGreeted, answers.count >= 3073 {
@@ -47,7 +47,7 @@ struct RTMPServerSessionTests {
             answers = []
         }
 
-        /// Names of the commands and codes that the session said, in order.
+        /// The session's commands and codes, in order.
         var words: [String] {
             said.filter { $0.type == 20 }.compactMap { message in
                 let values = AMF0Reader.values(message.body)
@@ -81,7 +81,7 @@ struct RTMPServerSessionTests {
     func publishes() throws {
         var talk = Talk()
         try talk.says(ClientBytes.publishing("secret?token=1", app: "live/instance"))
-        #expect(talk.said.prefix(2).map(\.type) == [5, 6])  // Set Chunk Size between them and the rest is obeyed
+        #expect(talk.said.prefix(2).map(\.type) == [5, 6])  // the Set Chunk Size message after them is applied
         #expect(talk.parser.chunkBytes == RTMPChunkWriter.chunkBytes)
         #expect(
             talk.words == [
@@ -94,7 +94,7 @@ struct RTMPServerSessionTests {
         #expect(talk.session.phase == .publishing)
     }
 
-    @Test("It is answered the same wherever its bytes are split")
+    @Test("A publisher is answered the same wherever its bytes are split")
     func splits() throws {
         let bytes = ClientBytes.publishing("secret") + ClientBytes.message(9, frame, time: 7, stream: 1, chunk: 4096)
         var whole = Talk()
@@ -107,7 +107,7 @@ struct RTMPServerSessionTests {
         }
     }
 
-    @Test("Media, metadata and data of the stream are told, and what belongs to no stream is not")
+    @Test("Media, metadata and data of the stream are reported, and messages of no stream are not")
     func media() throws {
         var talk = Talk()
         try talk.says(ClientBytes.handshake + ClientBytes.connect() + ClientBytes.message(9, frame))
@@ -128,7 +128,7 @@ struct RTMPServerSessionTests {
             ])
     }
 
-    @Test("Media that we do not carry is told once for each track")
+    @Test("Media of an unsupported codec is reported once for each track")
     func unsupported() throws {
         var talk = Talk()
         try talk.says(ClientBytes.publishing("key"))
@@ -138,7 +138,7 @@ struct RTMPServerSessionTests {
         #expect(talk.texts == ["unsupported video codec 2", "unsupported audio codec Speex"])
     }
 
-    @Test("Audio tracks besides the first are told once each")
+    @Test("Audio tracks other than the first are reported once each")
     func otherTracks() throws {
         var talk = Talk()
         try talk.says(ClientBytes.publishing("key"))
@@ -148,7 +148,7 @@ struct RTMPServerSessionTests {
         #expect(talk.texts == ["other [\"audio track 2 (AAC)\"]", "other [\"audio track 3 (AAC)\"]"])
     }
 
-    @Test("The messages of an aggregate have times that follow its own")
+    @Test("The times of messages in an aggregate follow the aggregate's own")
     func aggregate() throws {
         func tag(_ type: UInt8, _ time: UInt32, _ body: [UInt8]) -> [UInt8] {
             let header = [type] + ClientBytes.big(UInt32(body.count), 3) + ClientBytes.big(time & 0xFF_FFFF, 3)
@@ -159,12 +159,12 @@ struct RTMPServerSessionTests {
         let tags = tag(9, 0x1FF_FFF0, frame) + tag(8, 0x200_0000, [0xAF, 1, 9]) + tag(9, 0x200_0010, frame)
         try talk.says(ClientBytes.message(22, tags, time: 1000, stream: 1, chunk: 4096))
         #expect(talk.texts == ["1000 avc1", "1016 mp4a", "1032 avc1"])
-        // Cut short: what is whole is told.
+        // Truncated: the complete messages are reported.
         try talk.says(ClientBytes.message(22, Array(tags.dropLast(6)), time: 2000, stream: 1, chunk: 4096))
         #expect(talk.texts.suffix(2) == ["2000 avc1", "2016 mp4a"])
     }
 
-    @Test("Commands wrapped for AMF3 are understood")
+    @Test("Commands wrapped for AMF3 are parsed")
     func amf3() throws {
         var talk = Talk()
         try talk.says(ClientBytes.handshake + ClientBytes.connect(adding: ["objectEncoding": .number(3)]))
@@ -175,7 +175,7 @@ struct RTMPServerSessionTests {
         #expect(success.last?.property("objectEncoding") == .number(3))
     }
 
-    @Test("Enhanced RTMP is answered if the client speaks it, and only then", arguments: [true, false])
+    @Test("Enhanced RTMP is answered if the client uses it, and only then", arguments: [true, false])
     func enhanced(isEnhanced: Bool) throws {
         var talk = Talk()
         let properties: [String: AMF0Value] = [
@@ -193,7 +193,7 @@ struct RTMPServerSessionTests {
     }
 
     @Test(
-        "A stream ends by any of the three commands, and another may follow on the connection",
+        "Any of three commands ends a stream, and another may follow on the connection",
         arguments: [
             ClientBytes.command("FCUnpublish", 6, [.null, .string("key")], chunk: 4096),
             ClientBytes.command("deleteStream", 7, [.null, .number(1)], chunk: 4096),
@@ -210,7 +210,7 @@ struct RTMPServerSessionTests {
         #expect(talk.requests.map(\.name) == ["key", "other"] && talk.session.phase == .publishing)
     }
 
-    @Test("A player is told that the stream begins, and what reads on knows the chunk size")
+    @Test("A player is told that the stream begins, and the parser for its further bytes knows the chunk size")
     func plays() throws {
         var talk = Talk()
         try talk.says(
@@ -227,7 +227,7 @@ struct RTMPServerSessionTests {
     }
 
     @Test(
-        "Refusals say why, on the stream that was asked for",
+        "A refusal has its reason, on the requested stream",
         arguments: [
             (RTMPServerSession.Refusal.denied, "NetStream.Publish.Denied"), (.busy, "NetStream.Publish.BadName"),
             (.failed, "NetStream.Publish.Failed"),
@@ -241,7 +241,7 @@ struct RTMPServerSessionTests {
     }
 
     @Test(
-        "Calls that do not matter are answered, so that nobody waits",
+        "Optional commands are answered, so that the client does not wait",
         arguments: [
             ("getStreamLength", "_result"), ("_checkbw", "_result"), ("FCSubscribe", "_result"),
             ("selfDestruct", "NetConnection.Call.Failed"),
@@ -255,7 +255,7 @@ struct RTMPServerSessionTests {
         #expect(talk.words.count == count)
     }
 
-    @Test("Pings are answered, and received bytes acknowledged once per window that the client wants")
+    @Test("Pings are answered, and received bytes acknowledged once per window that the client sets")
     func controls() throws {
         var talk = Talk()
         try talk.says(ClientBytes.handshake + ClientBytes.connect())
@@ -265,14 +265,14 @@ struct RTMPServerSessionTests {
         for _ in 0..<5 { try talk.says(ClientBytes.message(0x55, [UInt8](repeating: 0, count: 10_000))) }
         let acknowledgements = talk.said.filter { $0.type == 3 }
         #expect((2...3).contains(acknowledgements.count))
-        // A window of a byte is not obeyed: each answer would ask for another.
+        // A window of one byte is ignored: each answer would trigger another.
         try talk.says(ClientBytes.message(5, ClientBytes.big(1, 4), csid: 2))
         for _ in 0..<10 { try talk.says(ClientBytes.message(0x55, [1])) }
         #expect(talk.said.count { $0.type == 3 } <= 4)
     }
 
     @Test(
-        "Who breaks the order is told, if it can be, and ends",
+        "A client that sends commands out of order gets an error if possible, and is closed",
         arguments: [
             ("its first command is not connect", ClientBytes.command("publish", 5, [.null, .string("key")])),
             ("it connects without an application", ClientBytes.command("connect", 1, [.null])),
@@ -299,7 +299,7 @@ struct RTMPServerSessionTests {
         }
     }
 
-    @Test("Before its stream is accepted a client makes us keep 64 KiB at most")
+    @Test("Before its stream is accepted a client uses at most 64 KiB of memory")
     func greetingBound() throws {
         var talk = Talk()
         try talk.says(ClientBytes.handshake + ClientBytes.connect() + ClientBytes.chunkSize(0x7FFF_FFFF))
@@ -314,7 +314,7 @@ struct RTMPServerSessionTests {
         #expect(held > 50_000 && held <= 64 << 10)
     }
 
-    @Test("A thousand streams may not be created")
+    @Test("A client cannot create a thousand streams")
     func streams() throws {
         var talk = Talk()
         try talk.says(ClientBytes.handshake + ClientBytes.connect())

@@ -27,7 +27,7 @@ struct RTMPServerTests {
         return RTMPServer(limits: limits) { [notices] text in notices.all.withLock { $0.append(text) } }
     }
 
-    /// An address at any port.
+    /// An address with any free port.
     private func url(_ path: String, _ role: RTMPListenURL.Role = .input) throws -> RTMPListenURL {
         var url = try RTMPListenURL("rtmp-listen://127.0.0.1/\(path)", for: role)
         url.port = 0
@@ -43,7 +43,7 @@ struct RTMPServerTests {
         notices.all.withLock { $0.allSatisfy { !$0.contains("secret") } }
     }
 
-    @Test("A port that was given up this moment could not be opened: it was still being closed")
+    @Test("A port that was just released can be opened again, because opening waits until it is closed")
     func reopened() throws {
         let server = server()
         var again = try url("live/again")
@@ -54,7 +54,7 @@ struct RTMPServerTests {
         }
     }
 
-    @Test("What a client publishes arrives in order, and ends as the client says or the connection does")
+    @Test("Published messages arrive in order, and the publication ends by command or with the connection")
     func publishes() async throws {
         let server = server()
         let registration = try server.receive(url("live/secret"), receiver: record)
@@ -76,7 +76,7 @@ struct RTMPServerTests {
     }
 
     @Test(
-        "A wrong key, a wrong application and an output's name are refused, told nobody, and closed",
+        "A wrong key, a wrong application and an output's name are refused and closed without a call to the receiver",
         arguments: [
             ("live", "secret2"), ("live", ""), ("other", "secret"), ("live", "program"), ("live/secret", "x"),
         ])
@@ -92,7 +92,7 @@ struct RTMPServerTests {
         #expect(record.log.isEmpty && isDiscreet())
     }
 
-    @Test("Server 1: a publication that is over has no say in the next one of its connection")
+    @Test("A publication that ended does not control the next one of its connection")
     func pastPublication() async throws {
         let server = server()
         let registration = try server.receive(url("live/secret"), receiver: record)
@@ -110,7 +110,7 @@ struct RTMPServerTests {
         #expect(record.log == ["began 1", "ended 1: the client ended it", "began 2"])
     }
 
-    @Test("A second publisher is refused, and the first does not notice")
+    @Test("A second publisher is refused, and the first is not disturbed")
     func secondPublisher() async throws {
         let server = server()
         let registration = try server.receive(url("live/secret"), receiver: record)
@@ -127,7 +127,7 @@ struct RTMPServerTests {
     }
 
     @Test(
-        "With takeover it takes the first one's place, and so it does where the first is silent",
+        "With takeover, or if the first publisher is silent, the second one replaces it",
         arguments: [true, false])
     func takeover(isAllowed: Bool) async throws {
         let server = server { $0.takeoverSilence = isAllowed ? .seconds(60) : .zero }
@@ -142,7 +142,7 @@ struct RTMPServerTests {
         #expect(record.log == ["began 1", "ended 1: another client took it over", "began 2"])
     }
 
-    @Test("The authorization decides, and what was sent after the request is not lost")
+    @Test("The authorization decides, and bytes sent after the request are not lost")
     func authorization() async throws {
         let server = server()
         let asked = Mutex<[String]>([])
@@ -163,7 +163,7 @@ struct RTMPServerTests {
         #expect(isDiscreet())
     }
 
-    @Test("Server 4: decisions about many clients are asked for a few at a time, and all get theirs")
+    @Test("Only a few decisions run at a time, and all clients get theirs")
     func turns() async throws {
         let (server, host) = (server { $0.decisions = 2 }, PlayerRecord())
         let asked = Mutex((now: 0, most: 0))
@@ -177,13 +177,13 @@ struct RTMPServerTests {
             }, host: host)
         let clients = (0..<20).map { _ in ServerClient(port: registration.port) }
         for client in clients { client.say(ClientBytes.playing("program")) }
-        // A client that does not wait for its turn takes no other client's.
+        // A client that leaves the queue does not take another client's turn.
         ServerClient(port: registration.port).say(ClientBytes.playing("program"))
         for client in clients { try await client.hear("NetStream.Play.Start") }
         #expect(asked.withLock { $0.most } <= 2)
     }
 
-    @Test("If there is no decision in time, the client is refused and the authorization is cancelled")
+    @Test("Without a decision in time, the client is refused and the authorization is cancelled")
     func authorizationDeadline() async throws {
         let server = server { $0.authorizationTime = .milliseconds(20) }
         let isCancelled = Mutex(false)
@@ -202,13 +202,13 @@ struct RTMPServerTests {
         #expect(record.log.isEmpty)
     }
 
-    @Test("A receiver that has no room stops the sender, and gets everything afterwards")
+    @Test("A receiver without room stops the sender, and gets everything afterwards")
     func backPressure() async throws {
         let server = server()
         record.state.withLock { $0.pausesAfter = 10 }
         let registration = try server.receive(url("live/secret"), receiver: record)
         let client = try await ServerClient.publishing("secret", at: registration.port)
-        // 200 MB, which no socket holds.
+        // 200 MB, more than any socket buffers.
         let body = [0x17, 1, 0, 0, 0] + [UInt8](repeating: 1, count: 99_995)
         let isSent = Atomic(false)
         nonisolated(unsafe) let sender = client
@@ -230,7 +230,7 @@ struct RTMPServerTests {
         #expect(record.state.withLock { $0.bytes } == 2000 * 99_995)
     }
 
-    @Test("A client that says nothing is closed at the deadline of its step, and a silent publisher at its own")
+    @Test("A client without a request is closed at the deadline of its step, and a silent publisher at its own")
     func deadlines() async throws {
         let server = server {
             $0.handshakeTime = .milliseconds(30)
@@ -250,12 +250,12 @@ struct RTMPServerTests {
         #expect(record.log.last?.hasPrefix("ended 1: nothing came for") == true)
     }
 
-    @Test("Silent connections are bounded in number, and others are served beside them")
+    @Test("Silent connections are limited in number, and other clients are still served")
     func silentCrowd() async throws {
         let server = server()
         let registration = try server.receive(url("live/secret"), receiver: record)
         let publisher = try await ServerClient.publishing("secret", at: registration.port)
-        // One address may have a quarter of the connections that may wait.
+        // One address may have a quarter of the waiting connections.
         let crowd = (0..<300).map { _ in ServerClient(port: registration.port) }
         try await eventually {
             for client in crowd { client.listen() }
@@ -272,7 +272,7 @@ struct RTMPServerTests {
         withExtendedLifetime(crowd) {}
     }
 
-    @Test("Server 2: a client that waits for a decision is not pushed out by connections that say nothing")
+    @Test("Silent connections do not evict a client that waits for a decision")
     func decisionInCrowd() async throws {
         let server = server { $0.waiting = 2 }
         let isAsked = Mutex(false)
@@ -292,13 +292,13 @@ struct RTMPServerTests {
         try await client.hear("NetStream.Publish.Start")
     }
 
-    @Test("A client that does not read what it is told is closed")
+    @Test("A client that does not read the server's messages is closed")
     func deafClient() async throws {
         let server = server()
         let registration = try server.receive(url("live/secret"), receiver: record)
         let client = ServerClient(port: registration.port)
         client.say(ClientBytes.handshake + ClientBytes.connect())
-        // Each ping of 18 bytes gets an answer of the same length; unread answers fill the socket, then the bound.
+        // Each ping of 18 bytes gets a reply of the same length; unread replies fill the socket, then reach the limit.
         let pings = (0..<100_000).flatMap { _ in ClientBytes.message(4, [0, 6, 1, 2, 3, 4], csid: 2) }
         var sent = 0
         try await eventually {
@@ -309,7 +309,7 @@ struct RTMPServerTests {
         try await eventually { notices.all.withLock { $0.contains { $0.contains("does not read") } } }
     }
 
-    @Test("A port that is taken, and a stream that is named twice, are named before anything starts")
+    @Test("A port in use, and a stream with a duplicate name, are reported before anything starts")
     func configuration() async throws {
         let server = server()
         let registration = try server.receive(url("live/secret-key"), receiver: record)
@@ -322,7 +322,7 @@ struct RTMPServerTests {
         #expect(twice?.reason.contains("twice") == true && twice?.reason.contains("secret-key") == false)
     }
 
-    @Test("The port is open as long as a stream needs it, and a stream that is cancelled ends its publisher")
+    @Test("The port is open as long as a stream needs it, and cancelling a stream ends its publisher")
     func cancel() async throws {
         let server = server()
         let one = try server.receive(url("live/one"), receiver: record)
@@ -348,7 +348,7 @@ struct RTMPServerTests {
 }
 
 extension RTMPServerTests {
-    @Test("A player gets the stream's bodies on its own socket, and its place is free when it is let go")
+    @Test("A player gets the stream's bodies on its own socket, and releasing it makes room for another")
     func plays() async throws {
         let (server, host) = (server(), PlayerRecord())
         let registration = try server.offer(url("live/program?players=1", .output), host: host)
@@ -385,7 +385,7 @@ extension RTMPServerTests {
     }
 
     @Test(
-        "A player that is asked for a key must have it",
+        "A player without the required key is refused",
         arguments: [
             ("program?key=secret", true), ("program", false), ("program?key=secre", false), ("program?key=", false),
         ])
@@ -398,7 +398,7 @@ extension RTMPServerTests {
         #expect(isDiscreet())
     }
 
-    @Test("What a player sends after its request is read by the host that takes it over")
+    @Test("A player's bytes after its request are read by the host that takes it over")
     func playersWords() async throws {
         let (server, host) = (server(), PlayerRecord())
         let registration = try server.offer(url("live/program", .output), host: host)
@@ -420,7 +420,7 @@ extension RTMPServerTests {
     }
 }
 
-/// Work on a thread that is waited for.
+/// Work on a thread, with a way to wait for it.
 private final class Thread {
     private let group = DispatchGroup()
 

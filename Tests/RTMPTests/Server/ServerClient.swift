@@ -9,15 +9,15 @@ import TestSupport
 @testable import Networking
 @testable import RTMP
 
-/// A client on a socket of its own, for the test's thread.
+/// A client on its own socket, for the test's thread.
 final class ServerClient {
     private let socket: TCPSocket
     private var descriptor: CInt { socket.descriptor }
     private var parser = RTMPInboundParser()
     private var skipped = 0
-    /// What the server said behind its handshake.
+    /// The server's messages after its handshake.
     private(set) var messages: [RTMPInboundParser.Message] = []
-    /// The connection's end, as far as it was seen.
+    /// Whether the connection's end was seen.
     private(set) var isClosed = false
 
     /// A connection to `port` of the loopback interface, from `source`.
@@ -28,10 +28,10 @@ final class ServerClient {
         _ = HostAddress(literal: "127.0.0.1", port: port)?.withSockaddr { connect(descriptor, $0, $1) }
     }
 
-    /// A client on a connection that stands.
+    /// A client on an existing connection.
     init(_ socket: TCPSocket) { self.socket = socket }
 
-    /// A client at `port` that publishes with `key`, and was told so.
+    /// A client that publishes with `key` at `port` and was accepted.
     static func publishing(_ key: String, at port: UInt16) async throws -> ServerClient {
         let client = ServerClient(port: port)
         client.say(ClientBytes.publishing(key))
@@ -39,7 +39,7 @@ final class ServerClient {
         return client
     }
 
-    /// Sends `bytes`, as far as the server takes them within five seconds. Returns how many it took.
+    /// Sends `bytes` as far as the server reads them within five seconds. Returns the number of bytes sent.
     @discardableResult
     func say(_ bytes: [UInt8]) -> Int {
         var sent = 0
@@ -55,7 +55,7 @@ final class ServerClient {
         return sent
     }
 
-    /// Reads what there is.
+    /// Reads the available messages.
     func listen() {
         var bytes = [UInt8](repeating: 0, count: 1 << 16)
         while true {
@@ -70,7 +70,7 @@ final class ServerClient {
         }
     }
 
-    /// Names of the commands and codes that the server said, in order.
+    /// The server's commands and codes, in order.
     var words: [String] {
         messages.filter { $0.type == 20 }.compactMap { message in
             let values = AMF0Reader.values(message.body)
@@ -78,7 +78,7 @@ final class ServerClient {
         }
     }
 
-    /// Waits until the server has said `word` so many times. Throws when it does not, or closes the connection before.
+    /// Waits until the server has sent `word` this many times. Throws if it does not, or closes the connection first.
     func hear(_ word: String, times: Int = 1) async throws {
         try await eventually(word) {
             listen()
@@ -96,7 +96,7 @@ final class ServerClient {
         }
     }
 
-    /// The server closed the connection, and had not said what was waited for.
+    /// The server closed the connection before the expected message.
     struct Closed: Error {
         let waitedFor: String
         let heard: [String]
@@ -104,7 +104,7 @@ final class ServerClient {
 }
 
 extension RTMPServerLimits {
-    /// No deadline is met by a machine that is slow: a test that is about one sets it.
+    /// Limits that a slow machine does not reach; a test about a limit sets its own.
     static var patient: RTMPServerLimits {
         var limits = RTMPServerLimits()
         limits.handshakeTime = .seconds(600)
@@ -117,7 +117,7 @@ extension RTMPServerLimits {
     }
 }
 
-/// Keeps what a stream brings.
+/// Records the messages of a stream.
 final class StreamRecord: RTMPStreamReceiver {
     struct State {
         var publications: [RTMPPublication] = []
@@ -158,7 +158,7 @@ final class StreamRecord: RTMPStreamReceiver {
     }
 }
 
-/// Keeps the players that joined.
+/// Records the players that joined.
 final class PlayerRecord: RTMPPlayerHost {
     let players = Mutex<[RTMPPlayer]>([])
 
