@@ -120,7 +120,7 @@ extension Serial {
             try await refuses(show + ["--input", "a.mp4#name=a,at=soon"], status: 64, hint: "at=")
         }
 
-        @Test("A signal while relay waits for its only input gives exit status 69", arguments: [SIGINT, SIGTERM, SIGHUP])
+        @Test("A signal while relay awaits its only input gives exit status 69", arguments: [SIGINT, SIGTERM, SIGHUP])
         func endsWhileOpening(signal: Int32) async throws {
             let port = try Ports.free()
             let relay = try RelayProcess(

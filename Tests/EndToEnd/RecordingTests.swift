@@ -83,7 +83,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("Files of each format are playable, and hold every frame once", arguments: ["hybrid", "fragmented", "ts"])
+        @Test("Files of each format play, with every frame once", arguments: ["hybrid", "fragmented", "ts"])
         func formats(format: String) async throws {
             let result = try await RelayProcess.run(
                 Shape.small + ["--record", set.directory, "--segment", "2s", "--record-format", format]

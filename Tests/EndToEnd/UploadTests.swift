@@ -128,7 +128,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A failing program gets its files until it accepts them; none is deleted before, unless an operator skips it"
+            "A failing program gets its files until it accepts them; none is deleted before, unless it is skipped"
         )
         func failingProgram() async throws {
             let (program, notes, status) = try hook()
