@@ -32,7 +32,7 @@ struct RelayCommand: AsyncParsableCommand {
         ],
         defaultSubcommand: RunCommand.self)
 
-    /// As the parser's own, but its messages repeat what was typed, and that may hold a key.
+    /// Like the parser's own method, whose messages would repeat arguments that may contain a key.
     static func main() async {
         Allocator.limit()
         let arguments = Array(CommandLine.arguments.dropFirst())

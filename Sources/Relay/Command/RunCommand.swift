@@ -62,7 +62,7 @@ struct RunCommand: BlockingCommand {
 
     /// Runs what the file asks for.
     private func work(withFile path: String) throws {
-        // Until there is something that it can be told to read again.
+        // Ignored until there is a configuration that can be reloaded.
         signal(SIGHUP, SIG_IGN)
         if let flag = Self.flagBesidesFile(in: CommandLine.arguments) {
             throw ValidationError("With --config, what \(flag) says stands in the file. Leave it out.")
@@ -104,7 +104,7 @@ struct RunCommand: BlockingCommand {
         throw status.code
     }
 
-    /// The first flag that says what the configuration file says; nil if no flag does.
+    /// Returns the first flag that conflicts with the configuration file; nil if there is no such flag.
     static func flagBesidesFile(in arguments: [String]) -> String? {
         let allowed: Set = ["--config", "--log-format", "--no-status", "--verbose"]
         return arguments.map { String($0.prefix { $0 != "=" }) }.first { $0.hasPrefix("--") && !allowed.contains($0) }
