@@ -55,7 +55,7 @@ struct ClockTimeTests {
         #expect(try ClockTime.milliseconds("2026-11-21T14:03:10.250999999Z", "from") == plain + 250)
     }
 
-    @Test("Other texts are refused", arguments: ["", "now", "2026-11-21", "2026-11-21T14:03:10", "2026-11-21T14:03:10.Z"])
+    @Test("All else is refused", arguments: ["", "now", "2026-11-21", "2026-11-21T14:03:10", "2026-11-21T14:03:10.Z"])
     func refuses(text: String) {
         #expect(throws: Refusal.self) { try ClockTime.milliseconds(text, "from") }
     }
