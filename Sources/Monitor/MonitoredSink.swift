@@ -48,7 +48,7 @@ package final class MonitoredSink: ProgramSink {
     private let shown = Mutex(MonitorStatus())
 
     /// A sink in front of `next` in a program of these formats; without `audio` there is no alarm about it. Throws
-    /// ``AVFailure`` if loudness is to be measured and libavfilter cannot.
+    /// ``AVFailure`` if loudness must be measured and libavfilter cannot do it.
     package init(
         _ next: any ProgramSink, settings: MonitorSettings, video: VideoFormat, audio: AudioFormat?, logger: Logger
     ) throws {

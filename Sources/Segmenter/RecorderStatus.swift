@@ -60,7 +60,7 @@ package struct RecorderStatus: Sendable, Codable {
     package var writeLatency = WriteLatencyStatus()
     /// How long it takes to make an open file durable, while the recorder writes.
     package var syncLatency = WriteLatencyStatus()
-    /// Program time in nanoseconds at which the open file is to end; nil if only its size matters.
+    /// The planned end of the open file, in nanoseconds of program time; nil if only its size matters.
     package var nextCut: Int64?
     /// Keyframes that the recorder requested, for `relay_recorder_keyframes_requested_total`: `timed` for cuts,
     /// `prompt` for beginnings.

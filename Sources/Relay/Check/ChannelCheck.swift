@@ -161,7 +161,7 @@ struct ChannelCheck: Sendable {
 
     // MARK: Disks
 
-    /// Whether `path`, or what is there of it, can be written to.
+    /// Tests whether `path`, or its longest existing part, is writable.
     private func directory(_ path: String, _ subject: String) -> Row {
         let existing = Self.existing(path)
         guard access(existing, W_OK | X_OK) == 0 else {

@@ -18,7 +18,7 @@ enum ExitStatus: Int32 {
     case nothingDelivered = 69
     /// The encoder failed.
     case internalError = 70
-    /// The record directory cannot be written, nor the clip that `relay recordings export` is to make.
+    /// The record directory, or the clip of `relay recordings export`, cannot be written.
     case cannotRecord = 73
     /// The storage guard refused, and there was nothing else to do.
     case storageRefused = 75

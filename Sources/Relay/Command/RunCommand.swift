@@ -119,7 +119,7 @@ struct RunCommand: BlockingCommand {
         return names.first { single.contains(String($0)) && !seen.insert($0).inserted }.map(String.init)
     }
 
-    /// What the flags say of the HTTP server, or the sentence that says what is wrong with them.
+    /// Returns the settings of the HTTP server from the flags; throws a sentence if they are invalid.
     private func httpSettings() throws -> ControlSettings {
         var keys = ControlKeys()
         (keys.address, keys.socket) = (operation.http, operation.httpSocket)

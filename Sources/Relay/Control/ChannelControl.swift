@@ -185,7 +185,7 @@ final class ChannelControl: ControlledChannel {
         }
     }
 
-    /// What the configuration says of the recording.
+    /// The configured recording.
     var configuredRecording: ChannelConfiguration.Recording? { state.withLock { $0.recording } }
 
     /// Free bytes that the storage guard keeps while a recording runs. Reads the file system.

@@ -100,7 +100,7 @@ struct CopiedCutter: SegmentCutting {
 
     mutating func wait(until time: Int64) { earliest = time }
 
-    /// Program time at which the first file is to begin, in nanoseconds; nil until a keyframe has come.
+    /// Program time at which the first file begins, in nanoseconds; nil until a keyframe has come.
     private var begin: Int64? {
         recent.first { $0.track == .video }.map { max(earliest, $0.ptsNanoseconds) }
     }

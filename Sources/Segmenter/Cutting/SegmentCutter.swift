@@ -58,7 +58,7 @@ struct SegmentCutter: SegmentCutting {
         schedule = SegmentSchedule(length: length, grid: grid)
     }
 
-    /// The program time in nanoseconds at which the open file is to end.
+    /// The planned end of the open file, in nanoseconds of program time.
     var nextBoundary: Int64? { schedule.boundary?.nanoseconds }
 
     /// Sets the wall-clock time of program time 0, in milliseconds; the grid needs it.

@@ -34,7 +34,7 @@ struct ShownStart: Sendable {
 
 /// Decides which packets belong to which file. Pure: packets in, actions out.
 protocol SegmentCutting {
-    /// The program time in nanoseconds at which the open file is to end.
+    /// The planned end of the open file, in nanoseconds of program time.
     var nextBoundary: Int64? { get }
     /// Takes the next packet of the interleaved program.
     mutating func push(_ packet: EncodedPacket) -> [SegmentAction]

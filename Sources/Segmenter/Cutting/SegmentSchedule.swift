@@ -6,7 +6,7 @@ internal import Media
 /// Decides when a file is long enough: by time, in multiples counted from the recording's start or of the wall clock;
 /// by size; or on request.
 struct SegmentSchedule {
-    /// The program time at which the present file is to end; nil for a limit in bytes.
+    /// The planned end of the current file in program time; nil for a limit in bytes.
     var boundary: Timestamp? { [ownBoundary, cuts.first].compactMap(\.self).min() }
     /// The wall-clock time of program time 0. It is read only when a file begins, so a clock that is set moves the next
     /// boundary once.

@@ -5,7 +5,7 @@ internal import Glibc
 internal import MP4
 internal import Media
 
-/// What must be known to begin a file.
+/// The settings of a new file.
 struct SegmentFileSettings {
     var directory: String
     var name: SegmentName
