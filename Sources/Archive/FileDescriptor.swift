@@ -6,7 +6,7 @@ internal import MP4
 package import Media
 internal import Synchronization
 
-/// One open file. Closed when the last reference goes; until then any thread may use it.
+/// An open file. It is closed when the last reference goes; until then any thread may use it.
 package final class FileDescriptor: Sendable, ByteSource {
     /// `flock(2)`: takes a descriptor and an operation, and returns 0 or `errno`.
     package typealias LockCall = @Sendable (_ file: CInt, _ operation: CInt) -> CInt
@@ -14,7 +14,7 @@ package final class FileDescriptor: Sendable, ByteSource {
     private let number: CInt
     private let isWritable: Bool
     private let lockCall: LockCall
-    /// The name under which the file was opened, for error texts.
+    /// The path that the file was opened with, for error texts.
     package let path: String
 
     private init(
@@ -34,14 +34,14 @@ package final class FileDescriptor: Sendable, ByteSource {
         try FileDescriptor("create", path, flags: O_RDWR | O_CREAT | O_EXCL)
     }
 
-    /// Opens `path` for reading and writing. A symbolic link is refused: it may point out of the directory.
+    /// Opens `path` for reading and writing. Refuses a symbolic link, because it may point out of the directory.
     package static func open(
         existing path: String, lockCall: @escaping LockCall = systemLock
     ) throws(FileFailure) -> FileDescriptor {
         try FileDescriptor("open", path, flags: O_RDWR | O_NOFOLLOW, lockCall: lockCall)
     }
 
-    /// Opens `path` for reading. A symbolic link is refused, as is waiting for what is not a file.
+    /// Opens `path` for reading. Refuses a symbolic link, and does not block on a FIFO or device.
     package static func open(
         readOnly path: String, lockCall: @escaping LockCall = systemLock
     ) throws(FileFailure) -> FileDescriptor {
@@ -53,8 +53,8 @@ package final class FileDescriptor: Sendable, ByteSource {
         try FileDescriptor("open", path, flags: O_RDONLY | O_DIRECTORY)
     }
 
-    /// Opens the directory that the file `name`, relative to the directory `root`, lies in. None of the directories
-    /// between may be a symbolic link, which could lead anywhere.
+    /// Opens the directory that contains the file `name`, which is relative to the directory `root`. None of the
+    /// directories in between may be a symbolic link, which could lead anywhere.
     package static func open(parentOf name: String, in root: String) throws(FileFailure) -> FileDescriptor {
         var directory = try FileDescriptor.open(directory: root)
         for part in name.split(separator: "/").dropLast() {
@@ -63,13 +63,14 @@ package final class FileDescriptor: Sendable, ByteSource {
         return directory
     }
 
-    /// Opens the file of this directory that `name` ends with for reading and writing. A symbolic link is refused.
+    /// Opens the file in this directory with the last component of `name`, for reading and writing. Refuses a symbolic
+    /// link.
     func open(entry name: String) throws(FileFailure) -> FileDescriptor {
         try open(Self.lastPart(of: name), flags: O_RDWR)
     }
 
-    /// Opens the file of this directory that `name` ends with for reading. A symbolic link is refused, as is waiting for
-    /// what is not a file.
+    /// Opens the file in this directory with the last component of `name`, for reading. Refuses a symbolic link, and
+    /// does not block on a FIFO or device.
     func open(readOnlyEntry name: String) throws(FileFailure) -> FileDescriptor {
         try open(Self.lastPart(of: name), flags: O_RDONLY | O_NONBLOCK)
     }
@@ -82,7 +83,7 @@ package final class FileDescriptor: Sendable, ByteSource {
         return FileDescriptor(taking: result, isWritable: flags & O_ACCMODE != O_RDONLY, path: path)
     }
 
-    /// Creates the file of this directory that `name` ends with, which must not exist.
+    /// Creates the file in this directory with the last component of `name`; it must not exist.
     package func create(entry name: String) throws(FileFailure) -> FileDescriptor {
         let name = Self.lastPart(of: name)
         let path = "\(path)/\(name)"
@@ -95,7 +96,7 @@ package final class FileDescriptor: Sendable, ByteSource {
         return FileDescriptor(taking: result, isWritable: true, path: path)
     }
 
-    /// Removes the file of this directory that `name` ends with; false if there is no such file.
+    /// Removes the file in this directory with the last component of `name`; returns false if it does not exist.
     package func remove(entry name: String) throws(FileFailure) -> Bool {
         let name = Self.lastPart(of: name)
         if unlinkat(number, name, 0) == 0 { return true }
@@ -117,19 +118,19 @@ package final class FileDescriptor: Sendable, ByteSource {
         close(number)
     }
 
-    /// The system's own call.
+    /// The system call itself.
     package static let systemLock: LockCall = { file, operation in
         while flock(file, operation) != 0 { if errno != EINTR { return errno } }
         return 0
     }
 
-    /// The files that descriptors of this process have locked where the file system has no locks.
+    /// The files that descriptors of this process have locked on file systems without locks.
     private static let withoutLocks = Mutex<[ObjectIdentifier: FileIdentity]>([:])
 
-    /// Takes the advisory lock that says that somebody is at the file; false if another descriptor or process has it,
-    /// and for nothing else. A descriptor for reading only takes a shared lock, which is all that NFS gives it.
+    /// Takes the advisory lock that marks the file as in use; returns false only if another descriptor or process has
+    /// it. A read-only descriptor takes a shared lock, because NFS gives it no other.
     ///
-    /// Where the file system has no locks (NFS without its lock daemon) only this process's own are looked at: see
+    /// If the file system has no locks (NFS without its lock daemon), only locks of this process are considered: see
     /// ``mayBeWrittenElsewhere``.
     package func lock() -> Bool {
         switch lockCall(number, (isWritable ? LOCK_EX : LOCK_SH) | LOCK_NB) {
@@ -147,60 +148,60 @@ package final class FileDescriptor: Sendable, ByteSource {
         }
     }
 
-    /// Whether another process may be writing the file without this one being able to see a lock: it was locked where
-    /// the file system has no locks, and written less than a minute ago. A time in the future counts, too.
+    /// Whether another process may be writing the file although no lock is visible: the file system has no locks, and
+    /// the file was written less than a minute ago. A time in the future counts, too.
     var mayBeWrittenElsewhere: Bool {
         guard Self.withoutLocks.withLock({ $0[ObjectIdentifier(self)] != nil }) else { return false }
         return wasWritten(within: Self.quietTime)
     }
 
-    /// Whether the file was written in the last `seconds` seconds, or it is unknown when.
+    /// Whether the file was written in the last `seconds` seconds, or the time is unknown.
     private func wasWritten(within seconds: Int) -> Bool {
         var info = stat()
         return fstat(number, &info) != 0 || info.st_mtim.tv_sec > Glibc.time(nil) - seconds
     }
 
-    /// A recording is written each second or two; a minute also covers a disk that stalls for a while.
+    /// In seconds. A recording is written every second or two; a minute also covers a disk that stalls for a while.
     private static let quietTime = 60
 
-    /// Whether the file is empty, and so young that its creator may be about to lock it and to write its head.
+    /// Whether the file is empty and so new that its creator may be about to lock it and to write its head.
     package var mayBeBeginning: Bool { (try? size()) == 0 && wasWritten(within: Self.beginningTime) }
 
     /// In seconds. Creating a file, locking it and writing its head takes a millisecond; this covers a busy machine.
     private static let beginningTime = 5
 
-    /// Locks a file that was just created; false if somebody else has locked or renamed it in between.
+    /// Locks a file that was just created; returns false if another process has locked or renamed it in between.
     package func lockCreated() -> Bool {
         guard lock(), let own = FileIdentity(number) else { return false }
         return FileIdentity(path) == own
     }
 
-    /// Gives the lock back, also while somebody else still uses this descriptor.
+    /// Releases the lock, even while others still use this descriptor.
     package func unlock() {
         Self.withoutLocks.withLock { $0[ObjectIdentifier(self)] = nil }
         _ = lockCall(number, LOCK_UN)
     }
 
-    /// What the system says of the file.
+    /// Returns the file's status.
     func information() throws(FileFailure) -> stat {
         var info = stat()
         guard fstat(number, &info) == 0 else { throw FileFailure("stat", path, code: errno) }
         return info
     }
 
-    /// What changes when the file is another one, or is written.
+    /// Returns a string that changes when the file is replaced or written.
     package func version() throws(FileFailure) -> String {
         let info = try information()
         return "\(info.st_dev) \(info.st_ino) \(info.st_size) \(info.st_mtim.tv_sec) \(info.st_mtim.tv_nsec)"
     }
 
-    /// The file's length in bytes, whether it is a regular file and how many names it has.
+    /// Returns the file's size in bytes, whether it is a regular file, and its number of hard links.
     package func attributes() throws(FileFailure) -> (size: Int64, isRegular: Bool, links: UInt64) {
         let info = try information()
         return (Int64(info.st_size), info.st_mode & S_IFMT == S_IFREG, UInt64(info.st_nlink))
     }
 
-    /// The file's length in bytes.
+    /// Returns the file's size in bytes.
     package func size() throws(FileFailure) -> Int64 { try attributes().size }
 
     /// Reads up to `count` bytes at `offset`; fewer only at the end of the file.
@@ -220,8 +221,8 @@ package final class FileDescriptor: Sendable, ByteSource {
         return bytes
     }
 
-    /// Writes all of `pieces` one behind the other from `offset` on; in one system call, unless the system takes only
-    /// a part or there are more than `IOV_MAX` of them.
+    /// Writes `pieces` one after the other from `offset` on, in one system call, unless the system takes only a part or
+    /// there are more than `IOV_MAX` pieces.
     package func write(_ pieces: [SharedBytes], at offset: Int64) throws(FileFailure) {
         var position = offset
         var index = 0
@@ -241,7 +242,7 @@ package final class FileDescriptor: Sendable, ByteSource {
                 (index, skip) = (index + 1, 0)
             }
             skip += written
-            // No progress and no error: POSIX leaves this open; without a bound it would spin.
+            // No progress and no error: POSIX permits that, and without this check the loop would never end.
             if position == before && index < pieces.count { throw FileFailure("write", path, code: EIO) }
         }
     }
@@ -254,7 +255,7 @@ package final class FileDescriptor: Sendable, ByteSource {
             let copied = sendfile(number, source.number, &position, Int(range.upperBound) - position)
             if copied < 0 && errno == EINTR { continue }
             guard copied >= 0 else {
-                // The system does not say which of the two files failed; a full disk is the likely cause.
+                // The system does not report which of the two files failed; a full disk is the likely cause.
                 throw FileFailure("write", path, code: errno)
             }
             guard copied > 0 else { throw FileFailure("read", source.path, text: "it ends too early") }
@@ -277,7 +278,7 @@ package final class FileDescriptor: Sendable, ByteSource {
         return vectors
     }
 
-    /// Cuts the file to `size`.
+    /// Truncates the file to `size` bytes.
     package func truncate(to size: Int64) throws(FileFailure) {
         guard ftruncate(number, Int(size)) == 0 else { throw FileFailure("truncate", path, code: errno) }
     }
@@ -287,16 +288,16 @@ package final class FileDescriptor: Sendable, ByteSource {
         guard fdatasync(number) == 0 else { throw FileFailure("synchronise", path, code: errno) }
     }
 
-    /// Makes the entries of this directory durable, as well as the file system can.
+    /// Makes the entries of this directory durable, as far as the file system can.
     func synchroniseEntries() { fsync(number) }
 
-    /// Makes the entry of the file `path` in its directory durable, as well as the file system can.
+    /// Makes the directory entry of the file `path` durable, as far as the file system can.
     package static func synchroniseDirectory(of path: String) {
         let parent = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         if let directory = try? open(directory: parent) { fsync(directory.number) }
     }
 
-    /// What became of a wish for space.
+    /// The result of reserving space.
     package enum Allocation {
         case done
         case noSpace(FileFailure)
@@ -304,7 +305,7 @@ package final class FileDescriptor: Sendable, ByteSource {
         case impossible
     }
 
-    /// Reserves space for `count` bytes at `offset`, without changing the file's length.
+    /// Reserves space for `count` bytes at `offset`, without changing the file's size.
     package func allocate(_ count: Int64, at offset: Int64) -> Allocation {
         while relay_allocate_keeping_size(number, Int(offset), Int(count)) != 0 {
             if errno == EINTR { continue }
@@ -314,31 +315,31 @@ package final class FileDescriptor: Sendable, ByteSource {
         return .done
     }
 
-    /// Renames `path` to `target` if nothing has that name, and says whether it did; never overwrites.
+    /// Renames `path` to `target` if that name is free, and returns whether it did; never overwrites.
     static func rename(_ path: String, to target: String) throws(FileFailure) -> Bool {
         try rename(path, to: target, in: currentDirectory, shownAs: path)
     }
 
-    /// Renames the file of this directory that `name` ends with to the last part of `target` if nothing has that name, and
-    /// says whether it did; never overwrites.
+    /// Renames the file in this directory with the last component of `name` to the last component of `target` if that
+    /// name is free, and returns whether it did; never overwrites.
     func rename(entry name: String, to target: String) throws(FileFailure) -> Bool {
         let name = Self.lastPart(of: name)
         return try Self.rename(name, to: Self.lastPart(of: target), in: number, shownAs: "\(path)/\(name)")
     }
 
-    /// `AT_FDCWD` of `fcntl.h`, which Swift's module leaves out (linux/fcntl.h).
+    /// `AT_FDCWD` from `fcntl.h`, which Swift's module lacks (linux/fcntl.h).
     private static let currentDirectory: CInt = -100
 
-    /// Renames `name` to `target`, both seen from `directory`; `path` is for error texts.
+    /// Renames `name` to `target`, both relative to `directory`; `path` is for error texts.
     private static func rename(
         _ name: String, to target: String, in directory: CInt, shownAs path: String
     ) throws(FileFailure) -> Bool {
         if relay_rename_no_replace(directory, name, target) == 0 { return true }
         if errno == EEXIST { return false }
         guard [EINVAL, ENOSYS, EOPNOTSUPP].contains(errno) else { throw FileFailure("rename", path, code: errno) }
-        // A file system that cannot (NFS): a hard link refuses to overwrite as well.
+        // The file system cannot do that (NFS): creating a hard link refuses to overwrite, too.
         if linkat(directory, name, directory, target, 0) == 0 {
-            // The new name stays either way: recovery finds both names of one file, and removes the old one again.
+            // The new name stays in any case: recovery finds both names of the file and removes the old one.
             guard unlinkat(directory, name, 0) == 0 else { throw FileFailure("remove", path, code: errno) }
             return true
         }
@@ -346,7 +347,7 @@ package final class FileDescriptor: Sendable, ByteSource {
         guard [EPERM, EMLINK, ENOSYS, EOPNOTSUPP].contains(errno) else {
             throw FileFailure("rename", path, code: errno)
         }
-        // A file system without hard links (FAT, some FUSE): look, then rename.
+        // The file system has no hard links (FAT, some FUSE): check, then rename.
         guard faccessat(directory, target, F_OK, 0) != 0 else { return false }
         guard renameat(directory, name, directory, target) == 0 else { throw FileFailure("rename", path, code: errno) }
         return true

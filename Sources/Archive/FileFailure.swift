@@ -2,9 +2,9 @@
 
 internal import Glibc
 
-/// Why a file operation failed: what was tried, on what, and the system's own words.
+/// Why a file operation failed: the operation, its file, and the system's own words.
 package struct FileFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    /// What was tried, such as `create` or `write`.
+    /// The operation, such as `create` or `write`.
     package let operation: String
     /// The file or directory.
     package let path: String
@@ -13,7 +13,7 @@ package struct FileFailure: Error, Sendable, Equatable, CustomStringConvertible 
     /// The cause in words.
     package let text: String
 
-    /// A failure that the system reported.
+    /// A failure reported by the system.
     package init(_ operation: String, _ path: String, code: Int32) {
         self.operation = operation
         self.path = path
@@ -21,7 +21,7 @@ package struct FileFailure: Error, Sendable, Equatable, CustomStringConvertible 
         self.text = Self.describe(code)
     }
 
-    /// A failure that this program found.
+    /// A failure detected by relay.
     package init(_ operation: String, _ path: String, text: String) {
         self.operation = operation
         self.path = path

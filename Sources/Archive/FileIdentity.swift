@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which file it is, whatever its names are.
+/// Identifies a file, whatever its names are.
 package struct FileIdentity: Hashable, Sendable {
     private let device: UInt64
     private let number: UInt64
 
-    /// The open file `descriptor`; nil if the system does not say.
+    /// The identity of the open file `descriptor`; nil if the system does not report it.
     package init?(_ descriptor: CInt) {
         guard let status = FileStatus(descriptor) else { return nil }
         self.init(status)
     }
 
-    /// The file at `path`, to which a symbolic link leads, too; nil if there is no such file.
+    /// The identity of the file at `path`, following symbolic links; nil if there is no such file.
     package init?(_ path: String) {
         guard let status = FileStatus(path) else { return nil }
         self.init(status)

@@ -2,43 +2,45 @@
 
 internal import Glibc
 
-/// What stat(2) says about a file, as values.
+/// The result of stat(2) for a file, as values.
 ///
-/// Targets that import a C library besides Glibc read a file's status through this type: for them the fields of
-/// `struct stat` may belong to the module of that library, which they do not import, and then they do not compile.
+/// Targets that import a C library besides Glibc read a file's status through this type: for them the fields of `struct
+/// stat` may belong to that library's module, which they do not import, so that they would not compile.
 package struct FileStatus: Sendable {
-    /// What a name in a directory refers to.
+    /// The kind of file that a name refers to.
     package enum Kind: Sendable {
         case regular, directory, link, other
     }
 
     package let kind: Kind
-    /// Its length in bytes.
+    /// Its size in bytes.
     package let size: Int64
-    /// Whether others than its owner may read, write or execute it.
+    /// Whether users other than its owner may read, write or execute it.
     package let isOpenToOthers: Bool
-    /// The file system that it is on, and its number there: what `st_dev` and `st_ino` are.
+    /// Its file system and its number there: `st_dev` and `st_ino`.
     package let device: UInt64, inode: UInt64
-    /// When its bytes were last changed, in seconds since 1970.
+    /// When its content was last changed, in seconds since 1970.
     package let modified: Int
-    /// When its bytes or its status were last changed, in seconds since 1970.
+    /// When its content or its status was last changed, in seconds since 1970.
     package let changed: Int
 
-    /// The file at `path`, to which symbolic links lead; nil if there is no such file or the system does not say.
+    /// The status of the file at `path`, following symbolic links; nil if there is no such file or the system does not
+    /// report it.
     package init?(_ path: String) {
         var info = stat()
         guard stat(path, &info) == 0 else { return nil }
         self.init(info)
     }
 
-    /// The file at `path`, or the symbolic link itself; nil if there is no such file or the system does not say.
+    /// The status of the file at `path`, or of the symbolic link itself; nil if there is no such file or the system
+    /// does not report it.
     package init?(ofLink path: String) {
         var info = stat()
         guard lstat(path, &info) == 0 else { return nil }
         self.init(info)
     }
 
-    /// The open file `descriptor`; nil if the system does not say.
+    /// The status of the open file `descriptor`; nil if the system does not report it.
     package init?(_ descriptor: CInt) {
         var info = stat()
         guard fstat(descriptor, &info) == 0 else { return nil }

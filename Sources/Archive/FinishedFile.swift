@@ -3,32 +3,32 @@
 internal import Glibc
 internal import Media
 
-/// A file that has its name only when it is finished.
+/// Handles files that get their name only when they are finished.
 package enum FinishedFile {
-    /// A hidden path in the directory of `path`, for a file that is not finished; a different one each time.
+    /// Returns a hidden path in the directory of `path`, for an unfinished file; a different one each time.
     package static func hidden(beside path: String) -> String {
         let (directory, stem) = hiddenStem(of: path)
         return "\(directory)\(stem)\(getpid())-\(UInt32.random(in: 0 ... .max)).part"
     }
 
-    /// The hidden path, in the directory of `path`, of the file from which a later run can continue.
+    /// Returns the hidden path, in the directory of `path`, of the journal with which a later run can continue.
     package static func journal(beside path: String) -> String {
         let (directory, stem) = hiddenStem(of: path)
         return "\(directory)\(stem)resume"
     }
 
-    /// The directory of `path` with its slash, and how hidden names beside it begin.
+    /// Returns the directory of `path` with its slash, and the prefix of hidden names for it.
     private static func hiddenStem(of path: String) -> (directory: String, stem: String) {
         let slash = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
         return (String(path[..<slash]), ".\(path[slash...].prefix(200)).")
     }
 
-    /// Removes what killed runs left of `path`: hidden files that are not locked.
+    /// Removes hidden files that killed runs left for `path`, unless they are locked.
     package static func removeLeftovers(of path: String) {
         for hidden in hiddenPaths(of: path) { removeUnused(hidden) }
     }
 
-    /// All hidden paths that were made for `path` and are there.
+    /// Returns all existing hidden paths for `path`.
     package static func hiddenPaths(of path: String) -> [String] {
         let (directory, stem) = hiddenStem(of: path)
         let names = (try? RecordDirectory.names(in: directory.isEmpty ? "." : directory)) ?? []
@@ -47,12 +47,12 @@ package enum FinishedFile {
         unlink(path)
     }
 
-    /// Removes the file that is open.
+    /// Removes the open file `file`.
     package static func remove(_ file: FileDescriptor) throws(FileFailure) {
         guard unlink(file.path) == 0 else { throw FileFailure("remove", file.path, code: errno) }
     }
 
-    /// Gives what is at `hidden` the name `path`, durably; what has that name already is replaced only if it `replaces` it.
+    /// Renames `hidden` to `path`, durably; replaces an existing file only if `replaces` is set.
     package static func publish(_ hidden: String, as path: String, replaces: Bool) throws(FileFailure) {
         if replaces {
             guard rename(hidden, path) == 0 else { throw FileFailure("create", path, code: errno) }
@@ -62,7 +62,7 @@ package enum FinishedFile {
         FileDescriptor.synchroniseDirectory(of: path)
     }
 
-    /// Throws unless `bytes` are free in the directory of `path`; `needs` begins the sentence.
+    /// Throws unless `bytes` are free in the directory of `path`; `needs` begins the message.
     package static func checkRoom(for bytes: Int64, at path: String, _ needs: String) throws(FileFailure) {
         let slash = path.lastIndex(of: "/")
         let free = try SystemFreeSpace().space(at: slash.map { String(path[...$0]) } ?? ".").free

@@ -4,12 +4,13 @@ internal import Glibc
 package import MP4
 internal import Media
 
-/// The last steps of a file, the same at a regular close and after a crash.
+/// The last steps of writing a file; they are the same for a regular close and after a crash.
 package enum HybridFinish {
-    /// Appends the complete `moov` at `mediaEnd` and turns the head into that of a plain MP4. Returns the file's size.
+    /// Appends the complete `moov` at `mediaEnd` and overwrites the head with that of a plain MP4. Returns the file's
+    /// size.
     ///
     /// The order matters: until the 48 bytes of the head are overwritten, in one call, the file is a valid fragmented
-    /// one with a second `moov` at its end; and the head must be on the disk before the name says that it is.
+    /// MP4 with a second `moov` at its end. The head must be on the disk before the file gets its final name.
     package static func complete(
         _ descriptor: FileDescriptor, _ layout: MovieLayout, _ tables: [UInt32: SampleTable], mediaEnd: Int64
     ) throws(FileFailure) -> Int64 {
@@ -18,8 +19,8 @@ package enum HybridFinish {
         return size
     }
 
-    /// The first half of ``complete(_:_:_:mediaEnd:)``: appends the `moov` and returns the file's size. Does not wait for
-    /// the disk. The file still is a fragmented one.
+    /// The first half of ``complete(_:_:_:mediaEnd:)``: appends the `moov` and returns the file's size. Does not wait
+    /// for the disk. The file is still a fragmented one.
     package static func appendMovie(
         _ descriptor: FileDescriptor, _ layout: MovieLayout, _ tables: [UInt32: SampleTable], mediaEnd: Int64
     ) throws(FileFailure) -> Int64 {
@@ -27,15 +28,15 @@ package enum HybridFinish {
         do {
             try descriptor.write([moov], at: mediaEnd)
         } catch {
-            // The tail is dropped, not the media.
+            // Drops the incomplete `moov`, not the media.
             try? descriptor.truncate(to: mediaEnd)
             throw error
         }
         return mediaEnd + Int64(moov.count)
     }
 
-    /// The second half: overwrites the head when all else is on the disk, and waits until that is, too. Without
-    /// `isDurable` nothing waits for the disk: a crash of the program still harms nothing, a loss of power may.
+    /// The second half: overwrites the head once everything else is on the disk, and waits for that, too. Without
+    /// `isDurable` nothing waits for the disk: a crash of relay still does no harm, but a loss of power may.
     package static func seal(
         _ descriptor: FileDescriptor, mediaEnd: Int64, size: Int64, isDurable: Bool = true
     ) throws(FileFailure) {
@@ -43,23 +44,23 @@ package enum HybridFinish {
             if isDurable { try descriptor.synchronise() }
             try descriptor.write([SharedBytes(MovieBox.closedHead(mediaEnd: mediaEnd))], at: 0)
         } catch {
-            // If the head was reached, it has been written whole or not at all.
+            // If the head was reached, it was written completely or not at all.
             try? descriptor.truncate(to: mediaEnd)
             throw error
         }
-        // Gives back the space that was reserved behind the end. A failure from here on leaves a file that is whole as
-        // far as anyone can see: nothing is taken back.
+        // Releases the space that was reserved behind the end. After a failure from here on the file still appears
+        // complete, so nothing is undone.
         try descriptor.truncate(to: size)
         if isDurable { try descriptor.synchronise() }
     }
 
-    /// Gives the open file `name` below `directory` its final name, as ``rename(_:in:isDurable:)`` does.
+    /// Gives the open file `name` below `directory` its final name, like ``rename(_:in:isDurable:)``.
     static func rename(_ name: SegmentName, below directory: String) throws(FileFailure) -> String {
         try rename(name, in: try FileDescriptor.open(parentOf: name.open, in: directory))
     }
 
-    /// Gives the open file `name`, which is in the directory `parent`, its final name and returns that. An existing file is
-    /// never overwritten: a name that is taken gets a number behind it. Without `isDurable` it does not wait for the disk.
+    /// Gives the open file `name` in the directory `parent` its final name and returns that. Never overwrites an
+    /// existing file: if a name is taken, a number is appended. Does not wait for the disk without `isDurable`.
     package static func rename(
         _ name: SegmentName, in parent: FileDescriptor, isDurable: Bool = true
     ) throws(FileFailure) -> String {

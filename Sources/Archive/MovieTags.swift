@@ -3,22 +3,22 @@
 package import MP4
 internal import Media
 
-/// What a recording says about itself in `udta`, as iTunes-style tags, which players show.
+/// The metadata of a recording in `udta`, as iTunes-style tags, which players show.
 package struct MovieTags {
     /// The channel's name.
     package var channel: String
     /// When the first frame was on air.
     package var start: UTCTime
-    /// The encoder's settings in its own words: pieces made later must repeat them.
+    /// The encoder's settings in its own syntax: parts that are encoded later must use the same.
     package var encoderSettings: String
-    /// The program's version; empty if it is not to be named.
+    /// The version of relay; empty to leave it out.
     package var version = ""
-    /// Where the file lies in its program.
+    /// The file's position in its program.
     package var position: SegmentPosition?
-    /// Moments that somebody marked, known when the file is closed.
+    /// The chapters for marked moments, which are known when the file is closed.
     package var chapters: [Chapter] = []
 
-    /// Tags of these properties.
+    /// Tags with these values.
     package init(
         channel: String, start: UTCTime, encoderSettings: String, version: String = "",
         position: SegmentPosition? = nil
@@ -30,10 +30,10 @@ package struct MovieTags {
     /// Seconds from 1904-01-01, where the format's calendar begins, to 1970-01-01.
     private static let epoch: Int64 = 2_082_844_800
 
-    /// The start in whole seconds since 1904-01-01 UTC, as the format counts (ISO/IEC 14496-12, 8.2.2).
+    /// The start in whole seconds since 1904-01-01 UTC, the epoch of the format (ISO/IEC 14496-12, 8.2.2).
     package var secondsSince1904: UInt64 { UInt64(clamping: start.milliseconds / 1000 + Self.epoch) }
 
-    /// The `udta` box. Long settings are cut: a box of this kind is no place for more.
+    /// The `udta` box. Long settings are cut, because this box is no place for more.
     package var box: [UInt8] {
         var writer = BoxWriter()
         writer.box("udta") { udta in
@@ -60,7 +60,7 @@ package struct MovieTags {
         list.box(type) { data(text, &$0) }
     }
 
-    /// An item of a name of our own.
+    /// Writes an item with a name of relay's own.
     private static func custom(_ text: String, _ list: inout BoxWriter) {
         list.box("----") { item in
             item.fullBox("mean") { $0.raw(MovieTagsReader.domain.utf8) }

@@ -4,12 +4,12 @@ package import MP4
 
 /// Reads what ``MovieTags`` writes.
 package enum MovieTagsReader {
-    /// Whose names the items of our own are.
+    /// The namespace of relay's own items.
     static let domain = "relay"
-    /// The item that says where a file lies in its program.
+    /// The item with the file's position in its program.
     static let positionName = "recording"
 
-    /// The tags in a complete `udta` box; nil if this program did not write them.
+    /// Returns the tags in a complete `udta` box; nil if relay did not write them.
     package static func tags(_ userData: [UInt8]) throws(MP4Failure) -> MovieTags? {
         guard !userData.isEmpty else { return nil }
         var whole = BoxReader(userData[...])

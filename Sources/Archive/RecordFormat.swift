@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What kind of file a recording is.
+/// The format of a recording's files.
 package enum RecordFormat: String, Sendable, Codable, CaseIterable {
     /// Fragmented MP4 while it is open, a plain MP4 when it is closed.
     case hybrid
@@ -9,6 +9,6 @@ package enum RecordFormat: String, Sendable, Codable, CaseIterable {
     /// An MPEG transport stream.
     case ts
 
-    /// The extension of a closed file, with its point.
+    /// The extension of a closed file, with its dot.
     package var fileExtension: String { self == .ts ? ".ts" : ".mp4" }
 }

@@ -3,18 +3,18 @@
 internal import Glibc
 internal import MP4
 
-/// Looks at transport streams that a crash, or a disk that failed, left open.
+/// Reads transport streams that a crash or a disk failure left open.
 package enum TransportStreamFile {
-    /// Bytes of a packet (ISO/IEC 13818-1, 2.4.3.2).
+    /// The size of a packet in bytes (ISO/IEC 13818-1, 2.4.3.2).
     private static let packetSize: Int64 = 188
     private static let syncByte: UInt8 = 0x47
-    /// What the stream's service description calls its maker (ETSI EN 300 468, 6.2.33).
+    /// The provider's name in the stream's service description (ETSI EN 300 468, 6.2.33).
     package static let provider = "relay"
     private static let block = 4096
-    /// Bytes that tell whose stream it is.
+    /// How many bytes show whether a stream is relay's, and its channel.
     static let headSize = 4 * Int(packetSize)
 
-    /// Whether a stream that begins with `head` names this program as its provider: the tables come first.
+    /// Whether a stream that begins with `head` names relay as its provider: the tables come first.
     static func isOurs(_ head: [UInt8]) -> Bool {
         guard head.count == headSize,
             stride(from: 0, to: head.count, by: Int(packetSize)).allSatisfy({ head[$0] == syncByte })
@@ -22,12 +22,12 @@ package enum TransportStreamFile {
         return !BoxReader.positions(of: maker, in: head).isEmpty
     }
 
-    /// The provider's name as the service description has it, behind its length.
+    /// The provider's name as in the service description, after its length.
     private static let maker = [UInt8(provider.utf8.count)] + Array(provider.utf8)
 
-    /// The service that a stream beginning with `head` names, which is the channel; nil if it cannot be read there. Its
-    /// length and text follow the provider's (ETSI EN 300 468, 6.2.33); a first byte below 0x20 names the text's coding
-    /// (annex A.2).
+    /// Returns the service that a stream beginning with `head` names, which is the channel; nil if it cannot be read.
+    /// Its length and text follow the provider's (ETSI EN 300 468, 6.2.33); a first byte below 0x20 selects the
+    /// character table (annex A.2).
     static func channel(_ head: [UInt8]) -> String? {
         guard let position = BoxReader.positions(of: maker, in: head).first else { return nil }
         let start = position + maker.count
@@ -38,20 +38,21 @@ package enum TransportStreamFile {
             ? nil : String(decoding: text.first.map { $0 < 0x20 } == true ? text.dropFirst() : text, as: UTF8.self)
     }
 
-    /// What is in a part of a stream.
+    /// The content of a part of a stream.
     struct Content: Equatable {
-        /// Bytes of packets that are missing: where one should begin, none does.
+        /// Bytes of missing packets: no packet begins where one should.
         var missingBytes: Int64 = 0
-        /// Frames all packets of which are there.
+        /// The number of frames with all of their packets.
         var frames = 0
     }
 
-    /// Looks at each packet of `range`, which begins and ends with whole ones. `isWhole` says whether nothing is missing
-    /// behind it: only the next frame tells that one is complete (13818-1, 2.4.3.7: a frame's PES packet states no
-    /// length). Reads less than a megabyte at a time; of that, nothing counts as there if the disk cannot read all.
+    /// Reads each packet in `range`, which must begin and end at packet boundaries. `isWhole` says whether nothing is
+    /// missing after the range: only the next frame shows that a frame is complete (13818-1, 2.4.3.7: a frame's PES
+    /// packet contains no length). Reads less than a megabyte at a time; if the disk cannot read all of it, all of it
+    /// counts as missing.
     static func content(of file: any ByteSource, in range: Range<Int64>, isWhole: Bool) throws -> Content {
         var content = Content()
-        // Whether the frame that is being read has all of its packets so far; nil before the first.
+        // Whether the current frame has all of its packets so far; nil before the first.
         var isFrameWhole: Bool?
         var position = range.lowerBound
         while position < range.upperBound {
@@ -82,7 +83,7 @@ package enum TransportStreamFile {
         return content
     }
 
-    /// `count` bytes of `file`; nil if the disk cannot read them any more. One bad sector must not make all of the file
+    /// Returns `count` bytes of `file`; nil if the disk cannot read them. One bad sector must not make the whole file
     /// unusable.
     private static func read(_ file: any ByteSource, at offset: Int64, _ count: Int64) throws -> [UInt8]? {
         do {
@@ -92,8 +93,8 @@ package enum TransportStreamFile {
         }
     }
 
-    /// Whether a PES packet of video begins in `packet` (13818-1, 2.4.3.2 and 2.4.3.6). This program's muxer puts one
-    /// frame into each.
+    /// Whether a PES packet of video begins in `packet` (13818-1, 2.4.3.2 and 2.4.3.6). relay's muxer puts one frame
+    /// into each.
     private static func beginsFrame(_ packet: ArraySlice<UInt8>) -> Bool {
         let start = packet.startIndex
         let (hasStart, hasAdaptation, hasPayload) = (
@@ -104,14 +105,14 @@ package enum TransportStreamFile {
         return payload.starts(with: [0, 0, 1]) && payload.dropFirst(3).first.map { $0 & 0xF0 == 0xE0 } ?? false
     }
 
-    /// The last packets of a stream that ends at `end`, at most `count` bytes of them.
+    /// Returns the range of the last packets of a stream that ends at `end`, at most `count` bytes.
     static func tail(of end: Int64, _ count: Int64) -> Range<Int64> {
         let skipped = max(0, end - count)
         return (skipped + packetSize - 1) / packetSize * packetSize..<end
     }
 
-    /// Returns the number of frames that are left of the `written` bytes of the closed stream at `path`, as the disk
-    /// has it. Reads all of it.
+    /// Returns how many frames remain on disk of the `written` bytes of the closed stream at `path`. Reads the whole
+    /// file.
     package static func frames(in path: String, written: Int64) throws -> Int {
         let file = try UncachedFile(path)
         let end = try end(of: file, size: try file.size())
@@ -119,7 +120,7 @@ package enum TransportStreamFile {
     }
 
     /// Returns where the last whole packet of `file` ends. A loss of power can leave zeros at the end; a packet begins
-    /// with a byte that is not zero. What the disk cannot read is not cut off.
+    /// with a nonzero byte. Unreadable data is not cut off.
     static func end(of file: any ByteSource, size: Int64) throws -> Int64 {
         var packets = size / packetSize
         while packets > 0 {

@@ -2,7 +2,7 @@
 
 internal import Glibc
 
-/// A moment of the wall clock, in UTC. Only for names and tags: media never follows this clock.
+/// A moment of the wall clock, in UTC. It is used only for names and tags: media never follow this clock.
 package struct UTCTime: Sendable, Hashable, Codable {
     /// Milliseconds since 1970-01-01T00:00:00Z.
     package var milliseconds: Int64
@@ -10,7 +10,7 @@ package struct UTCTime: Sendable, Hashable, Codable {
     /// A moment `milliseconds` after 1970-01-01T00:00:00Z.
     package init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
-    /// Now, by the system's clock.
+    /// The current time of the system's clock.
     package static var now: UTCTime {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
@@ -34,7 +34,7 @@ package struct UTCTime: Sendable, Hashable, Codable {
     var calendar: CalendarTime {
         var seconds = time_t(milliseconds.flooredDivision(by: 1000))
         var parts = tm()
-        // Fails for years that no integer holds, and leaves the zeros.
+        // Fails for years that do not fit in an integer, and then leaves zeros.
         guard gmtime_r(&seconds, &parts) != nil else { return CalendarTime() }
         return CalendarTime(
             year: Int(parts.tm_year) + 1900, month: Int(parts.tm_mon) + 1, day: Int(parts.tm_mday),
@@ -49,7 +49,7 @@ package struct UTCTime: Sendable, Hashable, Codable {
 }
 
 extension UTCTime {
-    /// Reads ``basic``, such as `20261121T140310.123Z`, and nothing else.
+    /// Reads text in the form of ``basic``, such as `20261121T140310.123Z`.
     init?(basic text: String) {
         var characters = Array(text)
         guard characters.count == "20261121T140310.123Z".count else { return nil }
@@ -59,7 +59,7 @@ extension UTCTime {
         self.init(extended: String(characters))
     }
 
-    /// Reads ``extended``, such as `2026-11-21T14:03:10.123Z`, and nothing else.
+    /// Reads text in the form of ``extended``, such as `2026-11-21T14:03:10.123Z`.
     package init?(extended text: String) {
         let bytes = Array(text.utf8)
         let pattern = Array("0000-00-00T00:00:00.000Z".utf8)
@@ -70,7 +70,7 @@ extension UTCTime {
         let (year, month, day) = (number(0..<4), number(5..<7), number(8..<10))
         let (hour, minute, second) = (number(11..<13), number(14..<16), number(17..<19))
         guard (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60, second <= 60 else { return nil }
-        // Days from civil: years that begin in March, so that the leap day is the last one.
+        // Counts days with years that begin in March, so that the leap day comes last.
         let shifted = month <= 2 ? year - 1 : year
         let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
         let days = shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + dayOfYear - 719_468
@@ -86,12 +86,12 @@ struct CalendarTime: Equatable {
     var hour = 0
     var minute = 0
     var second = 0
-    /// From 1.
+    /// Counted from 1.
     var dayOfYear = 1
 }
 
 extension Int64 {
-    /// The quotient rounded down, also for negative numbers.
+    /// Returns the quotient, rounded down for negative numbers, too.
     package func flooredDivision(by divisor: Int64) -> Int64 {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? quotient - 1 : quotient

@@ -4,11 +4,11 @@ internal import CLinux
 internal import Glibc
 internal import MP4
 
-/// A file as it is on the disk. When the disk refuses what was written, Linux keeps it in memory and answers the next
-/// `fsync` with success, so that a normal read finds data that no later reader ever will.
+/// Reads a file as it is on the disk. When the disk refuses written data, Linux keeps the data in memory and reports
+/// success for the next `fsync`, so that a normal read returns data that is not on the disk.
 ///
-/// It asks the system to forget the file, and reads past the system's memory (`O_DIRECT`, open(2)). Where the file
-/// system cannot, which some say only when they are asked to read, it reads the usual way.
+/// This type asks the system to drop its cache of the file, and bypasses the cache (`O_DIRECT`, open(2)). If the file
+/// system does not support that, which some report only when they are read, it reads normally.
 final class UncachedFile: ByteSource {
     /// `pread(2)`: sets `errno` and returns -1 if it fails.
     typealias ReadCall = (_ file: CInt, _ buffer: UnsafeMutableRawBufferPointer, _ offset: Int) -> Int
@@ -17,12 +17,12 @@ final class UncachedFile: ByteSource {
     private let path: String
     private var isDirect: Bool
     private let readCall: ReadCall
-    /// The part that was read last, from ``windowStart`` on. A reader of a file's boxes reads many times in one place.
+    /// The part that was read last, from ``windowStart`` on: a reader of boxes reads many times near one position.
     private let window: UnsafeMutableRawBufferPointer
     private var windowStart: Int64 = 0
     private var windowCount = 0
 
-    /// More than any device's block: places and lengths must be multiples of it.
+    /// At least any device's block size: offsets and lengths must be multiples of it.
     private static let alignment = 4096
     private static let windowSize = 1 << 18
 
@@ -62,7 +62,7 @@ final class UncachedFile: ByteSource {
         return bytes
     }
 
-    /// Reads the window that `position` lies in.
+    /// Reads the window that contains `position`.
     private func fill(at position: Int64) throws(FileFailure) {
         windowStart = position / Int64(Self.alignment) * Int64(Self.alignment)
         windowCount = 0
@@ -74,7 +74,7 @@ final class UncachedFile: ByteSource {
         windowCount = got
     }
 
-    /// Gives up reading past the system's memory; false if that was done before, or cannot be.
+    /// Switches to normal reads; returns false if that was done before, or is not possible.
     private func readsUsually() -> Bool {
         let flags = fcntl(number, F_GETFL)
         guard isDirect, flags >= 0, fcntl(number, F_SETFL, flags & ~relay_o_direct) == 0 else {

@@ -10,9 +10,17 @@ internal import Synchronization
 
 /// Keeps the catalogue of a directory of recordings while a channel records into it: every file, every gap.
 ///
-/// The files are the truth, and the catalogue serves them: a caller that reports something never waits, and a catalogue
-/// that cannot be written costs no frame. The catalogue notes later what it could not note at once, or reads it from
-/// the files at the next start.
+/// The files are authoritative, and the catalogue only indexes them. A caller that reports an event never waits, and a
+/// catalogue that cannot be written costs no frame: it adds later what it could not write at once, or reads it from the
+/// files at the next start.
+///
+/// ```swift
+/// let catalogue = Catalogue(directory: directory, channel: "studio", logger: logger)
+/// catalogue.start()
+/// configuration.observers.append(catalogue)
+/// catalogue.noteEvent("input", "input 2 is on air")
+/// catalogue.finish { print("the catalogue is complete") }
+/// ```
 package final class Catalogue: RecordingObserver, RetentionVeto {
     private enum Change {
         case segment(String, SegmentRecord?)
@@ -24,7 +32,7 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
     }
 
     private struct State {
-        /// Identity of the database that was found in order, and in line with the files; empty if no database was.
+        /// Identity of the database that was found intact and in line with the files; empty before that.
         var checked: [UInt64] = []
         /// The disk that the database was found on: ``RecordDirectory/generation``.
         var generation = 0
@@ -35,7 +43,8 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         var hasReportedStrangers = false
     }
 
-    /// At most this many changes wait for a database that cannot be written. Later changes are found in the files.
+    /// At most this many changes wait for a database that cannot be written. Changes beyond that are found in the files
+    /// later.
     private static let patience = 10_000
     private static let retryInterval = DispatchTimeInterval.seconds(10)
 
@@ -45,12 +54,12 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
     private let queue: DispatchQueue
     private let hold: UploadHold
     private let reads = Mutex<ChecksumQueue?>(nil)
-    /// Files that the recorder of this run reported. They are the channel's whatever their names are.
+    /// Files that the recorder of this run reported. They belong to the channel whatever their names are.
     private let told = Mutex<Set<String>>([])
-    // Only `queue` locks it: no thread ever waits for it, whatever the disk does meanwhile.
+    // Only `queue` locks it, so no other thread ever waits for it, whatever the disk does.
     private let state = Mutex(State())
 
-    /// A catalogue of what `channel` records into `directory`. Nothing is opened yet.
+    /// A catalogue of the recordings of `channel` in `directory`. Opens nothing yet.
     package init(directory: RecordDirectory, channel: String, logger: Logger) {
         self.directory = directory
         self.channel = SegmentName.safe(channel)
@@ -59,7 +68,7 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         queue = DispatchQueue(label: "relay.catalogue.\(self.channel)", qos: .utility)
     }
 
-    /// Opens the database and takes up what happened without it. Returns at once.
+    /// Opens the database and adds what happened without it. Returns at once.
     package func start() {
         let checksums = ChecksumQueue(directory: directory, channel: channel) { [weak self] name, bytes, sum in
             self?.note(.checksum(sum, name: name, bytes: bytes))
@@ -68,7 +77,7 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         queue.async { self.state.withLock { self.flush(&$0) } }
     }
 
-    /// Notes what it was told so far, calls `completion`, and notes nothing more. Returns at once.
+    /// Writes all reported changes, calls `completion`, and accepts no more. Returns at once.
     package func finish(_ completion: @escaping @Sendable () -> Void) {
         reads.withLock { $0 }?.stop()
         queue.async {
@@ -88,25 +97,25 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
 
     package func segmentDeleted(fileName: String) { note(.deleted(fileName, .now)) }
 
-    /// Notes something that happened to the channel. `text` has no secrets. Returns at once.
+    /// Adds an event of the channel. `text` must contain no secrets. Returns at once.
     package func noteEvent(_ kind: String, _ text: String) {
         note(.event(CatalogueEvent(channel: channel, at: .now, kind: kind, text: text)))
     }
 
-    /// Notes that a scene came on air. Returns at once.
+    /// Adds the event that a scene came on air. Returns at once.
     package func noteScene(_ scene: SceneEvent) {
         note(.event(CatalogueEvent(channel: channel, at: .now, scene: scene)))
     }
 
-    /// Notes what became of the upload of the file `name`. Returns at once.
+    /// Stores the result of the upload of the file `name`. Returns at once.
     package func noteUpload(_ upload: UploadState, of name: String) {
         hold.note(upload, of: name)
         note(.upload(upload, name: name))
     }
 
-    /// Looks for what of this channel is to be uploaded, and says by `reply`, on the catalogue's queue, what is next
-    /// besides the files `names`; nil if the catalogue cannot be used now, or not any more. From then on all that was
-    /// never uploaded waits. Returns at once.
+    /// Queues all files of this channel that were never uploaded, and calls `reply` on the catalogue's queue with the
+    /// next file to upload that is not in `names`; nil if the catalogue cannot be used now, or not any more. Returns at
+    /// once.
     package func uploads(besides names: Set<String>, _ reply: @escaping @Sendable (UploadBacklog?) -> Void) {
         queue.async {
             reply(
@@ -118,8 +127,8 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         }
     }
 
-    /// Lets wait again what of this channel was given up and is still there, and calls `completion`, whether or not that was
-    /// possible. Returns at once.
+    /// Queues again those of this channel's files whose upload was given up and that still exist, and calls
+    /// `completion` whether or not that was possible. Returns at once.
     package func queueGivenUp(_ completion: @escaping @Sendable () -> Void) {
         queue.async {
             let names =
@@ -129,21 +138,22 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         }
     }
 
-    /// Whether there is one in `directory`, which is a directory of recordings then. Blocks on the disk.
+    /// Whether there is a catalogue in `directory`, which then is a directory of recordings. Blocks on the disk.
     package static func exists(in directory: String) -> Bool {
         access("\(directory)/\(CatalogueStore.fileName)", F_OK) == 0
     }
 
-    /// The name of the file in the directory of the recordings that is locked while files of `channel` are uploaded, and
-    /// that is there from the first upload on.
+    /// The name of the lock file for uploads of `channel` in the directory of the recordings. It exists from the first
+    /// upload on.
     package static func uploadLockName(of channel: String) -> String { UploadMark.lockName(of: channel) }
 
-    /// Whether the file `name` is still needed for an upload; so is one that the catalogue does not know, and any while
-    /// it cannot be read. May block on the disk, but not on what the catalogue is busy with.
+    /// Whether the file `name` is still needed for an upload. A file that the catalogue does not know is needed, and
+    /// while the catalogue cannot be read, every file is. May block on the disk, but never on the catalogue's queue.
     package func needsUpload(_ name: String) -> Bool { (hold.state(of: name) ?? .waiting) ?? .waiting == .waiting }
 
-    /// What a run that uploaded left waiting stays in a run that does not. While the catalogue cannot be read, that may
-    /// be any file, if the channel was ever uploaded. May block on the disk, but not on what the catalogue is busy with.
+    /// A file that one run left waiting for upload is also kept in a run without uploads. While the catalogue cannot be
+    /// read, that may be any file, if the channel ever uploaded. May block on the disk, but never on the catalogue's
+    /// queue.
     package func mayDelete(_ fileName: String) -> Bool {
         guard let upload = hold.state(of: fileName) else { return false }
         return upload != .waiting
@@ -167,14 +177,14 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         }
     }
 
-    /// Waits until all that was told so far is noted; for tests.
+    /// Waits until all reported changes are written; for tests.
     func waitUntilIdle() { queue.sync {} }
 }
 
 // MARK: On the queue
 
 extension Catalogue {
-    /// What the database answers when all that was told so far is in it; nil if it cannot.
+    /// Returns the database's answer after all reported changes are written; nil if there is no answer.
     private func ask<T: Sendable>(_ question: (CatalogueStore) throws -> T) -> T? {
         state.withLock { state in
             flush(&state)
@@ -196,7 +206,7 @@ extension Catalogue {
         } catch let failure as CatalogueFailure {
             state.checked = []
             if case .damaged = failure, setAside(failure) {
-                // Once: whatever breaks a new database, too, is not mended by a third.
+                // Only once: a fault that breaks a new database, too, is not cured by a third one.
                 do { try write(&state) } catch { report(error, &state) }
             } else {
                 report(failure, &state)
@@ -206,8 +216,8 @@ extension Catalogue {
         }
     }
 
-    /// The database is open no longer than this takes: a disk that fails, or that somebody wants to unmount, must not be
-    /// held on to by a file that is open for nothing.
+    /// Writes the pending changes. The database is open only during the write: an open file must not keep a disk busy
+    /// that fails or that an operator wants to unmount.
     private func write(_ state: inout State) throws {
         guard state.checked.isEmpty || !state.pending.isEmpty else { return }
         let store = try open(&state)
@@ -219,14 +229,15 @@ extension Catalogue {
 
     private func open(_ state: inout State) throws -> CatalogueStore {
         do {
-            // An empty mount point gets no database.
+            // No database is created in an empty mount point.
             try directory.checkMount()
         } catch {
             throw CatalogueFailure.failed("\(error)")
         }
-        // Another disk may have a database of the same number.
+        // A database on another disk may have the same identity.
         if state.generation != directory.generation { (state.checked, state.generation) = ([], directory.generation) }
-        // While it is unknown what waits, the database counts as a new one, even if it has the old one's number.
+        // While it is unknown which files wait for upload, the database counts as a new one, even if its identity is
+        // the old one.
         let isNew = UploadMark.isSet(for: channel, in: directory.path)
         let store = try CatalogueStore(directory: directory.path, checked: isNew ? [] : state.checked)
         if store.wasChecked { return store }
@@ -245,8 +256,8 @@ extension Catalogue {
         return store
     }
 
-    /// Notes what this run knows of uploads in a database that may be a new one, made by this or another process. If it
-    /// is unknown what waits, all files wait.
+    /// Writes this run's knowledge of uploads to the database, which may be a new one, made by this or another process.
+    /// If it is unknown which files wait for upload, all of them wait.
     private func restoreUploads(_ store: CatalogueStore) throws {
         let known = hold.known
         try store.setUploads(known)
@@ -256,9 +267,9 @@ extension Catalogue {
                 "it is not known which recordings were uploaded: all wait to be uploaded, and none is deleted")
         }
         let names = Set(try store.segments().map(\.name))
-        // No row can be made of what a transport stream says, nor of a file that cannot be read. Without a row nothing
-        // is uploaded, and nothing is deleted while files are uploaded. Unless it is known otherwise, a transport
-        // stream counts as having had a row.
+        // A transport stream has no metadata from which a row could be made, and neither has an unreadable file. A file
+        // without a row is not uploaded, and while files are uploaded it is not deleted. So a transport stream counts
+        // as having had a row, unless it is known otherwise.
         let rows = try directory.segments(of: channel).compactMap { file -> CatalogueSegment? in
             let upload = known[file.fileName] ?? (hold.isLoaded ? nil : .waiting)
             let isStream = file.fileName.hasSuffix(RecordFormat.ts.fileExtension)
@@ -279,7 +290,7 @@ extension Catalogue {
         }
     }
 
-    /// Says once which files are recordings of the channel by their tags and not by their names.
+    /// Logs once which files are recordings of the channel by their tags but not by their names.
     private func reportStrangers(_ store: CatalogueStore, _ state: inout State) throws {
         guard !state.hasReportedStrangers else { return }
         state.hasReportedStrangers = true
@@ -298,7 +309,7 @@ extension Catalogue {
         switch change {
         case .segment(let name, let record):
             guard let segment = segment(name, record) else { return }
-            // The recorder reports on its own run, which continues.
+            // A report of the recorder is about its own run, which continues.
             let living = record.map { [$0.run] }.map(Set.init) ?? directory.livingRuns()
             try store.put([segment], living: living)
             reads.withLock { $0 }?.add([name])
@@ -310,8 +321,8 @@ extension Catalogue {
         }
     }
 
-    /// Returns what the file says, or else what the recorder says. A missing file has no row: another disk may be
-    /// mounted over the place where it is.
+    /// Returns the row from the file itself, or otherwise from the recorder's report. A missing file gets no row:
+    /// another disk may be mounted over its directory.
     private func segment(_ name: String, _ record: SegmentRecord?) -> CatalogueSegment? {
         guard access("\(directory.path)/\(name)", F_OK) == 0 || errno != ENOENT else { return nil }
         do {
@@ -323,7 +334,7 @@ extension Catalogue {
     }
 
     private func setAside(_ failure: CatalogueFailure) -> Bool {
-        // Often the rows can still be read. What waits for its upload waits in the new database, too.
+        // The rows can often still be read. Files that wait for upload must wait in the new database, too.
         hold.loadOnce()
         do {
             let name = try CatalogueFiles.setAside(in: directory)

@@ -2,20 +2,20 @@
 
 package import Archive
 
-/// Something that happened to a channel while it was recorded and that cost no frame, as a row of the catalogue.
+/// An event that happened to a channel while it was recorded and that cost no frame, as a row of the catalogue.
 package struct CatalogueEvent: Sendable, Codable, Equatable {
-    /// The kind of a moment that somebody marked; the text is the text of the mark.
+    /// The kind for a marked moment; the text is the text of the mark.
     package static let marker = "marker"
 
     /// The channel.
     package var channel: String
     /// When it happened: milliseconds since 1970-01-01T00:00:00Z.
     package var start: Int64
-    /// What sort of event it is: `input`, when another input is on air; ``marker``.
+    /// The kind of event: `input`, when another input is on air; ``marker``.
     package var kind: String
     /// What happened, without secrets.
     package var text: String
-    /// What came on air, if that is what happened; the text says it in words.
+    /// The scene that came on air, if that is the event; ``text`` describes it in words.
     package var scene: SceneEvent?
 
     private enum CodingKeys: String, CodingKey { case channel, start, kind, text }
@@ -25,7 +25,7 @@ package struct CatalogueEvent: Sendable, Codable, Equatable {
         (self.channel, start, self.kind, self.text) = (channel, time.milliseconds, kind, text)
     }
 
-    /// A scene came on air.
+    /// The event that a scene came on air.
     package init(channel: String, at time: UTCTime, scene: SceneEvent) {
         (self.channel, start, kind, text) = (channel, time.milliseconds, SceneEvent.kind, scene.text)
         self.scene = scene

@@ -4,11 +4,11 @@ internal import GRDB
 
 /// Why the catalogue cannot be read or written.
 package enum CatalogueFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The file is no database, or not in order any more.
+    /// The file is no database, or is damaged.
     case damaged(String)
-    /// A newer version of this program made it.
+    /// A newer version of relay made it.
     case newer(String)
-    /// Anything else: no space, no permission, in use for too long.
+    /// Any other failure: no space, no permission, locked for too long.
     case failed(String)
 
     package var description: String {
@@ -17,7 +17,7 @@ package enum CatalogueFailure: Error, Sendable, Equatable, CustomStringConvertib
         }
     }
 
-    /// What SQLite said when `operation` was tried on the database at `path`.
+    /// A failure from SQLite's error during `operation` on the database at `path`.
     init(_ operation: String, _ path: String, _ error: any Error) {
         if let failure = error as? CatalogueFailure {
             self = failure

@@ -9,11 +9,11 @@ enum CatalogueFiles {
     /// SQLite's own files beside the database.
     private static let companions = ["-wal", "-shm", "-journal"]
 
-    /// The name of the damaged database that was set aside under `number`.
+    /// Returns the name of the damaged database that was set aside under `number`.
     static func brokenName(_ number: Int) -> String { "\(CatalogueStore.fileName).broken-\(number)" }
 
-    /// Renames a damaged database to `.relay.sqlite.broken-N` and returns that name. Nothing is deleted. ``ClipMark`` says
-    /// before that the clips in it are to be restored.
+    /// Renames a damaged database to `.relay.sqlite.broken-N` and returns that name. Nothing is deleted. Before that,
+    /// ``ClipMark`` notes that its clips must be restored.
     static func setAside(in directory: RecordDirectory) throws(FileFailure) -> String {
         let path = "\(directory.path)/\(CatalogueStore.fileName)"
         for number in 1..<1000 {
@@ -21,7 +21,7 @@ enum CatalogueFiles {
             guard access(target, F_OK) != 0 else { continue }
             try ClipMark.begin(number, in: directory.path)
             guard rename(path, target) == 0 else { throw FileFailure("rename", path, code: errno) }
-            // Without them a new database of the old name would be taken for the old one.
+            // SQLite would otherwise apply them to a new database with the old name.
             for companion in companions { rename(path + companion, target + companion) }
             return brokenName(number)
         }
@@ -34,7 +34,7 @@ enum CatalogueFiles {
         func remove() { try? FileManager.default.removeItem(atPath: path) }
     }
 
-    /// Copies the database of a directory that cannot be written to where it can.
+    /// Copies the database from a directory that cannot be written to a temporary one.
     static func temporaryCopy(from directory: RecordDirectory) throws(CatalogueFailure) -> Copy {
         let manager = FileManager.default
         let copy = Copy(path: manager.temporaryDirectory.appendingPathComponent("relay-\(UUID().uuidString)").path)

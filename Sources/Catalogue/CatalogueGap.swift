@@ -3,24 +3,24 @@
 internal import Archive
 internal import Segmenter
 
-/// A stretch of a program that is in no file, as a row of the catalogue.
+/// A part of a program that is in no file, as a row of the catalogue.
 package struct CatalogueGap: Sendable, Codable, Equatable {
     /// The channel.
     package var channel: String
-    /// Names the run of the recorder whose program times these are.
+    /// The recorder's run to which the program times belong.
     package var run: String
     /// When the first missing frame was on air: milliseconds since 1970-01-01T00:00:00Z.
     package var start: Int64
     /// Program time of the first missing frame, in nanoseconds.
     package var from: Int64
-    /// Program time of the first frame behind the gap, in nanoseconds; nil if nothing more was recorded in this run, so
-    /// that it is unknown how long the program continued.
+    /// Program time of the first frame after the gap, in nanoseconds; nil if this run recorded nothing more, so that it
+    /// is unknown how long the program continued.
     package var to: Int64?
     /// Number of missing frames, 0 for a program of audio alone; nil if it is unknown.
     package var frames: Int?
     /// Why the frames are missing.
     package var cause: String
-    /// Whether the recorder reported the gap; if not, it was found between the files.
+    /// Whether the recorder reported the gap; otherwise it was found between the files.
     package var isTold: Bool
 
     enum CodingKeys: String, CodingKey {
@@ -44,14 +44,14 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
         self.isTold = isTold
     }
 
-    /// A gap that the recorder told.
+    /// A gap that the recorder reported.
     init(_ gap: RecordingGap, channel: String, start: UTCTime) {
         self.init(
             channel: channel, run: gap.run, start: start.milliseconds, from: gap.from, to: gap.to, frames: gap.frames,
             cause: gap.reason, isTold: true)
     }
 
-    /// `gaps`, with those that follow each other without a frame between them as one.
+    /// Returns `gaps`, merging those that follow each other without a frame in between.
     static func joined(_ gaps: [CatalogueGap]) -> [CatalogueGap] {
         var result: [CatalogueGap] = []
         for gap in gaps.sorted(by: { ($0.run, $0.from) < ($1.run, $1.from) }) {
@@ -67,18 +67,18 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
         return result
     }
 
-    /// Whether both miss some of the same frames, or begin at the same one.
+    /// Whether the two gaps share missing frames, or begin at the same one.
     func overlaps(_ other: CatalogueGap) -> Bool {
         guard run == other.run else { return false }
-        // Times of one frame that were rounded in different ways are the same time.
+        // Times within a millisecond are the same frame's, rounded differently.
         return abs(from - other.from) < 1_000_000 || from < (other.to ?? .max) && other.from < (to ?? .max)
     }
 }
 
-/// Finds what is missing between files that say where they are in their program.
+/// Finds gaps between files that contain their position in the program.
 enum GapInference {
-    /// Returns the gaps between `segments`, and the gaps behind runs that did not end as they should. More files of a
-    /// run in `living` are still to come.
+    /// Returns the gaps between `segments`, and the gaps at the end of runs that did not end properly. The runs in
+    /// `living` will have more files.
     static func gaps(in segments: [CatalogueSegment], living: Set<String>) -> [CatalogueGap] {
         let runs = Dictionary(grouping: segments.filter { $0.run != nil && $0.programStart != nil }) {
             "\($0.channel)/\($0.run ?? "")"
@@ -94,10 +94,10 @@ enum GapInference {
                 continue
             }
             let missing = Int((next - end + before.frameDuration / 2) / before.frameDuration) - before.lateFrames
-            // Of audio alone these are packets, and no frames are missing.
+            // In a program of audio alone the count is of packets, and no frames are missing.
             if missing > 0 { gaps.append(gap(behind: before, to: next, frames: before.isAudioAlone ? 0 : missing)) }
         }
-        // `rotate` promised another file.
+        // A file that ended by `rotate` must be followed by another one.
         if let last = segments.last, let ending = last.ending, ending != .stop, ending != .silent,
             ending != .rotate || !living.contains(last.run ?? "")
         {

@@ -3,7 +3,7 @@
 internal import Archive
 internal import GRDB
 
-/// A segment as GRDB writes it, so that the public type needs no database. Rows are read by
+/// Writes a segment with GRDB, so that the public type does not depend on the database. Rows are read by
 /// ``CatalogueSegment/init(validating:)``.
 struct SegmentRow: Encodable, PersistableRecord {
     static let databaseTableName = "segments"
@@ -14,7 +14,7 @@ struct SegmentRow: Encodable, PersistableRecord {
     func encode(to encoder: any Encoder) throws { try segment.encode(to: encoder) }
 }
 
-/// A gap as GRDB writes it.
+/// Writes a gap with GRDB.
 struct GapRow: Encodable, PersistableRecord {
     static let databaseTableName = "gaps"
     static let persistenceConflictPolicy = PersistenceConflictPolicy(insert: .replace, update: .replace)
@@ -25,14 +25,14 @@ struct GapRow: Encodable, PersistableRecord {
     func encode(to encoder: any Encoder) throws { try gap.encode(to: encoder) }
 }
 
-/// An event as GRDB writes it.
+/// Writes an event with GRDB.
 struct EventRow: Encodable, PersistableRecord {
     static let databaseTableName = "events"
 
     var event: CatalogueEvent
 
     init(_ event: CatalogueEvent) { self.event = event }
-    /// A scene is written as JSON: its text is for people.
+    /// Encodes a scene as JSON, because its text is for people.
     func encode(to encoder: any Encoder) throws {
         var written = event
         if let scene = event.scene { written.text = try scene.json() }
@@ -40,16 +40,16 @@ struct EventRow: Encodable, PersistableRecord {
     }
 }
 
-/// Reads the cells of one row. A disk can flip any of them, and anybody can write to the file: each value is `nil` if it
-/// is of another type than it should be, or outside of the range in which nothing that is computed from it overflows.
+/// Reads the cells of one row. A disk may flip any bit, and any program may write to the file: a value is `nil` if it
+/// has the wrong type, or lies outside the range in which computations with it cannot overflow.
 struct Cells {
     let row: Row
 
-    /// Program times in nanoseconds: 73 years.
+    /// Program times in nanoseconds, up to 73 years.
     static let programTime: ClosedRange<Int64> = 0...1 << 61
-    /// Milliseconds since 1970: the years that have four digits.
+    /// Milliseconds since 1970 for years with four digits.
     static let wallClock: ClosedRange<Int64> = -62_135_596_800_000...253_402_300_799_999
-    /// A year in nanoseconds: longer than any file.
+    /// At most a year, in nanoseconds: longer than any file.
     static let length: ClosedRange<Int64> = 0...31_536_000_000_000_000
     static let count: ClosedRange<Int64> = 0...1 << 45
 
@@ -71,7 +71,7 @@ struct Cells {
         return text
     }
 
-    /// The value that `read` finds in a column that may be empty; `nil` if it is neither empty nor as it should be.
+    /// Reads a column that may be empty with `read`; returns `nil` if the value is neither empty nor valid.
     func optional<Value>(_ column: String, _ read: (String) -> Value?) -> Value?? {
         if isNull(column) { return .some(nil) }
         return read(column).map { .some($0) }
@@ -81,7 +81,7 @@ struct Cells {
         optional(column) { integer($0, in: range) }
     }
 
-    /// A path that stays in the directory of the recordings and is not hidden.
+    /// Returns a path that stays in the directory of the recordings and is not hidden.
     func path(_ column: String) -> String? {
         guard let text = text(column), !text.isEmpty, !text.utf8.contains(0) else { return nil }
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
@@ -94,8 +94,8 @@ struct Cells {
 }
 
 extension CatalogueSegment {
-    /// The segment of a row of the database; nil if a cell of it is not what it should be. Such a row counts as absent,
-    /// and a new one is made from the file.
+    /// The segment of a database row; nil if a cell is invalid. Such a row counts as missing, and a new one is made
+    /// from the file.
     init?(validating row: Row) {
         let cells = Cells(row: row)
         guard let name = cells.path("name"), let channel = cells.text("channel"),
@@ -127,8 +127,8 @@ extension CatalogueSegment {
             upload: upload, deleted: deleted)
     }
 
-    /// What a row says of an upload, whatever else is wrong with it; nil if it says nothing. A state that cannot be
-    /// read may have been that the file waits, if the channel was ever `uploaded`.
+    /// Returns a row's upload state, even if other cells are invalid; nil if the row has none. An unreadable state may
+    /// have been ``UploadState/waiting``, if the channel is in `uploaded`.
     static func upload(in row: Row, uploaded: Set<String>) -> (name: String, state: UploadState)? {
         let cells = Cells(row: row)
         guard let name = cells.path("name"), !cells.isNull("upload") else { return nil }
@@ -139,7 +139,7 @@ extension CatalogueSegment {
 }
 
 extension CatalogueGap {
-    /// The gap of a row of the database; nil if a cell of it is not what it should be. Such a row counts as absent.
+    /// The gap of a database row; nil if a cell is invalid. Such a row counts as missing.
     init?(validating row: Row) {
         let cells = Cells(row: row)
         guard let channel = cells.text("channel"), let run = cells.text("run"),
@@ -156,14 +156,14 @@ extension CatalogueGap {
 }
 
 extension CatalogueEvent {
-    /// The event of a row of the database; nil if a cell of it is not what it should be. Such a row counts as absent.
+    /// The event of a database row; nil if a cell is invalid. Such a row counts as missing.
     init?(validating row: Row) {
         let cells = Cells(row: row)
         guard let channel = cells.text("channel"), let start = cells.integer("start", in: Cells.wallClock),
             let kind = cells.text("kind"), let text = cells.text("text")
         else { return nil }
         let time = UTCTime(milliseconds: start)
-        // A catalogue that cannot be written still has its scenes in words.
+        // A read-only catalogue may still have its scenes in words.
         if kind == SceneEvent.kind, let scene = SceneEvent(json: text) ?? SceneEvent(words: text) {
             self.init(channel: channel, at: time, scene: scene)
         } else {

@@ -2,12 +2,13 @@
 
 internal import GRDB
 
-/// The catalogue's tables, and how older ones become them. A step that was released is never changed; a new one follows.
+/// The catalogue's tables, and the migrations from older ones. A released migration is never changed; a new one is
+/// added after it.
 enum CatalogueSchema {
-    /// `RLAY`: what `file` and SQLite's own tools may tell the database by (`PRAGMA application_id`).
+    /// `RLAY`: lets `file` and SQLite's tools recognize the database (`PRAGMA application_id`).
     private static let applicationID = 0x524C_4159
 
-    /// The step that made the table of clips.
+    /// The migration that created the table of clips.
     static let clipsStep = "3: clips"
 
     static var migrator: DatabaseMigrator {
@@ -27,7 +28,7 @@ enum CatalogueSchema {
         return migrator
     }
 
-    /// A cell that a disk has changed is still one that SQLite takes.
+    /// Seals the existing clips. A cell that a disk has changed may still be valid for SQLite.
     private static func sealClips(_ database: Database) throws {
         try database.execute(sql: "ALTER TABLE clips ADD COLUMN seal INTEGER")
         for row in try Row.fetchAll(database, sql: "SELECT rowid AS place, * FROM clips") {
@@ -110,8 +111,8 @@ enum CatalogueSchema {
 }
 
 extension Database {
-    /// Whether there is a table `name`, as the file has it in this transaction. GRDB's `tableExists` answers from what it
-    /// read before, and does not see that another process has made the table since.
+    /// Whether the table `name` exists in the file in this transaction. GRDB's `tableExists` uses a cache and does not
+    /// see tables that another process has created since.
     func hasTable(_ name: String) throws -> Bool {
         try Bool.fetchOne(
             self, sql: "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?)",

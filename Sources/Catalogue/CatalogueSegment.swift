@@ -3,16 +3,16 @@
 package import Archive
 internal import MP4
 
-/// A file of a recording, as a row of the catalogue. The file itself is the truth; all of this can be read from it
-/// again, but for ``sha256`` and ``upload``.
+/// A file of a recording, as a row of the catalogue. The file itself is authoritative; everything but ``sha256`` and
+/// ``upload`` can be read from it again.
 package struct CatalogueSegment: Sendable, Codable, Equatable {
-    /// The file, relative to the directory of the recordings.
+    /// The file's path, relative to the directory of the recordings.
     package var name: String
     /// The channel.
     package var channel: String
-    /// The file's number within the channel, if its name says one.
+    /// The file's number within the channel, if its name contains one.
     package var sequence: Int?
-    /// Names the run of the recorder whose program times these are; nil if the file does not say it.
+    /// The recorder's run to which the program times belong; nil if the file does not contain it.
     package var run: String?
     /// When the first frame was on air: milliseconds since 1970-01-01T00:00:00Z.
     package var start: Int64
@@ -20,32 +20,32 @@ package struct CatalogueSegment: Sendable, Codable, Equatable {
     package var programStart: Int64?
     /// Program time at which the frames end, in nanoseconds.
     package var programEnd: Int64?
-    /// Program time up to which no frame is missing, in nanoseconds. A file that ended suddenly may hold a few
-    /// frames behind it, which are shown after others that were lost.
+    /// Program time up to which no frame is missing, in nanoseconds. A file that ended suddenly may hold a few frames
+    /// after that, which in presentation order follow lost ones.
     package var wholeEnd: Int64?
-    /// Frames behind ``wholeEnd``.
+    /// The number of frames after ``wholeEnd``.
     package var lateFrames: Int
-    /// How long one frame lasts, or a packet in a file of audio alone, in nanoseconds.
+    /// The duration of one frame, or of a packet in a file of audio alone, in nanoseconds.
     package var frameDuration: Int64
-    /// Program time of the frame that is shown first, in nanoseconds.
+    /// Program time of the first frame in presentation order, in nanoseconds.
     package var firstPts: Int64?
-    /// Program time of the frame that is shown last, in nanoseconds.
+    /// Program time of the last frame in presentation order, in nanoseconds.
     package var lastPts: Int64?
-    /// How long the frames last, in nanoseconds.
+    /// The total duration of the frames, in nanoseconds.
     package var duration: Int64
-    /// Frames.
+    /// The number of frames.
     package var frames: Int
-    /// Samples of audio of each channel that are heard.
+    /// Audible audio samples per channel.
     package var audioSamples: Int64
-    /// The file's size.
+    /// The file's size in bytes.
     package var bytes: Int64
     /// The SHA-256 of the file in hexadecimal digits; nil until it is computed.
     package var sha256: String?
-    /// How the file ended; nil if it does not say it.
+    /// How the file ended; nil if it does not contain that.
     package var ending: SegmentEnding?
-    /// What became of the upload; nil where nothing is uploaded.
+    /// The upload state; nil if the file was never queued.
     package var upload: UploadState?
-    /// When retention deleted the file: milliseconds since 1970-01-01T00:00:00Z; nil while it is there.
+    /// When retention deleted the file: milliseconds since 1970-01-01T00:00:00Z; nil while the file exists.
     package var deleted: Int64?
 
     enum CodingKeys: String, CodingKey, CaseIterable {
@@ -62,12 +62,12 @@ package struct CatalogueSegment: Sendable, Codable, Equatable {
 }
 
 extension CatalogueSegment {
-    /// The least time that a frame lasts, in nanoseconds: what is divided by it stays countable.
+    /// The shortest duration of a frame, in nanoseconds, so that quotients by it stay small enough.
     static let shortestFrame: Int64 = 100_000
-    /// About what a packet of audio lasts, in nanoseconds: 1024 samples of 48 kHz.
+    /// The approximate duration of an audio packet, in nanoseconds: 1024 samples at 48 kHz.
     private static let audioPacket: Int64 = 21_333_333
 
-    /// What the file `name` says about itself.
+    /// The row of the file `name`, from the file's own metadata.
     init(name: String, facts: SegmentFacts) {
         self.name = name
         channel = facts.channel
@@ -89,7 +89,7 @@ extension CatalogueSegment {
         lastPts = position.programStart + facts.leading.nanoseconds(facts.leading.lastSample)
     }
 
-    /// What the recorder says of a file that cannot be read as an MP4.
+    /// The row of a file that cannot be read as an MP4, from the recorder's report.
     init(record: SegmentRecord) {
         name = record.fileName
         channel = record.channel
@@ -111,7 +111,7 @@ extension CatalogueSegment {
         lastPts = max(record.programStart, record.programEnd - frameDuration)
     }
 
-    /// What the directory says of a file of `channel` of which nothing is known but what became of its `upload`.
+    /// The row of a file of `channel` about which only the directory entry and the `upload` state are known.
     init(file: StoredSegment, channel: String, upload: UploadState?) {
         name = file.fileName
         self.channel = channel
@@ -123,7 +123,7 @@ extension CatalogueSegment {
         self.upload = upload
     }
 
-    /// How long `segments` last together, in nanoseconds; at most 146 years.
+    /// Returns the total duration of `segments`, in nanoseconds; at most 146 years.
     package static func length(of segments: some Sequence<CatalogueSegment>) -> Int64 {
         segments.reduce(0) { min($0 + $1.duration, 1 << 62) }
     }
@@ -131,7 +131,8 @@ extension CatalogueSegment {
     /// Whether the program has no video.
     var isAudioAlone: Bool { frames == 0 && audioSamples > 0 }
 
-    /// How many samples of a program of audio alone last `time` nanoseconds; nil of one with frames, where a gap tells them.
+    /// Returns how many samples of a program of audio alone last `time` nanoseconds; nil for a program with frames,
+    /// whose gaps are counted in frames.
     func audioSamples(in time: Int64) -> Int64? {
         guard isAudioAlone, duration > 0 else { return nil }
         return Int64(clamping: Int128(audioSamples) * Int128(time) / Int128(duration))
@@ -141,7 +142,7 @@ extension CatalogueSegment {
         SegmentName(fileName: String(name.split(separator: "/").last ?? ""))?.sequence
     }
 
-    /// Whether `other` describes the same bytes, as far as that can be told without reading them.
+    /// Whether `other` describes the same bytes, as far as that can be determined without reading them.
     func isSameFile(as other: CatalogueSegment) -> Bool {
         (name, bytes, start, frames) == (other.name, other.bytes, other.start, other.frames)
             && (run, programStart) == (other.run, other.programStart)

@@ -4,15 +4,15 @@ internal import GRDB
 internal import Synchronization
 
 extension CatalogueStore {
-    /// How many events of each channel and kind are kept; these are the newest.
+    /// How many events of each channel and kind are kept, the newest ones.
     static let mostEvents = 10_000
-    /// Scenes are kept as long as there are files of their time, up to this limit: one scene every five seconds for two
+    /// Scenes are kept as long as files from their time exist, up to this limit: one scene every five seconds for two
     /// months.
     private static let mostScenes = 1_000_000
-    /// Scenes are counted once per this many new ones, because counting takes a while where there are many.
+    /// Scenes are counted only once per this many new ones, because counting many takes a while.
     private static let countsEach = 256
 
-    /// Adds an event, and removes events beyond the limit and scenes of which no file is left.
+    /// Adds an event; removes events beyond the limit, and scenes without remaining files.
     func put(_ event: CatalogueEvent) throws(CatalogueFailure) {
         try write { database in
             try EventRow(event).insert(database)
@@ -30,7 +30,7 @@ extension CatalogueStore {
         }
     }
 
-    /// Whether scenes of `channel` are counted with this one.
+    /// Whether the scenes of `channel` must be counted now.
     private func isCounting(_ channel: String) -> Bool {
         scenes.withLock { scenes in
             let before = scenes[channel, default: 0]
@@ -44,7 +44,7 @@ extension CatalogueStore {
             SELECT rowid FROM events WHERE channel = ? AND kind = ? ORDER BY rowid DESC LIMIT 1 OFFSET ?)
         """
 
-    /// The last one before the oldest file is what was on air when that began.
+    /// Keeps the last scene before the oldest file, because that scene was on air when the file began.
     private static let forgetScenes = """
         DELETE FROM events WHERE channel = ? AND kind = 'scene' AND start < (
             SELECT max(start) FROM events WHERE channel = ? AND kind = 'scene' AND start <= (

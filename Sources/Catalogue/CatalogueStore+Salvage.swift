@@ -2,10 +2,10 @@
 
 internal import GRDB
 
-/// The clips of all channels that can be read.
+/// The readable clips of all channels.
 struct SalvagedClips {
     var clips: [CatalogueClip] = []
-    /// The numbers of rows that are there and are not what they should be.
+    /// The numbers of invalid rows.
     var damagedRows: [Int64] = []
     /// Whether no row is missing.
     var hasAllRows = false
@@ -14,23 +14,23 @@ struct SalvagedClips {
     var isWhole: Bool { hasAllRows && damagedRows.isEmpty }
 }
 
-/// What can be read of segments.
+/// The readable part of the segments.
 struct SalvagedSegments {
-    /// Rows that are what they should be, without those of deleted files.
+    /// Valid rows, except those of deleted files.
     var segments: [CatalogueSegment] = []
-    /// What became of uploads, by the names of the files, also of rows that are not what they should be otherwise.
+    /// Upload states by file name, including those from rows that are otherwise invalid.
     var uploads: [String: UploadState] = [:]
     /// Whether no row is missing.
     var isWhole = false
 }
 
 extension CatalogueStore {
-    /// What can be read of the clips.
+    /// Returns the readable clips.
     func salvagedClips() -> SalvagedClips { salvage(Self.salvagedClips) ?? SalvagedClips() }
 
     private static func salvagedClips(_ database: Database) throws -> SalvagedClips {
         guard try database.hasTable("clips") else {
-            // A database of a version without clips has none; in any other one the list of tables is damaged.
+            // A database from a version without clips lacks the table; in any other one, the list of tables is damaged.
             let steps = try String.fetchSet(database, sql: "SELECT identifier FROM grdb_migrations")
             return SalvagedClips(hasAllRows: !steps.contains(CatalogueSchema.clipsStep))
         }
@@ -46,8 +46,8 @@ extension CatalogueStore {
         return salvage
     }
 
-    /// What can be read of the segments, of those alone that `isOurs` says by name and channel. The channels `uploaded` are
-    /// those of which something was ever uploaded.
+    /// Returns the readable segments for which `isOurs` is true, given name and channel. `uploaded` are the channels
+    /// that ever uploaded.
     func salvagedSegments(
         uploaded: Set<String>, where isOurs: (_ name: String, _ channel: String?) -> Bool = { _, _ in true }
     ) -> SalvagedSegments {
@@ -65,8 +65,8 @@ extension CatalogueStore {
         return salvage
     }
 
-    /// Which table is missing, lacks rows that its index has, or the other way round, which SQLite's quick check does not
-    /// look for; nil if none is.
+    /// Returns a table that is missing, or that does not agree with its index, which SQLite's quick check does not
+    /// examine; nil if all tables are complete.
     static func incompleteTable(_ database: Database) throws -> String? {
         guard try database.hasTable("grdb_migrations") else { return nil }
         if try database.hasTable("segments"), !SalvagedRows(of: "segments", key: ["name"], in: database).isWhole {
@@ -75,7 +75,7 @@ extension CatalogueStore {
         return try salvagedClips(database).hasAllRows ? nil : "clips"
     }
 
-    /// Adds those of `clips` that are not there, and returns how many these are.
+    /// Adds those of `clips` that are missing, and returns their number.
     func restore(_ clips: [CatalogueClip]) throws(CatalogueFailure) -> Int {
         try write { database in
             let known = Set(try Self.salvagedClips(database).clips.map { [$0.channel, $0.id] })
@@ -85,7 +85,7 @@ extension CatalogueStore {
         }
     }
 
-    /// Removes the rows of clips that have these numbers.
+    /// Removes the clips in these rows.
     func removeClips(at places: [Int64]) throws(CatalogueFailure) {
         try write { database in
             for place in places {

@@ -3,31 +3,31 @@
 internal import GRDB
 internal import Glibc
 
-/// What became of the upload of a file, or of the command that is run for it.
+/// The state of a file's upload, or of the command that is run for it.
 package enum UploadState: String, Sendable, Codable {
-    /// An operator gave it up, or the file was gone: nothing waits for it.
+    /// An operator gave the upload up, or the file was gone: nothing waits for it.
     case none
-    /// It is to be uploaded.
+    /// The file waits for its upload.
     case waiting
-    /// It is uploaded.
+    /// The file is uploaded.
     case done
 }
 
-/// What waits for an upload.
+/// The files that wait for upload.
 package struct UploadBacklog: Sendable, Equatable {
-    /// The oldest of the files that were asked for.
+    /// The oldest waiting file that was asked for.
     package var next: CatalogueSegment?
-    /// When the oldest of those that wait ended: milliseconds since 1970-01-01T00:00:00Z.
+    /// When the oldest waiting file ended: milliseconds since 1970-01-01T00:00:00Z.
     package var oldestEnd: Int64?
-    /// All files that wait.
+    /// The number of waiting files.
     package var files: Int
-    /// Their bytes.
+    /// The total size of the waiting files, in bytes.
     package var bytes: Int64
 }
 
 extension CatalogueStore {
-    /// Lets wait what of `channel` was never uploaded and `isOurs`, and returns what waits; its next is not in `names`.
-    /// Those that did not wait before are `added`.
+    /// Queues the files of `channel` that were never uploaded and for which `isOurs` is true. Returns the backlog,
+    /// whose next file is not in `names`, and the newly queued files as `added`.
     func uploads(
         of channel: String, besides names: Set<String>, isOurs: (CatalogueSegment) -> Bool
     ) throws(CatalogueFailure) -> (backlog: UploadBacklog, added: [String]) {
@@ -48,7 +48,8 @@ extension CatalogueStore {
         }
     }
 
-    /// Lets wait again what of `channel` was given up and is in `directory`; returns the names.
+    /// Queues again the files of `channel` whose upload was given up and that exist in `directory`; returns their
+    /// names.
     func queueGivenUp(of channel: String, in directory: String) throws(CatalogueFailure) -> [String] {
         try write { database in
             let names = try String.fetchAll(
@@ -64,7 +65,7 @@ extension CatalogueStore {
         }
     }
 
-    /// Notes what became of the upload of the file `name`.
+    /// Stores the upload state of the file `name`.
     func setUpload(_ upload: UploadState, of name: String) throws(CatalogueFailure) {
         try write {
             try $0.execute(
@@ -72,8 +73,8 @@ extension CatalogueStore {
         }
     }
 
-    /// Notes what became of the uploads of the files that are named in `states`, where the database says something
-    /// else. No file is set to wait again: the process that noted another result meanwhile knows better.
+    /// Stores the upload states in `states` where the database has others. No file with a result is set to wait again:
+    /// another process may have stored the result in the meantime.
     func setUploads(_ states: [String: UploadState]) throws(CatalogueFailure) {
         try write { database in
             for (name, upload) in states {

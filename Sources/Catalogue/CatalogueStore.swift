@@ -5,45 +5,45 @@ internal import GRDB
 internal import Glibc
 internal import Synchronization
 
-/// The SQLite database of a directory of recordings; the owner of its connection. Every call may block on the disk, and
-/// up to 5 s on another process that writes.
+/// The SQLite database of a directory of recordings; it owns the connection. Every call may block on the disk, and up
+/// to 5 s on another process that writes.
 final class CatalogueStore: Sendable {
     /// The database's name in the directory of the recordings.
     static let fileName = RecordDirectory.catalogueName
 
     private let database: DatabaseQueue
-    /// Where the database is; the word for one that is only in memory.
+    /// The path of the database; a description if it is in memory.
     let path: String
-    /// The file's device and number; empty for one in memory.
+    /// The file's device and inode number; empty for a database in memory.
     let identity: [UInt64]
-    /// Whether it is the file that was found in order before, and so was not looked at again.
+    /// Whether the file is the one that was checked before, so that it was not checked again.
     let wasChecked: Bool
-    /// Scenes that were added, by channel.
+    /// The number of scenes that were added, by channel.
     let scenes = Mutex<[String: Int]>([:])
 
-    /// Opens the database of the directory, creating it if it is missing; it is then unknown what was uploaded, and
-    /// ``UploadMark`` says so from before the database has tables. Checks that the database is in order, unless its
-    /// ``identity`` is still `checked`.
+    /// Opens the directory's database, or creates it if it is missing. In a new database it is unknown which files were
+    /// uploaded, and ``UploadMark`` notes that before the database has tables. Checks that the database is intact,
+    /// unless its ``identity`` is still `checked`.
     init(directory: String, checked: [UInt64] = []) throws(CatalogueFailure) {
         path = "\(directory)/\(Self.fileName)"
         var info = stat()
         if lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFLNK {
-            // SQLite would follow the link out of the directory. The directory's owner could lead a recorder that runs
-            // as root somewhere else with it.
+            // SQLite would follow the link out of the directory. With such a link the directory's owner could lead a
+            // recorder that runs as root to another file.
             throw CatalogueFailure.failed("\(path) is a symbolic link, which is not followed")
         }
         var configuration = Configuration()
         configuration.busyMode = .timeout(5)
         configuration.label = "relay.catalogue"
         configuration.prepareDatabase { database in
-            // Not WAL: it maps a file into memory, and where a quota or a full disk refuses the page, the signal for that
-            // ends the process and the stream with it (seen on btrfs).
+            // Not WAL: it maps a file into memory, and if a quota or a full disk refuses the page, a signal ends the
+            // process and the stream with it (seen on btrfs).
             _ = try String.fetchOne(database, sql: "PRAGMA journal_mode = DELETE")
         }
         do {
             database = try DatabaseQueue(path: path, configuration: configuration)
-            // The identity is read after opening: if somebody deletes the file just then, SQLite makes another, whose
-            // number may be the same.
+            // The identity is read after opening: if the file is deleted just before, SQLite creates another one, which
+            // may have the same inode number.
             let isKnown = !checked.isEmpty && Self.identity(path) == checked
             wasChecked = try isKnown && database.read(Self.hasTables)
             if !wasChecked { try Self.prepare(database, path, of: directory) }
@@ -54,8 +54,8 @@ final class CatalogueStore: Sendable {
         giveToOwner(of: directory)
     }
 
-    /// Opens the existing database of the directory, which this user may write to, only to look at it. SQLite removes what
-    /// it puts beside a database only if it may write, and a stranger's files there would keep the recorder out.
+    /// Opens the directory's existing database, which this user may write to, for reading only. SQLite removes its
+    /// files beside a database only if it may write, and another user's files there would lock the recorder out.
     init(reading directory: String) throws(CatalogueFailure) {
         path = "\(directory)/\(Self.fileName)"
         wasChecked = false
@@ -72,7 +72,7 @@ final class CatalogueStore: Sendable {
         identity = Self.identity(path)
     }
 
-    /// Opens the database at `path`, which is damaged, for what can still be read of it.
+    /// Opens the damaged database at `path` to read what is still readable.
     init(salvaging path: String) throws(CatalogueFailure) {
         self.path = path
         wasChecked = false
@@ -84,7 +84,7 @@ final class CatalogueStore: Sendable {
         identity = Self.identity(path)
     }
 
-    /// A catalogue in memory, for a directory that must or can only be read.
+    /// A catalogue in memory, for a directory that cannot or must not be written.
     init() throws(CatalogueFailure) {
         path = "the catalogue in memory"
         identity = []
@@ -97,7 +97,8 @@ final class CatalogueStore: Sendable {
         }
     }
 
-    /// Looks whether a database is in order, and makes what tables it lacks; `directory` has it, unless it is in memory.
+    /// Checks that a database is intact, and creates missing tables. `directory` contains the database; nil for one in
+    /// memory.
     private static func prepare(_ database: DatabaseQueue, _ path: String, of directory: String?) throws {
         if try isNewer(database) {
             throw CatalogueFailure.newer("\(path) was made by a newer version of relay; it is left alone")
@@ -123,8 +124,8 @@ final class CatalogueStore: Sendable {
         try besideOthers { try database.read(CatalogueSchema.migrator.hasBeenSuperseded) }
     }
 
-    /// Does `body` again where another process made some of the tables in the middle of it: what was half made then is
-    /// made now, one step at least each time.
+    /// Repeats `body` if another process created some of the tables in the meantime. Each repetition succeeds by at
+    /// least one migration more.
     private static func besideOthers<T>(_ body: () throws -> T) throws -> T {
         for _ in CatalogueSchema.migrator.migrations {
             do {
@@ -143,7 +144,7 @@ final class CatalogueStore: Sendable {
         return stat(path, &info) == 0 ? [UInt64(info.st_dev), UInt64(info.st_ino)] : []
     }
 
-    /// Gives a database that root makes on somebody's behalf to the directory's owner: the user who records here needs
+    /// Gives a database that root creates for a user to the directory's owner, because the user who records here needs
     /// it.
     private func giveToOwner(of directory: String) {
         var owner = stat()
@@ -154,15 +155,15 @@ final class CatalogueStore: Sendable {
         guard file >= 0 else { return }
         defer { close(file) }
         var info = stat()
-        // A file that has another name, too, would be somebody else's.
+        // A file with another hard link may belong to another user.
         guard fstat(file, &info) == 0, info.st_mode & S_IFMT == S_IFREG, info.st_nlink == 1 else { return }
         fchownat(file, "", owner.st_uid, owner.st_gid, Self.emptyPath)
     }
 
-    /// `O_PATH` and `AT_EMPTY_PATH` of `fcntl.h`, which Swift's module leaves out (asm-generic/fcntl.h, linux/fcntl.h).
+    /// `O_PATH` and `AT_EMPTY_PATH` from `fcntl.h`, which Swift's module lacks (asm-generic/fcntl.h, linux/fcntl.h).
     private static let (onlyPath, emptyPath): (CInt, CInt) = (0o10000000, 0x1000)
 
-    /// Whether the tables exist: a reader may come while they are being made.
+    /// Whether the tables exist: a reader may arrive while they are being created.
     func hasTables() throws(CatalogueFailure) -> Bool { try read(Self.hasTables) }
 
     func write<T>(_ body: (Database) throws -> T) throws(CatalogueFailure) -> T {
@@ -173,7 +174,8 @@ final class CatalogueStore: Sendable {
         }
     }
 
-    /// What `body` reads, even if the end of the transaction fails because a page could not be read; nil if `body` throws.
+    /// Returns the result of `body`, even if the transaction fails at its end because a page could not be read; nil if
+    /// `body` throws.
     func salvage<T>(_ body: (Database) throws -> T) -> T? {
         var result: T?
         try? database.read { result = try body($0) }
@@ -192,17 +194,17 @@ final class CatalogueStore: Sendable {
 // MARK: Rows
 
 extension CatalogueStore {
-    /// All segments in the order of their time, without those that were deleted.
+    /// Returns all segments sorted by time, without deleted ones.
     func segments() throws(CatalogueFailure) -> [CatalogueSegment] { try segments("deleted IS NULL") }
 
-    /// Segments that were deleted between others of their run, which are kept.
+    /// Returns the deleted segments that lie between remaining ones of their run.
     func deletedSegments() throws(CatalogueFailure) -> [CatalogueSegment] { try segments("deleted IS NOT NULL") }
 
     private func segments(_ condition: String) throws(CatalogueFailure) -> [CatalogueSegment] {
         try read { try Self.segments(condition, [], by: "channel, start, name", $0) }
     }
 
-    /// The segments that meet `condition`. Rows that are not what they should be are left out.
+    /// Returns the segments that meet `condition`, without invalid rows.
     static func segments(
         _ condition: String, _ arguments: StatementArguments, by order: String, _ database: Database
     ) throws -> [CatalogueSegment] {
@@ -220,10 +222,10 @@ extension CatalogueStore {
         ).compactMap(CatalogueGap.init(validating:))
     }
 
-    /// All gaps in the order of their time.
+    /// Returns all gaps sorted by time.
     func gaps() throws(CatalogueFailure) -> [CatalogueGap] { try read { try Self.gaps("true", [], $0) } }
 
-    /// The names of the segments of `channel` whose checksum is not known.
+    /// Returns the names of the segments of `channel` without a checksum.
     func unhashed(channel: String) throws(CatalogueFailure) -> [String] {
         try read {
             try Self.segments("sha256 IS NULL AND deleted IS NULL AND channel = ?", [channel], by: "start", $0)
@@ -231,7 +233,7 @@ extension CatalogueStore {
         }
     }
 
-    /// How many rows have a cell that is not what it should be.
+    /// Returns the number of rows with an invalid cell.
     func damagedRows() throws(CatalogueFailure) -> Int {
         try read { database in
             try Row.fetchAll(database, sql: "SELECT * FROM segments").count { CatalogueSegment(validating: $0) == nil }
@@ -239,8 +241,8 @@ extension CatalogueStore {
         }
     }
 
-    /// Removes the rows that have a cell that is not what it should be, and returns what can still be read in them of
-    /// uploads, by the names of the files. The channels `uploaded` are those of which something was ever uploaded.
+    /// Removes the rows with an invalid cell, and returns their readable upload states by file name. `uploaded` are the
+    /// channels that ever uploaded.
     func removeDamagedRows(uploaded: Set<String>) throws(CatalogueFailure) -> [String: UploadState] {
         guard try damagedRows() > 0 else { return [:] }
         return try write { database in
@@ -260,8 +262,7 @@ extension CatalogueStore {
         }
     }
 
-    /// Adds segments, or brings them up to date; what else is known of the same bytes stays. The runs in `living`
-    /// continue.
+    /// Adds or updates segments; keeps other knowledge of the same bytes. The runs in `living` continue.
     func put(_ segments: [CatalogueSegment], living: Set<String>) throws(CatalogueFailure) {
         try write { database in
             for segment in segments {
@@ -278,7 +279,7 @@ extension CatalogueStore {
         }
     }
 
-    /// Adds a gap that the recorder told.
+    /// Adds a gap that the recorder reported.
     func put(_ gap: CatalogueGap) throws(CatalogueFailure) {
         try write { database in
             try database.execute(
@@ -288,8 +289,8 @@ extension CatalogueStore {
         }
     }
 
-    /// All events, those of each channel in the order in which they were told, whatever the clock said; none where the
-    /// database is of a version without.
+    /// Returns all events, for each channel in the order of their reports, whatever the clock showed; empty if the
+    /// database is from a version without events.
     func events() throws(CatalogueFailure) -> [CatalogueEvent] {
         try read { database in
             guard try database.hasTable("events") else { return [] }
@@ -298,15 +299,15 @@ extension CatalogueStore {
         }
     }
 
-    /// Forgets segments whose files are gone. Gaps that were known stay; none is made where a file was removed.
+    /// Removes segments whose files are gone. Known gaps stay; a removed file does not make a new gap.
     func remove(_ names: some Sequence<String>) throws(CatalogueFailure) {
         try write { database in
             for name in names { _ = try SegmentRow.deleteOne(database, key: name) }
         }
     }
 
-    /// Notes that the file `name` was deleted on purpose at `time`. What lies between others is remembered, so that no
-    /// hole is found there.
+    /// Notes that the file `name` was deleted on purpose at `time`. A file between remaining ones is remembered, so
+    /// that its absence does not count as a gap.
     func noteDeletion(of name: String, at time: UTCTime) throws(CatalogueFailure) {
         try write {
             try $0.execute(
@@ -322,7 +323,7 @@ extension CatalogueStore {
                 AND kept.program_start < segments.program_start)
         """
 
-    /// Notes the checksum of the file `name` of `bytes` bytes.
+    /// Stores the checksum of the file `name`, which has `bytes` bytes.
     func setChecksum(_ sha256: String, of name: String, bytes: Int64) throws(CatalogueFailure) {
         try write {
             try $0.execute(
@@ -330,7 +331,7 @@ extension CatalogueStore {
         }
     }
 
-    /// Finds the gaps of all runs again where the recorder reported none. The runs in `living` continue.
+    /// Finds the gaps of all runs again, except where the recorder reported one. The runs in `living` continue.
     func findGaps(living: Set<String>) throws(CatalogueFailure) {
         try write { database in
             let runs = try String.fetchSet(

@@ -2,18 +2,18 @@
 
 internal import Archive
 
-/// Brings a catalogue in line with the files, which are the truth.
+/// Brings a catalogue in line with the files, which are authoritative.
 enum CatalogueSync {
-    /// Files that no row can be made of, and why.
+    /// Files for which no row can be made, with the reasons.
     typealias Unread = [(name: String, failure: SegmentReadFailure)]
 
-    /// So many rows are written at a time: a reader of the database need not wait for a large archive.
+    /// How many rows are written at a time, so that other users of the database need not wait for a large archive.
     private static let batch = 100
 
-    /// Adds the closed files of `directory` that `store` does not know, or whose rows are damaged; or, if it `isFull`,
-    /// reads all of them again and forgets what is gone, and what cannot be read, unless it waits for its upload.
-    /// `uploads` is what is known besides the database of what became of files' uploads. Tells `progress` how many of
-    /// how many files are read.
+    /// Adds the closed files of `directory` that `store` does not know, or whose rows are damaged. If it `isFull`,
+    /// reads all files again and removes the rows of missing and unreadable ones, except those that wait for upload.
+    /// `uploads` are upload states known from elsewhere. Calls `progress` with the numbers of files read and of all
+    /// files.
     static func run(
         _ store: CatalogueStore, _ directory: RecordDirectory, isFull: Bool = false,
         uploads: [String: UploadState] = [:], progress: (Int, Int) -> Void = { _, _ in }
@@ -23,14 +23,14 @@ enum CatalogueSync {
         let uploads = uploads.merging(
             try store.removeDamagedRows(uploaded: UploadMark.uploadedChannels(in: directory.path))
         ) { known, _ in known }
-        // Earlier versions took the files of record directories below this one for its own.
+        // Earlier versions also catalogued the files of record directories below this one.
         let nested = try directory.nestedArchives().map { $0 + "/" }
         let all = try store.segments()
         let strangers = all.map(\.name).filter { name in nested.contains { name.hasPrefix($0) } }
         if !strangers.isEmpty { try store.remove(strangers) }
         let rowsBefore = all.filter { !strangers.contains($0.name) }
         let known = Set(rowsBefore.map(\.name))
-        // A transport stream says nothing that a row could be made of again.
+        // A transport stream has no metadata from which a row could be made again.
         let wanted = files.filter { !known.contains($0) || isFull && !$0.hasSuffix(RecordFormat.ts.fileExtension) }
         var unread: Unread = []
         var rows: [CatalogueSegment] = []

@@ -4,30 +4,30 @@ package import Archive
 internal import GRDB
 internal import Glibc
 
-/// What the catalogue of a directory says of one channel, for a reader that runs beside a recorder. All calls block on
+/// Reads one channel's part of a directory's catalogue, for a reader that runs beside a recorder. All calls block on
 /// the disk, and up to 5 s on another process that writes the catalogue.
 package struct ChannelLedger: Sendable {
-    /// A part of what is known.
+    /// The rows of a time range.
     package struct Page: Sendable {
-        /// Files in the order of time, those that were deleted too.
+        /// Files sorted by time, including deleted ones.
         package var segments: [CatalogueSegment] = []
-        /// Gaps in the order of time.
+        /// Gaps sorted by time.
         package var gaps: [CatalogueGap] = []
-        /// Events in the order of time.
+        /// Events sorted by time.
         package var events: [CatalogueEvent] = []
     }
 
     private let directory: RecordDirectory
     private let channel: String
 
-    /// The ledger of `channel` in `directory`. Nothing is read yet. Rows of files that are not the channel's by their place
-    /// and name (``Ownership``) are left out, such as those that earlier versions made of other record directories.
+    /// The ledger of `channel` in `directory`. Nothing is read yet. Rows of files that do not belong to the channel by
+    /// place and name (``Ownership``) are left out; earlier versions added files of other record directories.
     package init(directory: RecordDirectory, channel: String) {
         (self.directory, self.channel) = (directory, SegmentName.safe(channel))
     }
 
-    /// What meets `range`, in milliseconds since 1970: of files, gaps and events the newest `limit` each. Where there is
-    /// no catalogue that can be read, it is what the files say.
+    /// Returns the files, gaps and events in `range`, in milliseconds since 1970; the newest `limit` of each. Without a
+    /// readable catalogue, the result comes from the files.
     package func page(_ range: Range<Int64>, limit: Int) throws -> Page {
         guard let store = store() else { return try pageOfFiles(range, limit: limit) }
         let arguments: StatementArguments = [channel, range.upperBound, range.lowerBound]
@@ -51,7 +51,7 @@ package struct ChannelLedger: Sendable {
         }
     }
 
-    /// What is known of the file `name`; nil if the catalogue does not know it.
+    /// Returns the row of the file `name`; nil if the catalogue does not have it.
     package func segment(_ name: String) throws -> CatalogueSegment? {
         guard let store = store() else { return nil }
         return try store.read { database in
@@ -59,8 +59,8 @@ package struct ChannelLedger: Sendable {
         }
     }
 
-    /// When the newest file ended that began before `time`, deleted or not; nil if the catalogue knows none, or cannot be
-    /// read.
+    /// Returns when the newest file that began before `time` ended, deleted or not; nil if there is no such file, or if
+    /// the catalogue cannot be read.
     package func newestEnd(before time: UTCTime) -> UTCTime? {
         let newest = try? store()?.read { database in
             try CatalogueStore.segments(
@@ -70,7 +70,7 @@ package struct ChannelLedger: Sendable {
         return newest.flatMap { $0 }.map { UTCTime(milliseconds: $0.start + $0.duration / 1_000_000) }
     }
 
-    /// All files of the channel that were not deleted, the oldest first.
+    /// Returns all files of the channel that were not deleted, the oldest first.
     package func kept() throws -> [CatalogueSegment] {
         guard let store = store() else { return try pageOfFiles(0..<Int64.max, limit: .max).segments }
         return try store.read { database in
@@ -85,14 +85,15 @@ package struct ChannelLedger: Sendable {
         for name in names { try store.noteDeletion(of: name, at: .now) }
     }
 
-    /// The clips of the channel in the order of their time; none where there is no catalogue. Throws where it cannot be read.
+    /// Returns the clips of the channel sorted by time; empty without a catalogue. Throws if the catalogue cannot be
+    /// read.
     package func clips() throws -> [CatalogueClip] {
         if let store = store() { return try store.clips(of: channel) }
         guard access("\(directory.path)/\(CatalogueStore.fileName)", F_OK) == 0 else { return [] }
         throw CatalogueFailure.failed("the catalogue cannot be read")
     }
 
-    /// The same for a caller that must know each clip: throws where one may be missing.
+    /// The same for a caller that must know every clip: throws if one may be missing.
     func allClips() throws -> [CatalogueClip] {
         guard let store = store() else { return try clips() }
         let found = store.salvagedClips()
@@ -100,13 +101,13 @@ package struct ChannelLedger: Sendable {
         return found.clips.filter { $0.channel == channel }
     }
 
-    /// Notes `clips`, and that those that `removed` names are no more. Makes the catalogue if it is missing. Returns what
-    /// tells it from another: as long as it is still `checked`, it is not looked at whether it is in order.
+    /// Stores `clips`, and removes those named in `removed`. Creates the catalogue if it is missing. Returns its
+    /// identity: if a later call passes it as `checked`, and it is still the same, the database is not checked again.
     package func note(
         _ clips: [CatalogueClip], removing removed: [String], checked: [UInt64] = []
     ) throws -> [UInt64] {
         do {
-            // An empty mount point gets no database.
+            // No database is created in an empty mount point.
             try directory.checkMount()
         } catch {
             throw CatalogueFailure.failed("\(error)")
@@ -116,7 +117,7 @@ package struct ChannelLedger: Sendable {
         return store.identity
     }
 
-    /// The database, if it can be read as it is.
+    /// Returns the database if it can be read as it is.
     private func store() -> CatalogueStore? {
         let path = "\(directory.path)/\(CatalogueStore.fileName)"
         var info = stat()
@@ -126,7 +127,8 @@ package struct ChannelLedger: Sendable {
         return store
     }
 
-    /// Those of `segments` that are the channel's. What was deleted is no file any more.
+    /// Returns the rows of `segments` that belong to the channel. Deleted files are not checked, because they no longer
+    /// exist.
     private func own(_ segments: [CatalogueSegment]) -> [CatalogueSegment] {
         let ownership = Ownership(directory, channel: channel)
         return segments.filter { $0.deleted != nil || ownership.matches($0.name) }

@@ -3,55 +3,55 @@
 internal import Archive
 internal import Glibc
 
-/// Why a directory of recordings cannot be worked with, in one sentence.
+/// Why an operation on a directory of recordings failed, in one sentence.
 package struct ArchiveFailure: Error, Sendable, Equatable, CustomStringConvertible {
     package let description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// How far a long operation is.
+/// The progress of a long operation.
 package struct ArchiveProgress: Sendable, Equatable {
-    /// What is being done, such as `reading`.
+    /// The current step, such as `reading`.
     package var step: String
-    /// How much of ``total`` is done; files or bytes.
+    /// How much of ``total`` is done, in files or bytes.
     package var done: Int64
-    /// All there is to do.
+    /// The total amount.
     package var total: Int64
 }
 
-/// A directory of recordings, looked at from outside: by the commands, beside any recorder that writes into it.
+/// A directory of recordings as the commands see it, beside any recorder that writes into it.
 ///
 /// All calls block on the disk.
 package struct RecordingArchive {
     /// What the catalogue holds, brought in line with the files.
     package struct Contents: Sendable {
-        /// All segments in the order of their time.
+        /// All segments, sorted by time.
         package var segments: [CatalogueSegment]
-        /// All gaps in the order of their time.
+        /// All gaps, sorted by time.
         package var gaps: [CatalogueGap]
-        /// All events in the order of their time, as far as the catalogue has them.
+        /// All events that the catalogue has, sorted by time.
         package var events: [CatalogueEvent]
-        /// What a reader should know, one sentence each.
+        /// Notes for the reader, one sentence each.
         package var notes: [String]
     }
 
-    /// What a rebuilding came to.
+    /// The result of rebuilding the catalogue.
     package struct Rebuilding: Sendable, Codable {
-        /// Segments in the new catalogue.
+        /// The number of segments in the new catalogue.
         package var segments: Int
-        /// Gaps in it.
+        /// The number of gaps in it.
         package var gaps: Int
-        /// The name under which a damaged catalogue was kept.
+        /// The name under which a damaged catalogue was set aside.
         package var setAside: String?
-        /// What a reader should know, one sentence each.
+        /// Notes for the reader, one sentence each.
         package var notes: [String]
     }
 
     let directory: RecordDirectory
     let progress: (ArchiveProgress) -> Void
 
-    /// The directory at `path`, which must exist and hold something of a recording. `progress` is called often.
+    /// The directory at `path`, which must exist and contain at least one recording. `progress` is called often.
     package init(_ path: String, progress: @escaping (ArchiveProgress) -> Void = { _ in }) throws(ArchiveFailure) {
         self.progress = progress
         do throws(FileFailure) {
@@ -68,7 +68,7 @@ package struct RecordingArchive {
         }
     }
 
-    /// Reads the catalogue, and the files that it does not know. Writes nothing.
+    /// Reads the catalogue, and the files that it lacks. Writes nothing.
     package func contents() throws -> Contents {
         var notes: [String] = []
         let store = try CatalogueStore()
@@ -89,9 +89,9 @@ package struct RecordingArchive {
         return Contents(segments: try store.segments(), gaps: try store.gaps(), events: events, notes: notes)
     }
 
-    /// Makes a new catalogue from the files. What else an intact catalogue knows stays: checksums, uploads, and gaps
-    /// that the recorder reported. What a damaged one says of uploads stays if it can be read; if not, each channel
-    /// that was ever uploaded lets all of its files wait when it is next recorded.
+    /// Makes a new catalogue from the files. Other knowledge of an intact catalogue is kept: checksums, upload states,
+    /// and gaps that the recorder reported. Upload states of a damaged one are kept if they can be read; otherwise each
+    /// channel that ever uploaded queues all of its files when it is next recorded.
     package func rebuild() throws(ArchiveFailure) -> Rebuilding {
         do {
             do {
@@ -105,13 +105,14 @@ package struct RecordingArchive {
         }
     }
 
-    /// What a damaged database still says that no file does.
+    /// The readable content of a damaged database that is in no file.
     private struct Salvage {
-        /// What became of uploads, by the names of the files.
+        /// Upload states by file name.
         let uploads: [String: UploadState]
-        /// Transport streams, which say nothing of themselves, and what waits for its upload, which may be unreadable.
+        /// Rows of transport streams, which have no metadata, and of files that wait for upload, which may be
+        /// unreadable.
         let rows: [CatalogueSegment]
-        /// The channels of whose uploads it did not know all; nil if that is so of each.
+        /// The channels whose upload states were already incomplete; nil if that is so for every channel.
         let unknown: Set<String>?
     }
 
@@ -147,10 +148,11 @@ package struct RecordingArchive {
             notes: unread.map { "\($0.name) is left out: \($0.failure)" } + (clips.map { [$0] } ?? []))
     }
 
-    /// The database as it is on disk; nil if the file does not exist.
+    /// Returns the content of the database on disk; nil if the file does not exist.
     func ledger() throws(CatalogueFailure) -> Ledger? {
         guard exists(CatalogueStore.fileName) else { return nil }
-        // SQLite must be able to undo what a crash left half done, and to write beside one of an earlier version (WAL).
+        // SQLite must be able to roll back what a crash left unfinished, and to write the companion files of an earlier
+        // version (WAL).
         let path = "\(directory.path)/\(CatalogueStore.fileName)"
         guard access(directory.path, W_OK) == 0, access(path, W_OK) == 0 else {
             let copy = try CatalogueFiles.temporaryCopy(from: directory)
@@ -160,13 +162,13 @@ package struct RecordingArchive {
         return try Self.all(CatalogueStore(reading: directory.path))
     }
 
-    /// All that a database holds.
+    /// The complete content of a database.
     struct Ledger {
         var segments: [CatalogueSegment]
         var deleted: [CatalogueSegment]
         var gaps: [CatalogueGap]
         var events: [CatalogueEvent] = []
-        /// How many rows cannot be read.
+        /// The number of unreadable rows.
         var damagedRows = 0
     }
 

@@ -2,17 +2,17 @@
 
 internal import GRDB
 
-/// The rows of a table that can be read, and whether they are all that there were.
+/// The readable rows of a table, and whether they are complete.
 ///
-/// A damaged page takes its rows with it: reading the table ends there with an error, or, if the page still looks like
-/// one, without the rows. The index of the primary key has the number of each row in pages of its own. So it finds the rows
-/// behind the damage, and the rows are complete only if the table and its index agree.
+/// A damaged page takes its rows with it: reading the table ends there with an error, or, if the page still looks
+/// valid, skips the rows. The index of the primary key stores the number of each row in its own pages. So it finds the
+/// rows after the damage, and the rows are complete only if the table and its index agree.
 struct SalvagedRows {
-    /// Each with its number as `place`.
+    /// Each row has its number as `place`.
     private(set) var rows: [Row] = []
     private(set) var isWhole = true
 
-    /// Reads `table`, whose primary key are the columns `key`. Errors end reading and are not thrown.
+    /// Reads `table`, whose primary key consists of the columns `key`. Errors end the reading and are not thrown.
     init(of table: String, key: [String], in database: Database) {
         let all = "SELECT rowid AS place, * FROM \(table) NOT INDEXED"
         let names = ["place"] + key
@@ -35,7 +35,7 @@ struct SalvagedRows {
         }
     }
 
-    /// Gives each row of the query `sql` to `body`; false if an error ended that.
+    /// Passes each row of the query `sql` to `body`; returns false if an error ended the query.
     private static func read(_ sql: String, _ database: Database, _ body: (Row) -> Void) -> Bool {
         do {
             let cursor = try Row.fetchCursor(database, sql: sql)

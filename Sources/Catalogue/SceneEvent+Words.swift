@@ -2,11 +2,11 @@
 
 internal import GRDB
 
-// Catalogues of relay before 0.2 have scenes in words. They are read once, and written as JSON.
+// Catalogues from relay before 0.2 have scenes in words. They are read once, and rewritten as JSON.
 extension SceneEvent {
-    /// Reads the words of a scene as catalogues had them before they had JSON; nil if they are something else.
+    /// Reads a scene in the words of older catalogues; nil if the text is something else.
     init?(words text: String) {
-        // Events of before may have any name, up to the last colon with a space behind it.
+        // Old events may have any name, up to the last colon followed by a space.
         let form = /(?:(.+): )?([^ :]+)((?: [^ ]+)*) from frame (\d+)(?: of ([0-9a-f]+))? \((.+?)(?: ([\d.]+) s)?\)/
         guard let match = text.wholeMatch(of: form), let frame = Int64(match.output.4),
             match.output.6.wholeMatch(of: /[a-z-]+|stinger [A-Za-z0-9._-]+/) != nil
@@ -20,12 +20,12 @@ extension SceneEvent {
             details: words.filter { $0.contains("=") })
     }
 
-    /// Whether `name` is one word, so that it can be told from what follows it.
+    /// Whether `name` is one word, so that it can be separated from the text after it.
     static func isWord(_ name: String) -> Bool { name.wholeMatch(of: /[A-Za-z0-9._-]+/) != nil }
 }
 
 extension CatalogueSchema {
-    /// Writes scenes that are there in words as JSON. What cannot be read stays as it is, for people.
+    /// Rewrites scenes in words as JSON. Unreadable text stays as it is, for people.
     static func rewriteScenes(_ database: Database) throws {
         let rows = try Row.fetchCursor(
             database, sql: "SELECT rowid AS place, text FROM events WHERE kind = ?", arguments: [SceneEvent.kind])

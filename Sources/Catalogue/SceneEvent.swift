@@ -2,26 +2,26 @@
 
 internal import FoundationEssentials
 
-/// What came on air in a program of several sources, as an event of the catalogue tells it.
+/// The event that a scene came on air in a program of several sources.
 package struct SceneEvent: Sendable, Codable, Equatable {
-    /// The kind of such an event.
+    /// The kind of these events.
     package static let kind = "scene"
 
     /// The scene's name, if it has one.
     package var name: String?
-    /// How its sources are laid out.
+    /// The scene's layout.
     package var layout: String
-    /// The sources that are seen, the main one first.
+    /// The visible sources, the main one first.
     package var sources: [String]
-    /// The first frame of the program that shows something of it.
+    /// The first program frame that shows the scene, even partly.
     package var frame: Int64
-    /// The recorder's run whose program times the frame is counted in; nil where nothing says so.
+    /// The recorder's run in whose program time the frame is counted; nil if it is not stored.
     package var run: String?
-    /// How it came.
+    /// The transition.
     package var transition: String
-    /// How long that took, in seconds; nil where nothing says so.
+    /// The duration of the transition in seconds; nil if it is not stored.
     package var seconds: Double?
-    /// What there is to say beside that, such as `width=0.25`: see ``detail(_:_:)``.
+    /// Further details, such as `width=0.25`: see ``detail(_:_:)``.
     package var details: [String] = []
 
     /// An event.
@@ -33,8 +33,8 @@ package struct SceneEvent: Sendable, Codable, Equatable {
         (self.frame, self.run, self.transition, self.seconds) = (frame, run, transition, seconds)
     }
 
-    /// The event in words, such as `duo: pip cam1 cam2 width=0.3 from frame 120 of 3f2a (fade 0.5 s)`. A name that is
-    /// more than one word is left out: it could not be told from what follows.
+    /// The event in words, such as `duo: pip cam1 cam2 width=0.3 from frame 120 of 3f2a (fade 0.5 s)`. A name of
+    /// several words is left out, because it could not be separated from the rest.
     package var text: String {
         let scene = ([layout] + sources + details).joined(separator: " ")
         let title = name.flatMap { Self.isWord($0) ? "\($0): " : nil } ?? ""
@@ -42,27 +42,27 @@ package struct SceneEvent: Sendable, Codable, Equatable {
         return "\(title)\(scene) \(place) (\(transition)\(seconds.map { " \($0) s" } ?? ""))"
     }
 
-    /// Reads ``json()``; nil if it is something else.
+    /// Reads ``json()``; nil if the text is something else.
     init?(json: String) {
         guard let scene = try? JSONDecoder().decode(Self.self, from: Data(json.utf8)) else { return nil }
         self = scene
     }
 
-    /// The event as the catalogue keeps it.
+    /// Returns the event in the form that the catalogue stores.
     func json() throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return String(decoding: try encoder.encode(self), as: UTF8.self)
     }
 
-    /// Whether it is the scene `name`, or shows the source of that name.
+    /// Whether this is the scene `name`, or it shows the source `name`.
     package func shows(_ name: String) -> Bool { self.name == name || sources.contains(name) }
 }
 
 // MARK: Details
 
 extension SceneEvent {
-    /// A detail: one word, in which what could be taken for its end is written as in a URL.
+    /// Returns a detail as one word; characters that could be taken for its end are percent-encoded.
     package static func detail(_ key: String, _ value: String) -> String {
         let bytes = value.utf8.map { byte -> String in
             let isPlain = byte > 0x20 && byte != 0x7F && byte != UInt8(ascii: "%")
@@ -73,7 +73,7 @@ extension SceneEvent {
         return "\(key)=\(bytes.joined())"
     }
 
-    /// The value of the detail `key`; nil without one.
+    /// Returns the value of the detail `key`; nil without one.
     package func detail(_ key: String) -> String? {
         guard let word = details.last(where: { $0.hasPrefix("\(key)=") }) else { return nil }
         var bytes: [UInt8] = []

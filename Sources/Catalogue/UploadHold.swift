@@ -4,23 +4,23 @@ internal import Archive
 internal import Glibc
 internal import Synchronization
 
-/// What is known of the uploads of one channel, for the decision whether a file may be deleted.
+/// Knows the upload states of one channel's files, to decide whether a file may be deleted.
 ///
 /// It reads the database itself, so that no caller waits for the catalogue's queue, which may be busy for minutes with
-/// the files of a large archive. While the database cannot be read, is lost, or is a new one that may not know yet what
-/// waits (``UploadMark``), every file counts as still needed, unless the channel was never uploaded.
+/// the files of a large archive. While the database cannot be read, is lost, or is a new one that may not contain the
+/// waiting files yet (``UploadMark``), every file counts as needed, unless the channel never uploaded.
 final class UploadHold: Sendable {
     private struct State {
-        /// What the database said; nil until it could be read.
+        /// The states in the database; nil until it was read.
         var loaded: [String: UploadState]?
-        /// What was noted since, or before.
+        /// The states that were noted before or after that.
         var noted: [String: UploadState] = [:]
-        /// When the database is tried again.
+        /// When reading the database is tried again.
         var retryAt: ContinuousClock.Instant?
         /// Generation of the directory to which all this applies.
         var generation: Int
 
-        /// Forgets what is known of the files of another disk.
+        /// Forgets the states if the disk was replaced.
         mutating func follow(_ directory: RecordDirectory) {
             let generation = directory.generation
             if generation != self.generation { self = State(generation: generation) }
@@ -33,14 +33,14 @@ final class UploadHold: Sendable {
     private let channel: String
     private let state: Mutex<State>
 
-    /// Nothing is read yet.
+    /// Reads nothing yet.
     init(directory: RecordDirectory, channel: String) {
         self.directory = directory
         self.channel = channel
         state = Mutex(State(generation: directory.generation))
     }
 
-    /// Notes what became of the upload of the file `name`.
+    /// Notes the upload state of the file `name`.
     func note(_ upload: UploadState, of name: String) {
         state.withLock { state in
             state.follow(directory)
@@ -48,7 +48,7 @@ final class UploadHold: Sendable {
         }
     }
 
-    /// Notes that the files `names` wait, which the database let wait, unless more was noted of them meanwhile.
+    /// Notes that the files `names` were queued in the database, unless a newer state was noted in the meantime.
     func noteWaiting(_ names: [String]) {
         state.withLock { state in
             state.follow(directory)
@@ -56,7 +56,7 @@ final class UploadHold: Sendable {
         }
     }
 
-    /// Takes over what the database says, which `states` are all of.
+    /// Takes over the complete `states` of the database.
     func load(_ states: [String: UploadState]) {
         state.withLock { state in
             state.follow(directory)
@@ -64,8 +64,8 @@ final class UploadHold: Sendable {
         }
     }
 
-    /// What `store` can say of the channel's files: of all that it says is a file of the channel, and of all that is called
-    /// like one.
+    /// Returns what `store` knows about the channel's files: those with the channel in their row, and those with a name
+    /// of the channel.
     func uploads(in store: CatalogueStore) -> SalvagedSegments {
         let ownership = Ownership(directory, channel: channel)
         let uploaded: Set = UploadMark.wasUploaded(channel, in: directory.path) ? [channel] : []
@@ -74,10 +74,10 @@ final class UploadHold: Sendable {
         }
     }
 
-    /// Whether the database could be read once.
+    /// Whether the database was read.
     var isLoaded: Bool { state.withLock { $0.loaded != nil } }
 
-    /// All that is known, by the names of the files.
+    /// All known states by file name.
     var known: [String: UploadState] {
         state.withLock { state in
             state.follow(directory)
@@ -85,7 +85,7 @@ final class UploadHold: Sendable {
         }
     }
 
-    /// What became of the upload of the file `name`; `.some(nil)` if none was ever meant, nil if it is unknown now.
+    /// Returns the upload state of the file `name`; `.some(nil)` if it was never queued, nil if it is unknown now.
     /// Blocks on the disk the first time.
     func state(of name: String) -> UploadState?? {
         loadOnce()
@@ -95,7 +95,7 @@ final class UploadHold: Sendable {
         }
     }
 
-    /// Reads the database if that was not done yet. It may be called by several threads at once.
+    /// Reads the database if that was not done yet. Several threads may call it at once.
     func loadOnce() {
         let isDue = state.withLock { state in
             state.follow(directory)
@@ -109,17 +109,17 @@ final class UploadHold: Sendable {
             if found.isWhole {
                 state.loaded = found.states
             } else {
-                // Nothing is known of the other files.
+                // The states of the other files are unknown.
                 state.noted.merge(found.states) { noted, _ in noted }
             }
         }
     }
 
-    /// What the database says, and whether that is all that it ever said; nil if it cannot be read.
+    /// Returns the states in the database, and whether they are complete; nil if the database cannot be read.
     private func read() -> (states: [String: UploadState], isWhole: Bool)? {
-        // In an empty mount point there is no database either.
+        // An empty mount point has no database either.
         guard (try? directory.checkMount()) != nil else { return nil }
-        // Nothing waits where nothing was ever uploaded: a database that is lost or damaged must not fill the disk.
+        // If the channel never uploaded, no file waits: a lost or damaged database must not fill the disk.
         let wasUploaded = UploadMark.wasUploaded(channel, in: directory.path)
         let unknown: (states: [String: UploadState], isWhole: Bool)? = wasUploaded ? nil : ([:], true)
         if wasUploaded, UploadMark.isSet(for: channel, in: directory.path) { return nil }

@@ -3,23 +3,24 @@
 internal import Archive
 internal import Glibc
 
-/// Says, by an empty file in a directory of recordings, that it is unknown what of a channel waits for its upload.
+/// An empty file in a directory of recordings that says that it is unknown which files of a channel wait for upload.
 ///
-/// A database that replaces a lost one has no tables yet when the mark is set; the mark stays until all that may wait
-/// is noted in the new database. So a process that is killed meanwhile leaves no database that seems to know that
-/// nothing waits. Only channels that were ever uploaded have a mark. All calls block on the disk.
+/// The mark is set before a database that replaces a lost one has any tables, and it stays until all files that may
+/// wait are in the new database. So a process that is killed meanwhile leaves no database that says that no file
+/// waits. Only channels that ever uploaded have a mark. All calls block on the disk.
 enum UploadMark {
     private static let (prefix, lockSuffix, suffix) = (".relay-upload-", ".lock", ".unknown")
 
-    /// The name of the file that is there from the first upload of `channel` on, and locked during each.
+    /// Returns the name of the lock file, which exists from the first upload of `channel` on and is locked during each
+    /// upload.
     static func lockName(of channel: String) -> String { "\(prefix)\(channel)\(lockSuffix)" }
 
-    /// Whether the file of `channel` is in `directory`, or may be.
+    /// Whether the mark of `channel` is in `directory`, or may be.
     static func isSet(for channel: String, in directory: String) -> Bool {
         mayExist("\(directory)/\(prefix)\(channel)\(suffix)")
     }
 
-    /// Whether something of `channel` was ever uploaded, or may have been.
+    /// Whether `channel` ever uploaded, or may have.
     static func wasUploaded(_ channel: String, in directory: String) -> Bool {
         mayExist("\(directory)/\(lockName(of: channel))")
     }
@@ -29,12 +30,12 @@ enum UploadMark {
         return lstat(path, &info) == 0 || errno != ENOENT
     }
 
-    /// The channels whose files are in `directory`.
+    /// Returns the channels with a mark in `directory`.
     static func channels(in directory: String) throws(FileFailure) -> Set<String> {
         try channels(in: directory, suffix)
     }
 
-    /// The channels of which something was ever uploaded.
+    /// Returns the channels that ever uploaded.
     static func uploadedChannels(in directory: String) throws(FileFailure) -> Set<String> {
         try channels(in: directory, lockSuffix)
     }

@@ -6,79 +6,82 @@ package import Media
 package import Status
 package import Studio
 
-/// What the HTTP server sees of the process: values, and what may be asked of it. All calls may come from any thread.
+/// The HTTP server's view of the process: its state and its commands. Any thread may call it.
 package protocol ControlledHost: Sendable {
     /// The channels' names, in the order of the configuration.
     var channels: [String] { get }
-    /// The channel of this name; nil if there is no such channel. Returns at once.
+    /// Returns the channel of this name; nil if it does not exist. Returns at once.
     func channel(_ name: String) -> (any ControlledChannel)?
-    /// Reads the configuration file again, and returns how many channels it changed. Blocks as long as ports and
-    /// directories take.
+    /// Reads the configuration file again, and returns how many channels changed. Blocks until ports and directories
+    /// have answered.
     func reload() throws(Refusal) -> Int
-    /// Clips that are made of recordings.
+    /// The jobs that make clips from recordings.
     var exports: ExportJobs { get }
-    /// Begins to make a clip. Blocks on the disk.
+    /// Begins a job that makes a clip. Blocks on the disk.
     func startExport(_ request: ExportRequest) throws(Refusal) -> ExportJob
-    /// What would be copied, and what coded again, for a file of clips; nothing is made. Blocks on the disk, 5 s at most.
+    /// Returns which parts of a file of clips would be copied and which would be encoded again; makes nothing. Blocks
+    /// on the disk, for at most 5 s.
     func planExport(_ request: ExportRequest) throws(Refusal) -> ExportPlan
-    /// Tries an output's address without going live. Blocks, 15 s at most.
+    /// Tests an output's address without going live. Blocks for at most 15 s.
     func check(_ address: String) -> AddressCheck
 }
 
-/// One channel of a ``ControlledHost``. All calls may come from any thread.
+/// One channel of a ``ControlledHost``. Any thread may call it.
 package protocol ControlledChannel: Sendable {
-    /// A snapshot. Returns at once.
+    /// A snapshot of the channel's state. Returns at once.
     var report: ChannelReport { get }
-    /// What goes on air, in packets; nil while the channel is not open.
+    /// The packets that go on air; nil while the channel is not open.
     var stream: PacketStream? { get }
 
-    /// What was recorded; nil if no directory for it is known. Returns at once.
+    /// The channel's recordings; nil if it has no directory for them. Returns at once.
     var archive: ChannelArchive? { get }
-    /// What was recorded of one of several sources; nil if that is not recorded. Returns at once.
+    /// Returns the recordings of one of several sources; nil if the source is not recorded. Returns at once.
     func archive(ofSource source: String) -> ChannelArchive?
 
-    /// Clips of what is recorded; nil if no directory for it is known. Returns at once.
+    /// The clips of the recordings; nil if the channel has no directory for them. Returns at once.
     var clips: ClipStore? { get }
 
-    /// The program of several sources. Throws if there is no such program. Returns at once.
+    /// Returns the director of a program with several sources. Throws if the channel has no such program. Returns at
+    /// once.
     func program() throws(Refusal) -> Director
 
-    /// Adds a live output, written as the flag takes it, and returns its name. Blocks until a port that it listens at is
-    /// open.
+    /// Adds a live output, written as on the command line, and returns its name. If the output listens, blocks until
+    /// its port is open.
     func addOutput(_ address: String) throws(Refusal) -> String
-    /// Puts an output of another address or other options in the place of one, under its name. Blocks as
+    /// Replaces an output by one with another address or other options, under the same name. Blocks as
     /// ``addOutput(_:)`` does.
     func replaceOutput(_ name: String, by address: String) throws(Refusal)
     /// Removes an output. Returns at once.
     func removeOutput(_ name: String) throws(Refusal)
     /// Takes an output off air, or puts it on air again. Returns at once.
     func setPaused(_ isPaused: Bool, output name: String) throws(Refusal)
-    /// Tries an output at once. Returns at once.
+    /// Makes an output connect again without waiting. Returns at once.
     func retryOutput(_ name: String) throws(Refusal)
 
-    /// Starts the recording. Blocks until the directory has answered, 22 s at most.
+    /// Starts the recording. Blocks until the directory has answered, for at most 22 s.
     func startRecording() throws(Refusal)
-    /// Stops the recording; it stays so until ``startRecording()``. Returns at once.
+    /// Stops the recording until ``startRecording()``. Returns at once.
     func stopRecording() throws(Refusal)
-    /// Begins a new file with the next keyframe. Returns at once.
+    /// Begins a new file at the next keyframe. Returns at once.
     func splitRecording() throws(Refusal)
-    /// Tries at once to hand over all files that could not be handed over, or were given up. Returns at once.
+    /// Retries at once the upload of all files that failed or were given up. Returns at once.
     func retryUploads() throws(Refusal)
-    /// Hands a finished file over again, or gives that up, as a recording of the program or of `source`. Blocks on the disk.
+    /// Queues a finished file for upload again, or gives its upload up; the file is a recording of the program or of
+    /// `source`. Blocks on the disk.
     func setUploaded(_ isWanted: Bool, recording id: String, source: String?) throws(Refusal)
-    /// Asks for a keyframe. Returns at once.
+    /// Requests a keyframe. Returns at once.
     func requestKeyframe() throws(Refusal)
-    /// Marks this moment of the program with `text`, in all that can carry it. Returns at once.
+    /// Marks this moment of the program with `text`, in every output and recording that can carry it. Returns at once.
     func mark(_ text: String) throws(Refusal) -> Marker
 }
 
-/// A moment of the program that somebody marked.
+/// A marked moment of the program.
 package struct Marker: Sendable, Codable, Equatable {
-    /// When, in ISO 8601.
+    /// The wall-clock time, in ISO 8601.
     package var time: String
-    /// The same in seconds of the program.
+    /// The program time, in seconds.
     package var programSeconds: Double
-    /// What was said of it.
+    /// The text of the mark.
     package var text: String
 
     /// A marker.
@@ -87,21 +90,21 @@ package struct Marker: Sendable, Codable, Equatable {
     }
 }
 
-/// What a trial of an output's address found.
+/// The result of testing an output's address.
 package struct AddressCheck: Sendable, Codable, Equatable {
-    /// One step of it.
+    /// One step of the test.
     package struct Step: Sendable, Codable, Equatable {
-        /// How a step ended.
+        /// The result of a step.
         package enum State: String, Sendable, Codable {
-            /// It is well.
+            /// The step succeeded.
             case ok
-            /// It is not.
+            /// The step failed.
             case failed
         }
 
         /// `address`, `reach` or `port`.
         package var name: String
-        /// How it ended.
+        /// The result.
         package var state: State
         /// A sentence, without secrets.
         package var detail: String
@@ -112,12 +115,12 @@ package struct AddressCheck: Sendable, Codable, Equatable {
         }
     }
 
-    /// Whether an output of this address would probably come on air.
+    /// Whether an output with this address would probably go on air.
     package var isUsable: Bool
-    /// The steps, in their order; those behind one that failed are not made.
+    /// The steps in order; no step follows a failed one.
     package var steps: [Step]
 
-    /// A check of these steps.
+    /// A result with these steps.
     package init(_ steps: [Step]) {
         self.steps = steps
         isUsable = steps.allSatisfy { $0.state == .ok }

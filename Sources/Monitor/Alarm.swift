@@ -2,30 +2,30 @@
 
 package import Media
 
-/// A fault of the program that is reported when it has lasted for some time, and again when it is over.
+/// Reports a fault of the program after it has lasted for some time, and again when it is over.
 ///
-/// What is neither faulty nor right leaves the alarm as it is: a fault that has begun continues, and no fault begins.
-/// Times are the program's and do not go back. This is a value without a clock or I/O of its own.
+/// A reading between faulty and right leaves the alarm unchanged: a fault that has begun continues, and no new one
+/// begins. Times are program times and never decrease. A value type without a clock or I/O.
 package struct Alarm: Sendable {
-    /// What was found in a stretch of the program.
+    /// The reading for a stretch of the program.
     package enum Reading: Sendable, Hashable {
-        /// The fault.
+        /// The fault is present.
         case faulty
-        /// No fault.
+        /// The fault is absent.
         case right
-        /// Between the bound of the fault and the one of its absence.
+        /// Between the threshold of the fault and that of its absence.
         case between
     }
 
-    /// What an operator is to be told.
+    /// An event for the operator.
     package enum Event: Sendable, Hashable {
-        /// The fault has lasted since then, as long as the alarm waits.
+        /// The fault began at `since`, and has now lasted long enough for an alarm.
         case began(since: Timestamp)
-        /// It is over, and lasted for so long.
+        /// The fault is over, after it lasted for `after`.
         case ended(after: Duration)
     }
 
-    /// How long the fault must be absent to be over.
+    /// How long the fault must be absent before it is over.
     private static let clear = Duration.seconds(1)
 
     private let patience: Duration
@@ -35,16 +35,16 @@ package struct Alarm: Sendable {
     private var isActive = false
     private var count = 0
 
-    /// An alarm about a fault that lasts for `patience` or longer.
+    /// An alarm for a fault that lasts for `patience` or longer.
     package init(after patience: Duration) { self.patience = patience }
 
-    /// What is known now.
+    /// The current status.
     package var status: AlarmStatus {
         AlarmStatus(
             isActive: isActive, seconds: isActive ? since.map { (latest - $0).inSeconds } ?? 0 : 0, count: count)
     }
 
-    /// Takes in what was found from `start` to `end`.
+    /// Takes the reading for the time from `start` to `end`.
     package mutating func note(_ reading: Reading, from start: Timestamp, to end: Timestamp) -> Event? {
         latest = end
         switch reading {
@@ -79,12 +79,12 @@ package struct Alarm: Sendable {
     }
 }
 
-/// What an operator sees of an alarm.
+/// The status of an alarm for operators.
 package struct AlarmStatus: Sendable, Codable, Hashable {
-    /// Whether the fault is there.
+    /// Whether the fault is present.
     package var isActive = false
-    /// How long it has lasted, in seconds of the program; 0 if it is not there.
+    /// How long it has lasted, in seconds of program time; 0 if it is absent.
     package var seconds = 0.0
-    /// How often it was there so far.
+    /// How often the fault has occurred.
     package var count = 0
 }

@@ -3,7 +3,7 @@
 internal import Logging
 internal import Media
 
-/// What an alarm is about, with what the log says of it.
+/// The subject of an alarm, with its texts for the log.
 enum AlarmKind {
     case silence, black, frozen
 

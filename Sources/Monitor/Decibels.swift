@@ -2,14 +2,14 @@
 
 internal import Foundation
 
-/// Levels and amplitudes.
+/// Converts between levels and amplitudes.
 enum Decibels {
-    /// The amplitude of `level`, in decibels.
+    /// Returns the amplitude for a level in decibels.
     static func amplitude(_ level: Double) -> Double { pow(10, level / 20) }
-    /// The power of `level`, in decibels.
+    /// Returns the power for a level in decibels.
     static func power(_ level: Double) -> Double { pow(10, level / 10) }
-    /// The level of an amplitude, in decibels; at least -120.
+    /// Returns the level of an amplitude in decibels; at least -120.
     static func level(amplitude: Double) -> Double { max(-120, 20 * log10(max(1e-6, amplitude))) }
-    /// The level of a power, in decibels; at least -120.
+    /// Returns the level of a power in decibels; at least -120.
     static func level(power: Double) -> Double { max(-120, 10 * log10(max(1e-12, power))) }
 }

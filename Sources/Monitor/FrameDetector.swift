@@ -2,26 +2,27 @@
 
 package import Media
 
-/// Tells black frames and frames that do not change from others, by a few rows of their luma.
+/// Detects black frames and frozen video by comparing a few rows of luma.
 ///
-/// Looking at a frame of 1920 by 1080 reads 90 kB of it, ten times a second. What is shown again is known without
-/// looking. Used by one thread at a time.
+/// For a frame of 1920 by 1080 it reads 90 kB, ten times per second. A repeated frame is recognized without reading it.
+/// Only one thread may use it at a time.
 package struct FrameDetector: Sendable {
-    /// What was found in a frame.
+    /// The readings for a frame.
     package struct Reading: Sendable, Hashable {
-        /// Whether it is black.
+        /// Whether the frame is black.
         package var black: Alarm.Reading
-        /// Whether it is the same as those before. A black frame is right here: it has an alarm of its own.
+        /// Whether the frame is the same as the previous ones. A black frame counts as right, because it has its own
+        /// alarm.
         package var frozen: Alarm.Reading
     }
 
-    /// Rows that are looked at, spread over the frame.
+    /// How many rows are compared, spread over the frame.
     private static let rows = 48
-    /// Pixels of a hundred that must be dark in a black frame, as libavfilter's blackdetect has it; with fewer than the
-    /// second number it is not black any more.
+    /// The percentage of pixels that must be dark in a black frame, as in libavfilter's blackdetect; below the second
+    /// number the frame is no longer black.
     private static let darkPercent = (98.0, 95.0)
-    /// How much brightness must differ for a pixel to have changed: more than what an encoder makes of a still frame from
-    /// one keyframe to the next.
+    /// By how much the brightness of a changed pixel must differ: more than an encoder changes a still frame from one
+    /// keyframe to the next.
     private static let change: UInt8 = 10
 
     private let threshold: UInt8
@@ -30,15 +31,15 @@ package struct FrameDetector: Sendable {
     private var shown: (any FrameStorage)?
     private var last: Reading?
 
-    /// A detector in which pixels up to `blackLevel` percent of full brightness are dark, and a frame of which up to
-    /// `frozenLevel` percent of the pixels change is the same as before.
+    /// A detector in which pixels up to `blackLevel` percent of full brightness are dark, and in which a frame is
+    /// unchanged if at most `frozenLevel` percent of its pixels change.
     package init(blackLevel: Double, frozenLevel: Double, isFullRange: Bool) {
         let (black, span) = isFullRange ? (0.0, 255.0) : (16.0, 219.0)
         threshold = UInt8(min(254, max(0, black + blackLevel / 100 * span)))
         changedPercent = frozenLevel
     }
 
-    /// What `frame` is.
+    /// Returns the readings for `frame`.
     package mutating func read(_ frame: VideoFrame) -> Reading {
         if let last, shown === frame.storage { return Reading(black: last.black, frozen: Self.frozen(last.black)) }
         shown = frame.storage
@@ -49,7 +50,7 @@ package struct FrameDetector: Sendable {
         let isSame =
             rows.count == reference.count
             && Double(Self.changed(rows, reference)) * 100 <= changedPercent * Double(rows.count)
-        // Held against the frame with which it stopped, so that a slow change is one.
+        // The comparison is with the frame at which the video froze, so that a slow change is noticed.
         if !isSame { reference = rows }
         let reading = Reading(black: black, frozen: isSame ? Self.frozen(black) : .right)
         last = reading

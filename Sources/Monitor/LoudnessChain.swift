@@ -3,7 +3,7 @@
 internal import LibAV
 internal import Media
 
-/// Measures the program's loudness and, if asked to, brings it to a target. Used by one thread at a time.
+/// Measures the program's loudness and, if requested, adjusts it to a target. Only one thread may use it at a time.
 final class LoudnessChain {
     private struct Leveling {
         let input: LoudnessMeter
@@ -14,12 +14,12 @@ final class LoudnessChain {
     private let output: LoudnessMeter
     private var leveling: Leveling?
 
-    /// What was measured last of what goes on air.
+    /// The latest measurement of the audio that goes on air.
     private(set) var status = LoudnessStatus()
-    /// The gain now, in dB; nil if none is applied.
+    /// The current gain in dB; nil if the chain applies none.
     var gain: Double? { leveling?.ride.gain }
 
-    /// A chain for audio of `format`, towards `target` in LUFS, if there is one.
+    /// A chain for audio of `format`, with `target` in LUFS if there is one.
     init(target: Double?, format: AudioFormat) throws(AVFailure) {
         output = try LoudnessMeter(format: format, peaks: true)
         leveling = try target.map { (target) throws(AVFailure) in
@@ -29,7 +29,7 @@ final class LoudnessChain {
         }
     }
 
-    /// Takes the audio that follows and returns what is ready to go on air, which follows what was ready before.
+    /// Takes the next audio and returns the audio that is ready, which continues the audio returned before.
     func process(_ audio: AudioBuffer) throws(AVFailure) -> AudioBuffer {
         guard var leveling else { return try measured(audio) }
         self.leveling = nil
@@ -40,7 +40,7 @@ final class LoudnessChain {
         return try measured(leveling.limiter.limit(leveling.ride.apply(to: audio)))
     }
 
-    /// The rest; nil if nothing is held.
+    /// Returns the remaining audio; nil if nothing is held back.
     func finish() throws(AVFailure) -> AudioBuffer? { try leveling?.limiter.finish() }
 
     private func measured(_ audio: AudioBuffer) throws(AVFailure) -> AudioBuffer {

@@ -5,11 +5,18 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// Watches what goes on air on its way to the encoder, raises alarms, and brings audio to a loudness.
+/// Monitors the program on its way to the encoder, raises alarms, and adjusts audio to a target loudness.
 ///
-/// Frames are looked at ten times a second. Audio that is brought to a loudness keeps its place in the program, so that
-/// it stays with its video to the sample: it is only encoded some milliseconds later. The status may be read on any thread
-/// without waiting; everything else is called by the program's thread.
+/// Frames are examined ten times per second. Adjusted audio keeps its position in the program, so that it stays in sync
+/// with its video to the sample: it is only encoded some milliseconds later. Any thread may read the status without
+/// waiting; only the program's thread may call everything else.
+///
+/// ```swift
+/// var settings = MonitorSettings()
+/// settings.loudness = -23
+/// let sink = try MonitoredSink(encoder, settings: settings, video: video, audio: .program, logger: logger)
+/// print(sink.status.silence?.isActive ?? false)
+/// ```
 package final class MonitoredSink: ProgramSink {
     private struct State {
         var silence: Alarm?
@@ -18,30 +25,30 @@ package final class MonitoredSink: ProgramSink {
         let audio: SilenceDetector
         var frames: FrameDetector
         var chain: LoudnessChain?
-        /// Where the audio that the chain gave ends, in samples; nil before any.
+        /// Where the audio returned by the chain ends, in samples; nil before any.
         var given: Int64?
-        /// Runs of audio that the chain refused one after the other.
+        /// The number of consecutive audio buffers that the chain refused.
         var refusals = 0
         var hasRefused = false
-        /// Where the frame lay that was looked at last.
+        /// The position of the frame that was examined last.
         var lookedAt: Int64?
     }
 
-    /// Runs of audio in a row that may be refused, each by another chain, until loudness is given up.
+    /// After this many consecutive refusals, each by a new chain, loudness is given up.
     private static let mostRefusals = 25
 
-    /// How many frames there are from one that is looked at to the next: a tenth of a second.
+    /// The number of frames from one examined frame to the next: a tenth of a second.
     private let stride: Int64
     private let frameRate: FrameRate
     private let next: any ProgramSink
-    /// Makes what measures and levels loudness; nil if that is not wanted.
+    /// Makes the chain that measures and adjusts loudness; nil if that is not requested.
     private let makeChain: (@Sendable () throws(AVFailure) -> LoudnessChain)?
     private let logger: Logger
     private let state: Mutex<State>
     private let shown = Mutex(MonitorStatus())
 
     /// A sink in front of `next` in a program of these formats; without `audio` there is no alarm about it. Throws
-    /// ``AVFailure`` if loudness is to be measured and libavfilter cannot.
+    /// ``AVFailure`` if loudness must be measured and libavfilter cannot do it.
     package init(
         _ next: any ProgramSink, settings: MonitorSettings, video: VideoFormat, audio: AudioFormat?, logger: Logger
     ) throws {
@@ -67,7 +74,7 @@ package final class MonitoredSink: ProgramSink {
         publish()
     }
 
-    /// A snapshot. Any thread.
+    /// A snapshot. Any thread may read it.
     package var status: MonitorStatus { shown.withLock { $0 } }
 
     package func encode(_ frame: VideoFrame, at index: Int64) throws {
@@ -113,7 +120,8 @@ package final class MonitoredSink: ProgramSink {
         for (event, kind) in events { kind.tell(event, to: logger) }
     }
 
-    /// What goes on air of `audio`: itself where the chain refuses it, behind silence for what that still held.
+    /// Returns the audio that goes on air for `audio`: if the chain refuses it, the audio itself, after silence in
+    /// place of what the chain still held.
     private func process(_ audio: AudioBuffer, _ state: inout State) -> AudioBuffer {
         guard let chain = state.chain else { return audio }
         var ready: AudioBuffer
@@ -130,7 +138,7 @@ package final class MonitoredSink: ProgramSink {
         return ready
     }
 
-    /// Puts another chain in the place of one that refused audio; none after too many refusals in a row.
+    /// Replaces the chain after a refusal; after too many consecutive refusals there is no chain any more.
     private func replaceChain(because failure: AVFailure, _ state: inout State) {
         state.refusals += 1
         state.chain = state.refusals < Self.mostRefusals ? try? makeChain?() : nil

@@ -6,40 +6,41 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// Watches the audio of a program that is passed through: decodes it, beside the way to the outputs, and measures its
-/// loudness and silence. Audio that stops while video continues is silence, too.
+/// Monitors the audio of a program that is passed through: decodes it apart from the path to the outputs, and measures
+/// loudness and silence. Audio that stops while video continues counts as silence, too.
 ///
-/// The publisher is never kept waiting: when more than some seconds of packets wait, new packets are not looked at.
-/// All calls may come from any thread.
+/// The publisher never waits: when more than some seconds of packets are waiting, new packets are not examined. Any
+/// thread may use it.
 package final class PacketMonitor: Sendable {
     private struct State {
         let detector: SilenceDetector
         var silence: Alarm?
         var chain: LoudnessChain?
         var decoder: AudioPacketDecoder?
-        /// Audio for which no decoder can be made.
+        /// A coding for which no decoder could be made.
         var broken: TrackDescription?
     }
 
-    /// Packets that may wait: 4 s of AAC.
+    /// The maximum number of waiting packets: 4 s of AAC.
     private static let room = 200
 
-    /// So far may audio be behind its video, in nanoseconds: broadcasters multiplex it up to a second behind.
+    /// How far audio may lag behind its video, in nanoseconds: broadcasters multiplex it up to a second late.
     private static let longestLag: Int64 = 2_000_000_000
 
     private let queue: DispatchQueue
     private let waiting = Atomic(0)
-    /// Where the newest audio ends, in nanoseconds of the program; none before there was any.
+    /// Where the newest audio ends, in nanoseconds of program time; `.max` before any audio.
     private let audioEnd = Atomic(Int64.max)
-    /// The newest frame's time.
+    /// The newest frame's time, in nanoseconds of program time.
     private let videoTime = Atomic(Int64.min)
-    /// Video that leaps by more, in nanoseconds, was away itself.
+    /// If video jumps ahead by more than this, in nanoseconds, the video itself was interrupted.
     private static let longestFrame: Int64 = 1_000_000_000
     private let logger: Logger
     private let state: Mutex<State>
     private let shown = Mutex(MonitorStatus())
 
-    /// A monitor for the channel of this name. Throws ``AVFailure`` if loudness is to be measured and libavfilter cannot.
+    /// A monitor for the channel of this name. Throws ``AVFailure`` if loudness must be measured and libavfilter cannot
+    /// do it.
     package init(_ settings: MonitorSettings, channel: String, logger: Logger) throws {
         queue = DispatchQueue(label: "relay.monitor.\(channel)", qos: .utility)
         self.logger = logger
@@ -49,7 +50,7 @@ package final class PacketMonitor: Sendable {
                 chain: settings.measuresLoudness ? try LoudnessChain(target: nil, format: .program) : nil))
     }
 
-    /// Whether everything that was taken was looked at.
+    /// Whether all accepted packets have been examined.
     var isIdle: Bool { waiting.load(ordering: .relaxed) == 0 }
 
     /// A snapshot.
@@ -65,7 +66,7 @@ package final class PacketMonitor: Sendable {
             later { $0.look(at: packet, Timestamp(nanoseconds: time)..<Timestamp(nanoseconds: max(time, end))) }
         case .video:
             let before = videoTime.load(ordering: .relaxed)
-            // Frames come in decoding order, and times are not to go back.
+            // Frames come in decoding order, but the times used here must not decrease.
             guard time > before else { return }
             videoTime.store(time, ordering: .relaxed)
             let end = audioEnd.load(ordering: .relaxed)
@@ -96,7 +97,7 @@ package final class PacketMonitor: Sendable {
             do throws(AVFailure) {
                 return (try Self.read(packet, times, &state), nil)
             } catch {
-                // One packet may be damaged; a decoder that cannot be made is told once.
+                // A single packet may be damaged, but a decoder that cannot be made is reported once.
                 guard state.decoder == nil else { return ([], nil) }
                 state.broken = packet.description
                 return ([], error)

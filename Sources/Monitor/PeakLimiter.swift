@@ -3,24 +3,24 @@
 package import LibAV
 package import Media
 
-/// Keeps audio below -1 dBTP, by libavfilter's `alimiter` at four times the rate (ITU-R BS.1770-4, annex 2).
+/// Keeps audio below -1 dBTP, with libavfilter's `alimiter` at four times the sample rate (ITU-R BS.1770-4, annex 2).
 ///
-/// The limiter looks 5 ms ahead, so its output is that much later. It is taken out again: the samples that come out keep
-/// the places of those that went in, and only come later to be encoded. Used by one thread at a time.
+/// The limiter looks 5 ms ahead, so its output is that much later. This delay is removed again: the output samples keep
+/// the positions of the input samples, and only come later. Only one thread may use it at a time.
 package final class PeakLimiter {
-    /// Under -1 dBTP by as much as the way back to the program's rate may add.
+    /// Below -1 dBTP by the overshoot that conversion to the program's sample rate may add.
     private static let limit = 0.875
 
     private let filter: AudioFilter
     private let format: AudioFormat
-    /// How many samples the filter adds in front.
+    /// How many samples the filter adds at the beginning.
     package let delay: Int
     private var skipped = 0
     private var taken: Int64 = 0
     private var start: Int64?
     private var given: Int64 = 0
 
-    /// A limiter of audio of `format`. Measures its own delay, which differs between libavfilter's versions.
+    /// A limiter for audio of `format`. It measures its own delay, which differs between versions of libavfilter.
     package init(format: AudioFormat) throws(AVFailure) {
         self.format = format
         delay = try Self.measuredDelay(format)
@@ -34,7 +34,7 @@ package final class PeakLimiter {
             format: format, subject: "the program's audio")
     }
 
-    /// Where an impulse comes out, less where it went in.
+    /// Returns the output position of an impulse minus its input position.
     private static func measuredDelay(_ format: AudioFormat) throws(AVFailure) -> Int {
         let filter = try filter(format)
         let (place, count) = (2400, 9600)
@@ -49,7 +49,7 @@ package final class PeakLimiter {
         return max(0, highest - place)
     }
 
-    /// Takes the audio that follows and returns what is ready, which follows what was ready before.
+    /// Takes the next audio and returns the audio that is ready, which continues the audio returned before.
     package func limit(_ audio: AudioBuffer) throws(AVFailure) -> AudioBuffer {
         if start == nil { start = audio.position }
         taken += Int64(audio.count)
@@ -57,7 +57,7 @@ package final class PeakLimiter {
         return try pull()
     }
 
-    /// The rest: with it, as many samples came out as went in.
+    /// Returns the remaining audio, so that in total as many samples came out as went in.
     package func finish() throws(AVFailure) -> AudioBuffer {
         try filter.push(.silence(at: 0, count: delay + 64, format: format))
         try filter.push(nil)

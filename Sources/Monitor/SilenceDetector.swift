@@ -2,21 +2,21 @@
 
 internal import Media
 
-/// Tells silent audio from other by its peak.
+/// Detects silent audio by its peak.
 struct SilenceDetector: Sendable {
-    /// Audio must be so much louder than what counts as silent to end a silence, in dB.
+    /// How much louder than the silence level audio must be to end a silence, in dB.
     private static let margin = 6.0
 
     private let silent: Float
     private let loud: Float
 
-    /// A detector of audio whose samples all stay below `level`, in dBFS.
+    /// A detector for audio whose samples all stay below `level`, in dBFS.
     init(level: Double) {
         silent = Self.amplitude(level)
         loud = Self.amplitude(min(0, level + Self.margin))
     }
 
-    /// What `audio` is; of an empty run nothing is known.
+    /// Returns the reading for `audio`; an empty buffer gives none.
     func read(_ audio: AudioBuffer) -> Alarm.Reading {
         var peak: Float = 0
         for channel in audio.channels {

@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// Audio by position, as it was delivered: runs in order, with holes between them where nothing came.
+/// Delivered audio by position: runs in order, with holes between them for missing audio.
 struct AudioStore {
     private let format: AudioFormat
     private var runs: [AudioBuffer] = []
@@ -11,11 +11,11 @@ struct AudioStore {
 
     init(format: AudioFormat) { self.format = format }
 
-    /// The position behind the last sample that is held.
+    /// The position after the last sample in the store.
     var end: Int64 { max(consumed, runs.last?.end ?? consumed) }
 
-    /// Adds `audio`. It replaces what is held from its position on; what comes too late is cut.
-    /// Returns how many samples came too late or were replaced.
+    /// Adds `audio`. It replaces stored audio from its position on; samples that come too late are cut. Returns how
+    /// many samples came too late or were replaced.
     mutating func add(_ audio: AudioBuffer) -> Int {
         var lost = 0
         let fresh = audio.slice(max(audio.position, consumed)..<max(audio.end, consumed))
@@ -34,7 +34,7 @@ struct AudioStore {
         return lost
     }
 
-    /// Moves what is held by `samples`, later if positive. Returns how many samples then lie where it is too late.
+    /// Moves the stored audio by `samples`, later if positive. Returns how many samples are then too late.
     mutating func move(by samples: Int64) -> Int {
         let held = runs
         runs = []
@@ -46,8 +46,8 @@ struct AudioStore {
         return lost
     }
 
-    /// Takes the samples from ``consumed`` up to `end`, with silence where none are held.
-    /// Returns the audio and how many of its samples are such silence.
+    /// Takes the samples from ``consumed`` up to `end`, with silence for missing ones. Returns the audio and the number
+    /// of silent samples that were filled in.
     mutating func take(upTo end: Int64) -> (audio: AudioBuffer, silence: Int) {
         let range = consumed..<max(consumed, end)
         var channels = Array(repeating: [Float](), count: format.channels)
@@ -66,7 +66,7 @@ struct AudioStore {
         return (AudioBuffer(position: range.lowerBound, format: format, channels: channels), silence)
     }
 
-    /// Drops the audio before `position`, which no reader will take, if `position` is later than what was taken.
+    /// Drops the audio before `position`, which no reader will take, if `position` is after ``consumed``.
     mutating func skip(to position: Int64) {
         guard position > consumed else { return }
         drop(before: position)

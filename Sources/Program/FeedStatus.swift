@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an operator sees of one source's way into the program.
+/// The status of one source's feed for operators.
 package struct FeedStatus: Sendable, Codable {
     /// Frames delivered.
     package var framesIn = 0
@@ -15,7 +15,7 @@ package struct FeedStatus: Sendable, Codable {
     package var silentSamples = 0
     /// Samples that came too late or overlapped.
     package var cutSamples = 0
-    /// How many times a live source's audio was moved at once, because its map was.
+    /// How many times a live source's audio was moved at once, because its time map jumped.
     package var resyncs = 0
 
     /// The status of a source that has delivered nothing yet.

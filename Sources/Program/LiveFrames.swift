@@ -2,14 +2,14 @@
 
 internal import Media
 
-/// The frames of a live source that wait, and the choice of the one to show. A frame is placed when the program comes to
-/// it and not before, so what moves the source's map meanwhile moves the frame. The captions of a frame that is not shown go
-/// with the next one, and are not shown again with a frame that is.
+/// Stores a live source's waiting frames and chooses the one to show. A frame is assigned to a program frame only when
+/// the program reaches it, so a change of the source's time map in the meantime moves the frame. The captions of a
+/// frame that is not shown go with the next one; a repeated frame does not repeat its captions.
 struct LiveFrames {
     /// A frame to show.
     struct Choice {
         let frame: VideoFrame
-        /// When the frame is due, if it is shown for the first time.
+        /// When the frame is due; nil if it was shown before.
         let newlyDue: Timestamp?
     }
 
@@ -17,24 +17,24 @@ struct LiveFrames {
     private var slots: FrameSlots
     /// The frame that was chosen last.
     private(set) var current: VideoFrame?
-    /// Captions of frames that were left out.
+    /// Captions of frames that were not shown.
     private var captions: [UInt8] = []
-    /// Frames that were pushed out, or came too late to be shown.
+    /// The number of frames that were pushed out or came too late.
     private var lost = 0
-    /// Frames for which the previous frame was shown again.
+    /// The number of times the previous frame was shown again.
     private(set) var repeated = 0
-    /// Repeated frames for which the frame that was due had not arrived.
+    /// The number of repetitions because the due frame had not arrived.
     private(set) var late = 0
-    /// When the newest frame that the program came to is due, and by how much later than the one before.
+    /// When the newest frame that the program reached is due, and its distance from the one before.
     private var rhythm: (last: Timestamp, interval: Duration)?
 
     init(frameRate: FrameRate) { slots = FrameSlots(frameRate: frameRate) }
 
-    /// Frames that were never shown.
+    /// The number of frames that were never shown.
     var dropped: Int { lost + slots.dropped }
     /// Whether there is nothing to show.
     var isEmpty: Bool { current == nil && waiting.isEmpty }
-    /// Whether there are frames that were not shown yet.
+    /// Whether there are frames that have not been shown yet.
     var isWaiting: Bool { !waiting.isEmpty }
     /// Whether the program's clock follows the source.
     var isReference: Bool {
@@ -42,17 +42,17 @@ struct LiveFrames {
         set { slots.isReference = newValue }
     }
 
-    /// How far the frames of the source that the program's clock follows lie behind the middle of their ticks: after another
-    /// one was followed up to half a frame, for as long as the clock takes to come there. What is shown with them is placed
-    /// from there, too, so that it is of the same moment.
+    /// How far the frames of the reference source lie after the middle of their ticks: after a change of the reference
+    /// up to half a frame, until the clock has adjusted. Frames of other sources are assigned relative to that, so that
+    /// frames shown together are simultaneous.
     var referencePhase = Duration.zero
 
-    /// How much media time may wait, at whatever rate: what a source decodes ahead at most, a second, and half of that. Some
-    /// frames wait in any case: those of a low rate lie far apart.
+    /// How much media time may wait at any frame rate: what a source decodes ahead at most, which is a second, and half
+    /// of that again. At least `least` frames may wait in any case, because frames of a low rate are far apart.
     private static let (room, least) = (Duration.milliseconds(1500), 16)
 
-    /// Adds a frame with its time on the source's timeline, and pushes out the oldest where too much time waits, or more
-    /// frames than `limit`.
+    /// Adds a frame with its time on the source's timeline. Pushes out the oldest frames if too much media time, or
+    /// more than `limit` frames, wait.
     mutating func add(_ frame: VideoFrame, limit: Int) {
         waiting.append(frame)
         let newest = Timestamp(frame.pts, in: frame.timeBase)
@@ -68,13 +68,13 @@ struct LiveFrames {
         waiting.removeFirst(count)
     }
 
-    /// The time that a program needs to prepare its first frame: the frame's audio is decoded when the program's clock
-    /// is known. Without this time a busy machine began with silence.
+    /// The time that a program needs to prepare its first frame: the frame's audio is decoded once the program's clock
+    /// is known. Without this time a program on a busy machine begins with silence.
     private static let notice = Duration.milliseconds(100)
 
     /// Before the program begins: drops the frames whose time has passed at `now` or comes too soon, except for the
-    /// newest one, and returns when the first of the others is due. For a source that is shown as soon as it comes,
-    /// half of the available time has to be enough. `due` says when a frame is due, nil while that is not known.
+    /// newest one, and returns when the first of the others is due. For a source without buffering, half of the
+    /// available time has to be enough. `due` returns when a frame is due, nil while that is unknown.
     mutating func firstMoment(after now: Timestamp, due: (VideoFrame) -> Timestamp?) -> Timestamp? {
         guard let newest = waiting.last.flatMap(due) else { return nil }
         let earliest = now + min(Self.notice, max(.zero, (newest - now) / 2))
@@ -85,8 +85,8 @@ struct LiveFrames {
         return nil
     }
 
-    /// The frame to show as program frame `index`; nil before the first. `due` is as above; `line` is the program's
-    /// time against the clock of those moments. A frame that is not seen does not count as a repetition.
+    /// Returns the frame to show as program frame `index`; nil before the first. `due` is as above; `line` maps the
+    /// clock of those moments to program time. If the frame is not visible, a repetition does not count.
     mutating func choose(
         for index: FrameIndex, on line: ClockLine, isSeen: Bool = true, due: (VideoFrame) -> Timestamp?
     ) -> Choice? {
@@ -110,14 +110,14 @@ struct LiveFrames {
             repeated += 1
             if isOverdue(at: index, on: line) { late += 1 }
         }
-        // The program has begun and nothing is due yet: the first frame is shown early rather than nothing.
+        // The program has begun and no frame is due yet: the first frame is shown early rather than none.
         guard var frame = current ?? waiting.first else { return nil }
         frame.captions = current?.captions ?? []
         current?.captions = []
         return Choice(frame: frame, newlyDue: newlyDue)
     }
 
-    /// Whether no frame waits, although the next one would be shown at frame `index` or before if the source kept its
+    /// Whether no frame waits, although the next one would be shown at or before frame `index` if the source kept its
     /// rhythm.
     private func isOverdue(at index: FrameIndex, on line: ClockLine) -> Bool {
         guard waiting.isEmpty, let rhythm, rhythm.interval > .zero else { return false }
@@ -125,12 +125,12 @@ struct LiveFrames {
         return trial.take(position(of: rhythm.last + rhythm.interval, on: line)).map { $0 <= index } ?? false
     }
 
-    /// The position in the program of what is due at `moment`, relative to the reference's frames.
+    /// Returns the program position of a frame that is due at `moment`, relative to the reference's frames.
     private func position(of moment: Timestamp, on line: ClockLine) -> Timestamp {
         line.image(of: moment) - (isReference ? .zero : referencePhase)
     }
 
-    /// Makes `next` the frame to show, with the captions of those that were not shown before it.
+    /// Makes `next` the frame to show and adds the captions of the frames that were not shown before it.
     private mutating func show(_ next: VideoFrame) {
         let carried = captions + (current?.captions ?? [])
         current = next

@@ -3,15 +3,15 @@
 internal import Logging
 internal import Media
 
-/// When each frame of the program is due by its clock, and whether the program keeps up.
+/// Computes when each program frame is due, and whether the program keeps up.
 struct Pace {
     /// The program's clock.
     var reference: ReferenceClock
-    /// How many frames the program runs ahead of the clock; nil for a program that is not paced at all.
+    /// How many frames the program runs ahead of the clock; nil for an unpaced program.
     private let lead: Int64?
     private var isBehind = false
 
-    /// What to tell an operator about keeping up.
+    /// A log message about keeping up.
     struct Change: Equatable {
         let level: Logger.Level
         let text: String
@@ -22,15 +22,15 @@ struct Pace {
         lead = if case .realTime(let lead) = pacing { lead } else { nil }
     }
 
-    /// When frame `index` is due, as things stand: at the start for the frames of the lead, which nothing paces; nil for a program that is
-    /// not paced at all.
+    /// Returns when frame `index` is due at present. The frames of the lead are due at the start, because nothing paces
+    /// them; nil for an unpaced program.
     func moment(of index: FrameIndex) -> Timestamp? {
         guard let lead else { return nil }
         return reference.moment(of: max(0, index - lead))
     }
 
-    /// Notes how late a frame is, and returns what to log: once when the program falls a second behind, and
-    /// once when it has caught up.
+    /// Takes a frame's lag and returns what to log: once when the program falls a second behind, and once when it has
+    /// caught up.
     mutating func noteLag(_ lag: Duration) -> Change? {
         if !isBehind, lag > .seconds(1) {
             isBehind = true

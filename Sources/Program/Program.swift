@@ -5,7 +5,7 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// What an operator sees of the program.
+/// The program's status for operators.
 package struct ProgramStatus: Sendable, Codable {
     /// Frames put on air.
     package var frames: Int64 = 0
@@ -13,33 +13,40 @@ package struct ProgramStatus: Sendable, Codable {
     package var skippedFrames: Int64 = 0
     /// How far the program is behind its clock, in seconds.
     package var lagSeconds: Double = 0
-    /// The peak of each channel of what is heard, in dBFS; none before any audio.
+    /// The peak of each channel of the program's audio, in dBFS; empty before any audio.
     package var levels: [Double] = []
 
-    /// The place of the next frame: those that were skipped have one, too.
+    /// The index of the next frame; skipped frames count, too.
     package var position: Int64 { frames + skippedFrames }
 
-    /// Nothing on air yet.
+    /// The status before the first frame.
     package init() {}
 }
 
-/// What goes on air: one frame for each tick of a constant frame rate, and audio without a hole.
+/// Puts one frame on air for each tick of a constant frame rate, and audio without a gap.
 ///
 /// ``run()`` occupies one thread, the program's, from the first frame to the last. Everything else may be called on any
 /// thread.
+///
+/// ```swift
+/// let program = Program(
+///     frameRate: FrameRate(25), audio: .program, pacing: .realTime(lead: 0), frameLimit: nil,
+///     videoFeed: feed, audioFeed: feed, sink: encoder, logger: logger)
+/// let ending = try program.run()
+/// ```
 package final class Program: Sendable {
-    /// What drives the program.
+    /// What paces the program.
     package enum Pacing: Sendable, Equatable {
-        /// The clock. The program runs `lead` frames ahead of it, which hides the encoder's delay where the source can
-        /// be read ahead.
+        /// The clock. The program runs `lead` frames ahead of it, which hides the encoder's delay if the source can be
+        /// read ahead.
         case realTime(lead: Int64)
-        /// The encoder, as fast as it goes.
+        /// The encoder, at its full speed.
         case unpaced
     }
 
     /// How the program ended.
     package enum Ending: Sendable, Equatable {
-        /// The source was over, or the frame limit was reached.
+        /// The source ended, or the frame limit was reached.
         case finished
         /// ``stop()`` was called.
         case stopped
@@ -47,9 +54,9 @@ package final class Program: Sendable {
         case empty
     }
 
-    /// Between two looks at a source that shows nothing yet, in nanoseconds.
+    /// The interval between two checks of a source that shows nothing yet, in nanoseconds.
     private static let step: Int64 = 5_000_000
-    /// How long the beginning waits for a source that shows nothing while another does, in nanoseconds.
+    /// How long the start waits for a source that shows nothing while another does, in nanoseconds.
     private static let patience: Int64 = 10_000_000_000
     private static let latestSkip = Duration.milliseconds(500)
     /// Audio that outlasts the video by less than this is the container's padding.
@@ -64,13 +71,13 @@ package final class Program: Sendable {
     private let sink: any ProgramSink
     private let clock: any MonotonicClock
     private let logger: Logger
-    /// Beats at each frame, but while a source that the program waits for has none.
+    /// Beats at each frame; it rests while a source that the program waits for has no frame.
     package let heartbeat: Heartbeat
     private let counters = Mutex(ProgramStatus())
     private let isStopped = Atomic(false)
 
-    /// A program that takes its video from one feed and its audio from the same or another; silence without one.
-    /// `frameLimit` ends it after that many frames.
+    /// A program with the video of one feed and the audio of the same or another feed; without an audio feed it is
+    /// silent. `frameLimit` ends it after that many frames.
     package convenience init(
         frameRate: FrameRate, audio: AudioFormat, pacing: Pacing, frameLimit: Int64?, videoFeed: SourceFeed,
         audioFeed: SourceFeed?, sink: any ProgramSink, clock: any MonotonicClock = SystemClock(), logger: Logger
@@ -80,8 +87,8 @@ package final class Program: Sendable {
             bus: Bus(Scene(video: .feed(videoFeed), audio: audioFeed)), sink: sink, clock: clock, logger: logger)
     }
 
-    /// A program that shows what is on `bus`, and with a `format` for them several sources at once. `frameLimit` ends it after
-    /// that many frames. While `sink` waits for a disk, it lets `heartbeat` rest.
+    /// A program that shows what is on `bus`; a `format` lets it compose several sources in one frame. `frameLimit`
+    /// ends it after that many frames. `sink` lets `heartbeat` rest while it waits for a disk.
     package init(
         frameRate: FrameRate, audio: AudioFormat, pacing: Pacing, frameLimit: Int64?, bus: Bus,
         format: VideoFormat? = nil, sink: any ProgramSink, clock: any MonotonicClock = SystemClock(),
@@ -101,7 +108,7 @@ package final class Program: Sendable {
 
     /// Runs the program to its end and flushes the encoder. Blocks; throws what the encoder throws.
     package func run() throws -> Ending {
-        // Before there is anything to show: it takes longer than a frame.
+        // Created before the first frame, because that takes longer than a frame lasts.
         let compositor = format.map { Compositor($0) }
         guard let (opening, start) = waitForStart() else {
             return isStopped.load(ordering: .relaxed) ? .stopped : .empty
@@ -124,7 +131,7 @@ package final class Program: Sendable {
             bus.announce(index)
             if bus.isOver { break }
             if let cue = bus.takeCue(for: index) { air.begin(cue, at: cue.frame) }
-            // A source may show another of its inputs, too.
+            // The scene may be the same while a source switches to another of its inputs.
             let scene = air.inForce(at: index)
             if scene.mainFeed !== followed {
                 followed = follow(scene.mainFeed, besides: followed, &pace.reference)
@@ -141,25 +148,26 @@ package final class Program: Sendable {
         }
         if isStopped.load(ordering: .relaxed) { ending = .stopped }
         if let rest = air.rest(upTo: audioEnd) { try encode(rest) }
-        // What an encoder holds back may be seconds of frames.
+        // An encoder may still hold seconds of frames.
         try heartbeat.resting { try sink.finish() }
         return ending
     }
 
-    /// Puts audio on air, and notes how loud it is.
+    /// Puts audio on air and meters it.
     private func encode(_ audio: AudioBuffer) throws {
         guard audio.count > 0 else { return }
         bus.meter.note(audio, gain: 1)
         try sink.encode(audio)
     }
 
-    /// Waits for something to show, and returns it and when the program begins; nil if nothing comes.
+    /// Waits until there is something to show; returns the scene and the time at which the program begins, or nil if
+    /// nothing comes.
     private func waitForStart() -> (Scene, Timestamp)? {
         var gone: Scene?
         var latest: Int64?
         while let scene = bus.waitForScene(besides: gone) {
-            // A source is open before it shows anything. If it is away and has no slate, it does not delay the start
-            // forever.
+            // A source is opened before it shows anything. A source that is away and has no slate must not delay the
+            // start forever.
             if scene.layers.contains(where: { $0.video.resolved == nil }) {
                 let end = latest ?? clock.now + Self.patience
                 latest = end
@@ -173,15 +181,15 @@ package final class Program: Sendable {
             let isShown = { [bus] in bus.scene == scene && scene.mainFeed === feed }
             if let moment = feed.waitForFirstFrame(while: isShown) { return (scene, moment) }
             if bus.isFixed { return nil }
-            // The source may have been closed before another scene is chosen; a source that has several inputs shows
-            // another one of them in the same scene.
+            // The source may have been closed before another scene was chosen; a source with several inputs may show
+            // another of them in the same scene.
             gone = isShown() && scene.layers.first?.video == .feed(feed) ? scene : nil
             if gone == nil { clock.sleep(until: clock.now + Self.step) }
         }
         return nil
     }
 
-    /// Ends the program after the frame under way. Returns at once.
+    /// Ends the program after the current frame. Returns at once.
     package func stop() {
         isStopped.store(true, ordering: .relaxed)
         bus.finish()
@@ -196,8 +204,8 @@ package final class Program: Sendable {
 
     private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
 
-    /// Makes the program's clock follow the live source that leads, or else `main`, which is seen. With a file or a
-    /// still the clock continues as it was. Returns `main`.
+    /// Makes the program's clock follow the leading live source, or otherwise `main`, which is visible. With a file or
+    /// a still the clock continues unchanged. Returns `main`.
     private func follow(
         _ main: SourceFeed?, besides old: SourceFeed?, _ reference: inout ReferenceClock
     ) -> SourceFeed? {
@@ -212,41 +220,40 @@ package final class Program: Sendable {
         return main
     }
 
-    /// The live source that leads and whose frames are not the main ones; nil if there is no such source. Only the rate
-    /// of such a source counts.
+    /// Returns the leading live source if its frames are not the main ones; otherwise nil. Only its rate is followed.
     private func leader(beside main: SourceFeed?) -> SourceFeed? {
         let leader = bus.feeds.first { $0.leads && $0.isLive }
         return leader === main ? nil : leader
     }
 
-    /// The number of a source for the program's clock.
+    /// Returns the number that identifies a source to the program's clock.
     private static func number(of feed: SourceFeed) -> Int { Int(bitPattern: ObjectIdentifier(feed)) }
 
-    /// Tells the feeds of live sources how the program's clock runs.
+    /// Gives the feeds of live sources the program's current clock.
     private func tell(_ reference: ReferenceClock) {
         let line = reference.line
         for feed in bus.feeds { feed.follow(line) }
     }
 
-    /// Tells the feeds where the frames of the reference lie that theirs are shown with, before they say what they show.
+    /// Gives the live feeds the phase of the reference's frames, before they choose their own frames.
     private func pair(with reference: ReferenceClock) {
         let phase = Duration.nanoseconds(Int64(reference.steadyPhase))
         for feed in bus.feeds where feed.isLive { feed.referencePhase = phase }
     }
 
-    /// The first sample of frame `index`. Rounded down, so that audio never runs ahead of the video.
+    /// Returns the first sample of frame `index`. Rounded down, so that audio never runs ahead of the video.
     private func firstSample(of index: FrameIndex) -> SampleIndex {
         SampleIndex(frameRate.timeBase.rescale(index.number, to: audio.timeBase, rounding: .down))
     }
 
-    /// Waits for the moment of frame `index`, and returns how many frames must be skipped: none, unless the source is
-    /// live and the program has fallen far behind.
+    /// Waits until frame `index` is due, and returns how many frames must be skipped: 0, unless the source is live and
+    /// the program is far behind.
     private func wait(_ pace: inout Pace, for index: FrameIndex, _ scene: Scene) -> Int64 {
         guard let moment = pace.moment(of: index) else { return 0 }
         clock.sleep(until: moment.nanoseconds)
         let now = now
         if let leader = leader(beside: scene.mainFeed) {
-            // It may have come after the scene.
+            // The leader may have come after the scene.
             if pace.reference.reference != Self.number(of: leader) {
                 _ = follow(scene.mainFeed, besides: nil, &pace.reference)
             }
@@ -267,8 +274,8 @@ package final class Program: Sendable {
         return skipped
     }
 
-    /// The frame to show as frame `index`; when the source of a fixed scene has no more, its last frame for as long as
-    /// its audio continues.
+    /// Returns the frame to show as frame `index`; after the end of a fixed scene's source, its last frame while its
+    /// audio continues.
     private func frame(
         for index: FrameIndex, _ air: inout MixEffect, isHolding: inout Bool, _ reference: inout ReferenceClock
     ) -> VideoFrame? {
@@ -286,12 +293,13 @@ package final class Program: Sendable {
         return isHolding ? feed.lastFrame(for: index) : nil
     }
 
-    /// Takes what the scene's sources have, which may rightly last if they are waited for.
+    /// Calls `body`, which takes frames or audio from the scene's sources; the heartbeat rests if they are waited for.
     private func waiting<Result>(for scene: Scene, _ body: () -> Result) -> Result {
         scene.feeds.contains(where: \.isAwaited) ? heartbeat.resting(body) : body()
     }
 
-    /// The audio of frame `index`, the samples of `range`. What is neither seen nor heard plays along.
+    /// Takes the audio of frame `index`, the samples of `range`. Lets the sources that are neither visible nor audible
+    /// advance, too.
     private func takeAudio(
         _ range: Range<SampleIndex>, _ index: FrameIndex, skipped: Int64, _ air: inout MixEffect
     ) -> AudioBuffer {

@@ -2,17 +2,16 @@
 
 package import Media
 
-/// The clock of a program: when each of its frames begins, on the machine's monotonic clock.
+/// The clock of a program: it maps the beginning of each frame to the machine's monotonic clock.
 ///
-/// It follows a reference source, as the equipment of a studio is locked to one signal (SMPTE ST 318). Its phase is
-/// such that the reference's frames fall in the middle of what a tick takes, which is half a frame around it, and its
-/// rate is the reference's. So no frame is repeated or dropped for a clock's sake, and the reference's audio needs no
-/// resampling but for its own errors. The rate differs from the machine's by at most 1000 ppm and changes by at most
-/// 100 ppm in a second; nothing ever moves at once. While the reference is silent the last rate is held, and another
-/// reference takes over by a glide of at most half a frame, up to a minute long. Without a reference it is the
-/// machine's clock.
+/// It follows a reference source, as studio equipment is locked to one signal (SMPTE ST 318). Its phase puts the
+/// reference's frames in the middle of the interval that a tick takes, which is half a frame to each side, and its rate
+/// is the reference's. So no frame is repeated or dropped because of clock drift, and the reference's audio needs
+/// resampling only for its own errors. The rate differs from the machine's by at most 1000 ppm and changes by at most
+/// 100 ppm per second; nothing ever jumps. While the reference is silent the last rate is held; another reference takes
+/// over by a glide of at most half a frame, for up to a minute. Without a reference it is the machine's clock.
 ///
-/// A value without a clock of its own. One thread uses it, or a lock guards it.
+/// A value type without a clock of its own. One thread uses it, or a lock guards it.
 package struct ReferenceClock: Sendable {
     /// What the clock follows.
     package enum State: Sendable, Hashable {
@@ -20,77 +19,77 @@ package struct ReferenceClock: Sendable {
         case free
         /// The source of this number.
         case following(Int)
-        /// The rate that the source of this number had; nothing came of it for a second.
+        /// The last rate of the source with this number, which has sent nothing for a second.
         case holding(Int)
     }
 
     private static let highest = 1000e-6
     private static let proportional = 1 / 10e9
     private static let integral = proportional * proportional / 4
-    /// How fast the rate changes, for each nanosecond.
+    /// How fast the rate may change, per nanosecond.
     private static let acceleration = 100e-6 / 1e9
-    /// Beyond this a phase is pulled in, and says nothing about the cadence yet, in nanoseconds.
+    /// A larger phase, in nanoseconds, is reduced first and does not affect the cadence yet.
     private static let cadencePhase = 5_000_000.0
-    /// How much faster or slower frames may come than their stamps' clock says.
+    /// By how much the frames may come faster or slower than the clock of their timestamps says.
     private static let highestCadence = 500e-6
     private static let patience: Int64 = 1_000_000_000
-    /// Frame rates with a ratio of more steps than this share no phase.
+    /// Frame rates whose ratio has more steps than this share no phase.
     private static let mostSteps: Int64 = 8
-    /// How many frames ``steadyPhase`` is the mean of.
+    /// The number of frames over which ``steadyPhase`` is averaged.
     private static let memory = 16.0
 
     /// The program's rate.
     package let frameRate: FrameRate
     /// The source that is followed.
     package private(set) var reference: Int?
-    /// How far the reference's last frame lay behind the middle of its tick, in nanoseconds.
+    /// How far the reference's last frame was behind the middle of its tick, in nanoseconds.
     package private(set) var phase: Double = 0
-    /// The same without the jitter of stamps: where frames of other sources lie that are shown with the reference's.
+    /// The phase without the jitter of timestamps: frames of other sources are aligned with it.
     package private(set) var steadyPhase: Double = 0
     /// By how much the program runs faster than the machine's clock: 0.0001 is 100 ppm.
     package private(set) var rate = 0.0
 
     private var at: Int64
     private var program = FineTime(0)
-    /// Into how many steps the reference's frames divide a program frame; nil if they share no phase.
+    /// The number of steps into which the reference's frames divide a program frame; nil if they share no phase.
     private var steps: Int64? = 1
     private var hasPhase = false
     private var noted: Int64?
     private var senderRate = 0.0
     private var cadence = 0.0
 
-    /// A clock whose program begins at `start`, with the rate of the machine's clock.
+    /// A clock for a program that begins at `start`, at the machine's rate.
     package init(frameRate: FrameRate, start: Timestamp) {
         self.frameRate = frameRate
         at = start.nanoseconds
     }
 
-    /// What the clock does now.
+    /// The clock's current state.
     package var state: State {
         guard let reference else { return .free }
         guard let noted, at &- noted <= Self.patience else { return .holding(reference) }
         return .following(reference)
     }
 
-    /// The program's time against the machine's, as things stand.
+    /// The current map from the machine's clock to program time.
     package var line: ClockLine {
         ClockLine(
             origin: Timestamp(nanoseconds: at), image: Timestamp(nanoseconds: program.whole), rate: rate)
     }
 
-    /// When frame `index` of the program begins, on the machine's clock.
+    /// Returns when program frame `index` begins, on the machine's clock.
     package func moment(of index: FrameIndex) -> Timestamp {
         line.origin(of: frameRate.start(of: index, rounding: .down))
     }
 
-    /// The program's time when the machine's clock reads `moment`.
+    /// Returns the program time at `moment` of the machine's clock.
     package func position(at moment: Timestamp) -> Timestamp { line.image(of: moment) }
 
-    /// Follows source `reference`, whose frames come at `sourceRate` (nil for a source without video), or with nil the
-    /// machine's clock.
+    /// Follows the source with number `reference`, whose frames come at `sourceRate` (nil for a source without video);
+    /// follows the machine's clock if `reference` is nil.
     package mutating func follow(_ reference: Int?, sourceRate: FrameRate? = nil) {
         let steps = sourceRate.flatMap { Self.steps(from: $0, to: frameRate) }
-        // A source whose frames were shown may be followed by its rate alone from now on, and the other way round.
+        // A source may change between being followed by its frames and by its rate alone.
         guard reference != self.reference || steps != self.steps else { return }
         self.reference = reference
         self.steps = steps
@@ -98,9 +97,9 @@ package struct ReferenceClock: Sendable {
         if reference == nil { senderRate = 0 }
     }
 
-    /// Notes that a frame of `source` is due at `due` on the machine's clock, and that the source's media are stretched
-    /// by `stretch` to fit that clock. Sources that are not followed are ignored. A source without video says when
-    /// its audio is due; only its rate counts.
+    /// Takes the time `due` of a frame of `source` on the machine's clock, and the factor `stretch` by which the
+    /// source's media are stretched to fit that clock. Sources that are not followed are ignored. A source without
+    /// video passes the due time of its audio; only its rate counts.
     package mutating func note(_ source: Int, due: Timestamp, stretch: Double, now: Timestamp) {
         guard source == reference else { return }
         let elapsed = noted.map { min(100_000_000, max(0, now.nanoseconds &- $0)) } ?? 0
@@ -109,10 +108,10 @@ package struct ReferenceClock: Sendable {
         guard let steps else { return }
         let grid = Double(frameRate.timeBase.rescale(1, to: .nanoseconds)) / Double(steps)
         var measured = distance(of: position(at: due), steps)
-        // The same way around as before: an error near half a step must not be pulled to and fro.
+        // Takes the same direction as before: an error near half a step must not alternate between two signs.
         if hasPhase { measured += ((phase - measured) / grid).rounded() * grid }
         if abs(measured) > 0.75 * grid { measured -= (measured / grid).rounded() * grid }
-        // What differs by more is no jitter: the source's map moved at once, or it was not noted for long.
+        // A larger difference is no jitter: the source's map jumped, or no frame was noted for a long time.
         let isSteady = hasPhase && abs(measured - steadyPhase) < grid / 5
         steadyPhase = isSteady ? steadyPhase + (measured - steadyPhase) / Self.memory : measured
         (phase, hasPhase) = (measured, true)
@@ -121,7 +120,7 @@ package struct ReferenceClock: Sendable {
         cadence = min(Self.highestCadence, max(-Self.highestCadence, cadence - step))
     }
 
-    /// Moves the clock up to `now`. To be called at each tick; what goes back is ignored.
+    /// Advances the clock to `now`. Must be called at each tick; earlier times are ignored.
     package mutating func advance(to now: Timestamp) {
         let elapsed = now.nanoseconds &- at
         guard elapsed > 0 else { return }
@@ -136,7 +135,7 @@ package struct ReferenceClock: Sendable {
         program.add((before + rate) / 2 * Double(elapsed))
     }
 
-    /// How far `position` lies behind the nearest step of a frame, in nanoseconds.
+    /// Returns how far `position` is behind the nearest step of a frame, in nanoseconds.
     private func distance(of position: Timestamp, _ steps: Int64) -> Double {
         let scale = Int128(frameRate.numerator) * Int128(steps)
         let step = Int128(frameRate.denominator) * 1_000_000_000
@@ -146,10 +145,10 @@ package struct ReferenceClock: Sendable {
         return Double(rest) / Double(scale)
     }
 
-    /// Into how many steps frames of `source` divide a frame of `program`: 1 for the same rate or half of it, 2 for
-    /// twice the rate, 6 for 30 on 25; nil for 29.97 on 25.
+    /// Returns the number of steps into which frames of `source` divide a frame of `program`: 1 for the same rate or
+    /// half of it, 2 for twice the rate, 6 for 30 on 25; nil for 29.97 on 25.
     private static func steps(from source: FrameRate, to program: FrameRate) -> Int64? {
-        // A frame of the source lasts this many frames of the program, as a fraction.
+        // The duration of a source frame in program frames, as a fraction.
         let numerator = Int64(source.denominator) * Int64(program.numerator)
         let denominator = Int64(source.numerator) * Int64(program.denominator)
         var (a, b) = (numerator, denominator)

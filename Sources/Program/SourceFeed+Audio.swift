@@ -3,10 +3,10 @@
 internal import Media
 internal import Synchronization
 
-/// A source's audio, as the program takes it.
+/// How the program takes a source's audio.
 extension SourceFeed {
-    /// The audio from sample `start` to `end`, with silence where it is missing. Waits for a source that waits for the
-    /// program.
+    /// Returns the audio from sample `start` to `end`, with silence for missing samples. Waits if the pacing is
+    /// ``Pacing/waits``.
     func audio(from start: SampleIndex, upTo end: SampleIndex) -> AudioBuffer {
         if pacing == .paced || pacing == .rendered { return pacedAudio(count: end - start, at: start.number) }
         if pacing == .waits {
@@ -24,8 +24,8 @@ extension SourceFeed {
         }
     }
 
-    /// Whether more than `tail` samples follow, from sample `end` on. Waits for a source that waits for the program, until
-    /// it has said so.
+    /// Whether more than `tail` samples follow sample `end`. If the pacing is ``Pacing/waits``, waits until that is
+    /// known.
     func hasAudio(beyond end: SampleIndex, moreThan tail: Int64) -> Bool {
         if pacing == .waits {
             waitForNews { state in
@@ -36,7 +36,8 @@ extension SourceFeed {
         return state.withLock { $0.audio.end - end.number > tail }
     }
 
-    /// Plays along unheard, `count` samples up to `end`; after the video of their frame. Waits for one that is rendered.
+    /// Advances the audio by `count` samples up to `end` without playing it, after the video of the same frame. Waits
+    /// if the pacing is ``Pacing/rendered``.
     func skipAudio(upTo end: SampleIndex, count: Int64) {
         guard isLive else { return _ = pacedAudio(count: count, at: end.number - count) }
         state.withLock { $0.audio.skip(to: end.number) }

@@ -3,16 +3,16 @@
 package import Media
 internal import Synchronization
 
-/// A source whose first frame has a place in the program, and that plays from there by its own time.
+/// Plays a paced source: its first frame is assigned to a program frame, and from there it plays by its own time.
 extension SourceFeed {
     /// Audio that outlasts the video by less than this is the container's padding.
     static let padding = Duration.milliseconds(100)
 
-    /// The frame for program frame `index`; nil before its first one and when it is over.
+    /// Returns the frame for program frame `index`; nil before the source's first frame and after its end.
     func pacedFrame(for index: FrameIndex) -> LiveFrames.Choice? {
         if pacing == .rendered { waitForVideo(of: index) }
         return state.withLock { state in
-            // More than one where the program left frames out.
+            // More than one if the program skipped frames.
             let passed = state.asked.map { index - $0 } ?? 1
             state.asked = index
             if let origin = state.origin, index < origin {
@@ -35,29 +35,29 @@ extension SourceFeed {
         }
     }
 
-    /// Whether a source that was read as far ahead as is allowed has only audio for what comes next: the previous frame
-    /// is held. What follows that audio is not known until more of the source is read: if that takes too long, both
-    /// tracks stop. They also stop if neither of them has anything.
+    /// Whether a source that has been read as far ahead as permitted has only audio for the next frames: the previous
+    /// frame is then held. How the source continues after that audio is unknown until more of it is read: if that takes
+    /// too long, both tracks stop. They also stop if neither has anything.
     private func isAudioAlone(_ state: borrowing State) -> Bool {
         state.starved == [.video] && state.audioAlone - state.audio.consumed >= frameSamples
     }
 
-    /// How many samples the longest frame has.
+    /// The number of samples in the longest frame.
     var frameSamples: Int64 { frameRate.timeBase.rescale(1, to: audioFormat.timeBase, rounding: .up) }
 
-    /// Whether the frame that was shown last is held while the audio continues, because no other is to come.
+    /// Whether the last frame is held while the audio continues, because no other frame will come.
     func stands(_ state: borrowing State) -> Bool {
         if state.frames.isEmpty { return false }
         return state.ended.contains(.video) ? state.audio.end > state.audio.consumed : isAudioAlone(state)
     }
 
-    /// Holds a paced source's first frame back until ``begin(at:)``.
+    /// Holds a paced source before its first frame until ``begin(at:)``.
     package func park() { state.withLock { $0.origin = FrameIndex(.max) } }
 
-    /// Makes a paced source's first frame that of program frame `index`.
+    /// Assigns a paced source's first frame to program frame `index`.
     package func begin(at index: FrameIndex) { state.withLock { $0.origin = index } }
 
-    /// Whether a source that was parked has enough to play without a hole.
+    /// Whether a parked source has buffered enough to play without a gap.
     package var isPrimed: Bool {
         state.withLock { state in
             let isAllThere = state.ended.contains(.video) || isAudioAlone(state)
@@ -67,7 +67,7 @@ extension SourceFeed {
         }
     }
 
-    /// Lets a paced source stand for so many frames of the program.
+    /// Pauses a paced source for `frames` program frames.
     func stand(for frames: Int64) {
         state.withLock { state in
             state.isStalled = true
@@ -76,12 +76,12 @@ extension SourceFeed {
         }
     }
 
-    /// The first frame of a source that can wait and was not shown yet, or the one that was shown last; nil before there is
-    /// one.
+    /// The next frame of a source that can wait if none was shown yet, otherwise the last one shown; nil before there
+    /// is any.
     package var presentFrame: VideoFrame? { state.withLock { $0.frames.shown ?? $0.frames.upcoming } }
 
-    /// The program frame behind a paced source's last one, or behind its audio where that outlasts its video, once it is
-    /// known; its first one where it has none.
+    /// The program frame after a paced source's last one, or after its audio if that is longer, once it is known; its
+    /// first program frame if it has no frames.
     package var end: FrameIndex? {
         state.withLock { state in
             guard state.ended.contains(.video), let origin = state.origin, origin.number < .max else { return nil }
@@ -94,7 +94,7 @@ extension SourceFeed {
         }
     }
 
-    /// Whether the source has ended without having delivered a frame.
+    /// Whether the source has ended without delivering a frame.
     package var isBarren: Bool { state.withLock { $0.ended.contains(.video) && $0.frames.isEmpty } }
 
     private func waitForVideo(of index: FrameIndex) {
@@ -106,8 +106,7 @@ extension SourceFeed {
         }
     }
 
-    /// The next `count` samples of a paced source, as position `start` of the program, with silence where they are
-    /// missing.
+    /// Returns the next `count` samples of a paced source, at program position `start`, with silence for missing ones.
     func pacedAudio(count: Int64, at start: Int64) -> AudioBuffer {
         if pacing == .rendered { waitForAudio(count: count) }
         return state.withLock { state in
@@ -122,8 +121,8 @@ extension SourceFeed {
         }
     }
 
-    /// Waits for `count` samples, and once there are no more frames, until it is known whether the audio continues:
-    /// ``end`` has to be known before it comes.
+    /// Waits for `count` samples; after the last frame, waits until it is known whether the audio continues, because
+    /// ``end`` must be known in advance.
     private func waitForAudio(count: Int64) {
         let tail = frameSamples + audioFormat.timeBase.ticks(Self.padding)
         waitForNews { state in

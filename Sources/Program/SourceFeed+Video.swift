@@ -3,10 +3,10 @@
 package import Media
 internal import Synchronization
 
-/// A source's frames, as the program takes them.
+/// How the program takes a source's frames.
 extension SourceFeed {
-    /// The frame for program frame `index`; nil when the source is over and its last frame was shown.
-    /// Waits for a source that waits for the program.
+    /// Returns the frame for program frame `index`; nil when the source has ended and its last frame was shown. Waits
+    /// if the pacing is ``Pacing/waits``.
     func frame(for index: FrameIndex) -> LiveFrames.Choice? {
         if isLive { return liveFrame(for: index) }
         if pacing != .waits { return pacedFrame(for: index) }
@@ -31,35 +31,36 @@ extension SourceFeed {
         }
     }
 
-    /// Plays along unseen, up to the end of program frame `index`. Waits for a source that is rendered.
+    /// Advances the video to the end of program frame `index` without showing it. Waits if the pacing is
+    /// ``Pacing/rendered``.
     func skipVideo(_ index: FrameIndex) {
         guard isLive else { return _ = pacedFrame(for: index) }
         guard let line = programTime.line else { return }
         state.withLock { $0.live.skip(index, on: line, at: now) }
     }
 
-    /// When the source last had video: a paced source that has a frame ready has it now, and so has one whose frame is
+    /// When the source last had video. A paced source with a frame ready has it now, and so has one whose frame is
     /// rightly held while its audio continues. Nil before its first frame.
     package func newestVideo(at now: Timestamp) -> Timestamp? {
         state.withLock { state in
             if isLive { return state.live.newestVideo(at: now) }
-            // The time is kept, because a source whose frame was held for long would otherwise be lost as soon as it
-            // stalls.
+            // The time is stored, because otherwise a source whose frame was held for long would count as lost as soon
+            // as it stalls.
             if state.frames.count > 0 || stands(state) { state.newest = now }
             return state.newest
         }
     }
 
-    /// The frame that the program came to last, seen or not; nil before the first.
+    /// The last frame that the program reached, shown or not; nil before the first.
     package var newestFrame: VideoFrame? {
         state.withLock { state in isLive ? state.live.shown : state.frames.shown ?? state.frames.upcoming }
     }
 
-    /// The last frame once more, after the source's frames are over.
+    /// Returns the last frame once more, after the source has ended.
     func lastFrame(for index: FrameIndex) -> VideoFrame? {
         guard isLive else {
             return state.withLock { state in
-                // Before its own first frame it has no last one, and no frame may be used up.
+                // Before its first frame it has no last one, and no frame may be used up.
                 if let origin = state.origin, index < origin { return nil }
                 return state.frames.choose(for: index)
             }

@@ -4,23 +4,23 @@ internal import Dispatch
 package import Media
 internal import Synchronization
 
-/// The slot between a source's thread and the program's.
+/// The buffer between a source's thread and the program's.
 ///
-/// A source that can wait is held back when the slot is full, and the program waits for it; nothing is lost. A live source
-/// is never held back and never waited for: frames that come too fast push out the oldest.
+/// A source that can wait is blocked when the buffer is full, and the program waits for it; nothing is lost. A live
+/// source is never blocked and never waited for: frames that come too fast push out the oldest.
 package final class SourceFeed: SourceSink {
-    /// How the source's time and the program's meet.
+    /// How the source and the program wait for each other.
     package enum Pacing: Sendable, Equatable {
         /// The source waits for the program, and the program for the source.
         case waits
-        /// The source waits for the program, and the program never for it: it plays from where the program came to it,
-        /// and after a stall it continues later.
+        /// The source waits for the program, but the program never for the source: it plays from the program frame at
+        /// which it started, and continues later after a stall.
         case paced
-        /// Like a paced source that is never late: the program waits for the source, too, seen or not. This is for a
-        /// program that is made faster than the clock.
+        /// Like ``paced``, but never late: the program waits for the source, too, visible or not. For a program that is
+        /// made faster than real time.
         case rendered
-        /// The source comes at its own pace and is shown when its clock says. Its frames come at `frameRate`; nil for a
-        /// source of audio alone.
+        /// The source delivers at its own pace and is shown when its clock says. Its frames come at `frameRate`; nil
+        /// for a source of audio alone.
         case live(frameRate: FrameRate?)
     }
 
@@ -28,22 +28,23 @@ package final class SourceFeed: SourceSink {
         var frames = FrameStore()
         var live: LiveVideo
         var audio: AudioStore
-        /// How many samples of the audio were taken before their time.
+        /// How many samples of audio were taken ahead of their time.
         var audioAhead: Int64 = 0
         /// When the newest frame of a source that can wait was delivered.
         var newest: Timestamp?
-        /// The program frame that the first frame of a paced source is, as far as it never stalled; nil before it plays.
+        /// The program frame of a paced source's first frame, corrected for stalls; nil before it plays.
         var origin: FrameIndex?
-        /// The program frame that a paced source was asked for last, or stood for.
+        /// The last program frame requested from a paced source, or skipped while it was paused.
         var asked: FrameIndex?
-        /// Whether a paced source had nothing for the frame under way, so that its audio waits, too; or is not to play yet.
+        /// Whether a paced source had no frame for the current program frame, so that its audio waits, too; or whether
+        /// it must not play yet.
         var isStalled = false
         var status = FeedStatus()
         var ended: Set<TrackKind> = []
         var starved: Set<TrackKind> = []
-        /// Where the audio ended when the video was last marked starved: up to there no other frame is to come.
+        /// Where the audio ended when the video was last marked as starved: no frame comes before that position.
         var audioAlone: Int64 = 0
-        /// Where the audio of a source that can wait ends, once it has ended.
+        /// Where the audio of a source that can wait ends, once that is known.
         var audioEnd: Int64 = 0
         var isClosed = false
         var isProducerWaiting = false
@@ -53,17 +54,17 @@ package final class SourceFeed: SourceSink {
     /// How the source is paced.
     package let pacing: Pacing
     package let programTime = ProgramTime()
-    /// Whether video comes, which says when a paced source plays.
+    /// Whether the source has video, which then decides when a paced source plays.
     let hasVideo: Bool
-    /// Whether the program's clock is to follow this source, if it is live, even while its frames are not shown.
+    /// Whether the program's clock should follow this source, if it is live, even while its frames are not shown.
     let leads: Bool
-    /// Whether a paced source stands while it is neither seen nor heard.
+    /// Whether a paced source is paused while it is neither visible nor audible.
     let standsUnseen: Bool
-    /// A live source's packets as they came, if they can be wanted.
+    /// A live source's packets, if they may be needed.
     let shelf: PacketBuffer?
 
     static let frameRoom = 4
-    /// How many frames of a live source wait at most, whatever their stamps say.
+    /// The maximum number of waiting frames of a live source, whatever their timestamps say.
     private static let liveFrameLimit = 200
     /// The program's frame rate.
     let frameRate: FrameRate
@@ -73,10 +74,10 @@ package final class SourceFeed: SourceSink {
     private let room = DispatchSemaphore(value: 0)
     let news = DispatchSemaphore(value: 0)
 
-    /// An empty slot for a program of these formats. If it `leads`, the program's clock follows this source, provided
-    /// that it is live, even while its frames are not shown. A source that can wait may be stopped while it is neither
-    /// seen nor heard. The packets of a live source may be kept, too, while they are `wanted`, until the program comes
-    /// to them.
+    /// An empty buffer for a program of these formats. If it `leads`, and is live, the program's clock follows this
+    /// source even while its frames are not shown. `standsUnseen` pauses a paced source while it is neither visible nor
+    /// audible. With `keepsPackets`, the delay of the source, the packets of a live source are kept as well, while they
+    /// are `wanted`, until the program reaches them.
     package init(
         pacing: Pacing, frameRate: FrameRate, audio: AudioFormat, leads: Bool = false, hasVideo: Bool = true,
         standsUnseen: Bool = false, keepsPackets: Duration? = nil, wanted: PacketSwitch = PacketSwitch(),
@@ -101,8 +102,8 @@ package final class SourceFeed: SourceSink {
     /// Whether the program waits for it.
     var isAwaited: Bool { pacing == .waits || pacing == .rendered }
 
-    /// How much audio a source that can wait delivers ahead, in samples: a second, or what a rendered program waits for where
-    /// a frame is longer than that.
+    /// How much audio a source that can wait delivers ahead, in samples: a second, or as much as a rendered program
+    /// waits for if its frames are longer.
     var audioRoom: Int64 {
         max(Int64(audioFormat.sampleRate), 2 * frameSamples + audioFormat.timeBase.ticks(Self.padding))
     }
@@ -110,7 +111,7 @@ package final class SourceFeed: SourceSink {
     package func hasRoom(for track: TrackKind) -> Bool {
         if isLive { return true }
         return state.withLock { state in
-            // A closed feed takes everything and keeps nothing, so that no source waits at it.
+            // A closed feed accepts everything and keeps nothing, so that no source waits for it.
             if state.isClosed { return true }
             return switch track {
             case .video: state.frames.count < Self.frameRoom
@@ -199,26 +200,27 @@ package final class SourceFeed: SourceSink {
         set { state.withLock { $0.live.isReference = newValue } }
     }
 
-    /// By how much a live source's video, or its audio if that is all, lasts longer on our clock than by its stamps.
+    /// By how much a live source's video lasts longer on our clock than by its timestamps; the same for its audio if it
+    /// has no video.
     var stretch: Double {
         let track: TrackKind = if case .live(nil) = pacing { .audio } else { .video }
         return state.withLock { $0.live.times }?.stretch(of: track) ?? 0
     }
 
-    /// How far behind their ticks the frames of the source lie that the program's clock follows.
+    /// How far the frames of the reference source lie behind their ticks.
     var referencePhase: Duration {
         get { state.withLock { $0.live.referencePhase } }
         set { state.withLock { $0.live.referencePhase = newValue } }
     }
 
-    /// Says how the program's clock runs, at its beginning and at each tick, and lets a live source's map move on.
+    /// Takes the program's clock, at its beginning and at each tick, and advances a live source's time map.
     func follow(_ line: ClockLine) {
         programTime.line = line
         guard isLive else { return }
         state.withLock { $0.live.times }?.advance(to: now)
     }
 
-    /// Ends all waiting, on both sides, for good.
+    /// Ends all waiting on both sides, for good.
     package func close() {
         state.withLock { state in
             state.isClosed = true

@@ -3,14 +3,14 @@
 package import Media
 internal import Synchronization
 
-/// Takes what one source shows and plays, frame by frame of the program, whether it is on air or not.
+/// Receives what one source shows and plays, for each frame of the program, whether it is on air or not.
 ///
-/// Called by the program's thread alone, which it must not hold up: it returns at once.
+/// It is called only on the program's thread and must return at once.
 package protocol SourceWatcher: AnyObject, Sendable {
-    /// Takes what the source has for frame `index`: its frame, nil if it has no frame, and its audio as it came. The
-    /// audio continues where the audio of the previous call ended, even if frames of the program were skipped.
+    /// Takes the source's frame for program frame `index`, nil if it has none, and its unshifted audio. The audio
+    /// continues where the previous call's ended, even if program frames were skipped.
     func take(_ frame: VideoFrame?, _ audio: AudioBuffer, at index: FrameIndex)
-    /// Called before that: may take packets of `feed`, the feed that the source shows; nil while it shows no feed.
+    /// Is called before that and may take packets from `feed`, which the source shows; nil while it shows no feed.
     func take(packetsOf feed: SourceFeed?, at index: FrameIndex)
 }
 
@@ -18,7 +18,7 @@ extension SourceWatcher {
     package func take(packetsOf feed: SourceFeed?, at index: FrameIndex) {}
 }
 
-/// Which watcher takes which of a bus's sources, and from which frame on.
+/// A watcher, its source, and the frame from which it watches.
 struct SourceWatch {
     let source: Bus
     let watcher: any SourceWatcher
@@ -26,19 +26,19 @@ struct SourceWatch {
 }
 
 extension Bus {
-    /// Lets each of `watchers` take what its source has, from frame `first` of the program on, which is to be some frames
-    /// ahead of a program that runs: then it is the same frame for all of them.
+    /// Lets each of `watchers` receive its source's content from program frame `first` on. In a running program `first`
+    /// must be some frames ahead, so that all of them start with the same frame.
     package func watch(_ watchers: [(source: Bus, watcher: any SourceWatcher)], from first: FrameIndex) {
         let added = watchers.map { SourceWatch(source: $0.source, watcher: $0.watcher, first: first) }
         watches.withLock { $0 += added }
     }
 
-    /// Ends the calls of these watchers. A call that is under way may still come.
+    /// Stops calling these watchers. A call that is already running may still arrive.
     package func unwatch(_ watchers: [any SourceWatcher]) {
         watches.withLock { $0.removeAll { watch in watchers.contains { $0 === watch.watcher } } }
     }
 
-    /// Gives the watchers what the sources have for frame `index`, whose audio is that of `range`.
+    /// Gives the watchers their sources' content for frame `index`, whose audio has the samples of `range`.
     func tellWatchers(_ index: FrameIndex, _ range: Range<SampleIndex>, _ air: MixEffect) {
         for watch in watches.withLock({ $0 }) where watch.first <= index {
             let silence = {

@@ -5,27 +5,27 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// The reports of an attempt to its supervisor: any event until its end, the end once, and nothing after it was
+/// Passes an attempt's events to its supervisor: any events until its end, the end once, and none after it was
 /// abandoned.
 ///
-/// Notices about servers and callers are told only as far as ``NoticeLimit`` admits: a server or a hundred callers must
-/// not fill the log. All calls may come from any thread.
+/// Notices about servers and callers pass only as far as ``NoticeLimit`` admits them: a server, or a hundred callers,
+/// must not fill the log. Any thread may use it.
 final class AttemptReport: Sendable {
     private let report: @Sendable (AttemptEvent) -> Void
     private let clock: any MonotonicClock
     private let hasEnded = Mutex(false)
     private let notices = Mutex(NoticeLimit())
 
-    /// A report to `report`; `clock` is what notices are counted by.
+    /// A report that calls `report`; `clock` limits the notices.
     init(clock: any MonotonicClock = SystemClock(), _ report: @escaping @Sendable (AttemptEvent) -> Void) {
         self.report = report
         self.clock = clock
     }
 
-    /// Whether nothing will be told any more.
+    /// Whether no event will be reported any more.
     var isOver: Bool { hasEnded.withLock { $0 } }
 
-    /// Tells `event`, which is not the end.
+    /// Reports `event`, which is not the end.
     func tell(_ event: AttemptEvent) {
         if isOver { return }
         guard case .notice(let text) = event else { return report(event) }
@@ -33,12 +33,12 @@ final class AttemptReport: Sendable {
         if let text = notices.withLock({ $0.said(of: text, at: now) }) { report(.notice(text)) }
     }
 
-    /// Tells the end.
+    /// Reports the end.
     func end(_ event: AttemptEvent) {
         if silence() { report(event) }
     }
 
-    /// From now on nothing is told. Returns whether something could have been until now.
+    /// Reports no event from now on. Returns whether events were possible until now.
     @discardableResult
     func silence() -> Bool {
         hasEnded.withLock { hasEnded in

@@ -3,12 +3,11 @@
 internal import FanOut
 internal import Media
 
-/// An attempt that lives on a queue of its own and ends once: first it lets go of what it holds, then it tells how it
-/// ended.
+/// An attempt that runs on its own queue and ends once: it first releases its resources, then reports how it ended.
 protocol EndingAttempt: OutputAttempt, QueueActor {
-    /// What the attempt tells, and whether it is over.
+    /// Reports the attempt's events, and whether it is over.
     nonisolated var report: AttemptReport { get }
-    /// Lets go of sockets, timers and files. May be called again, and does nothing then.
+    /// Releases sockets, timers and files. Further calls do nothing.
     func close()
 }
 
@@ -18,10 +17,10 @@ extension EndingAttempt {
         post { $0.close() }
     }
 
-    /// Closes and tells the failure, unless the end was told before.
+    /// Closes and reports the failure, unless the end was reported before.
     func fail(_ failure: OutputFailure) { end(.failed(failure)) }
 
-    /// Closes and tells that everything went out, unless the end was told before.
+    /// Closes and reports that everything was sent, unless the end was reported before.
     func drained() { end(.drained) }
 
     private func end(_ event: AttemptEvent) {

@@ -6,20 +6,20 @@ internal import Media
 
 /// An MPEG transport stream in messages of whole TS packets.
 ///
-/// Where a frame lasts so long that the clock is read within it, a message begins there: messages are sent while the
+/// If a frame lasts so long that a PCR is due within it, a new message begins there: messages are sent while the
 /// frame's time passes.
 ///
 /// Not thread-safe; it belongs to one session.
 final class TransportStream {
     private let writer: TransportStreamWriter
-    /// The tracks as the tables say.
+    /// The tracks in the current tables.
     private var streams: StreamDescription
-    /// Bytes of a message that is full: whole TS packets.
+    /// The size of a full message in bytes: whole TS packets.
     private let messageBytes: Int
     private var messages = Deque<[UInt8]>()
-    /// The message that is not complete.
+    /// The incomplete message.
     private var gathered: [UInt8] = []
-    /// Ticks of 90 kHz that all times move by.
+    /// Added to all times, in ticks of 90 kHz.
     private var shift: Int64?
 
     /// A stream with the tracks of `description`, in messages of at most `messageBytes`.
@@ -29,19 +29,20 @@ final class TransportStream {
         writer = try TransportStreamWriter(.init(service: "relay", provider: "relay"), description: description)
     }
 
-    /// The oldest message that is not sent yet.
+    /// The oldest message that was not sent yet.
     var first: [UInt8]? { messages.first }
 
-    /// Messages that are not sent yet.
+    /// The number of messages that were not sent yet.
     var count: Int { messages.count }
 
-    /// Bytes that are not sent yet.
+    /// Their size in bytes.
     var bytes: Int { messages.reduce(0) { $0 + $1.count } }
 
     func removeFirst() { messages.removeFirst() }
 
-    /// Adds a packet, with new tables in front of it if its track is coded in another way than before. All times move by
-    /// one amount, so that the first is 1 s and none is negative; the distance of audio and video stays exact to the tick.
+    /// Adds a packet, preceded by new tables if the coding of its track has changed. All times are shifted by the same
+    /// amount, so that the first is 1 s and none is negative; the distance between audio and video stays exact to the
+    /// tick.
     func write(_ packet: EncodedPacket) throws(AVFailure) {
         guard packet.track != .data || packet.description.codec == .scte35 else { return }
         if !streams.holds(packet) { try renew(for: packet) }
@@ -57,7 +58,7 @@ final class TransportStream {
         }
     }
 
-    /// From `packet` on its track is coded in another way: new tables and parameter sets.
+    /// Writes new tables and parameter sets for the new coding of a track, which begins with `packet`.
     private func renew(for packet: EncodedPacket) throws(AVFailure) {
         streams = streams.updated(by: packet)
         if packet.track != .data {

@@ -2,9 +2,9 @@
 
 internal import MP4
 
-/// Moments of the program that somebody marked and that lie in no closed file yet.
+/// Marked moments of the program that are not in a closed file yet.
 struct MarkedMoments {
-    /// So many can wait; a file has no room for more.
+    /// How many moments may wait; a file has no room for more chapters.
     private static let most = 255
 
     private var moments: [(time: Int64, text: String)] = []
@@ -16,9 +16,9 @@ struct MarkedMoments {
         moments.sort { $0.time < $1.time }
     }
 
-    /// Takes out what lies in a file of these program times, as its chapters. What was marked too late for the file before, or
-    /// lies in a hole between two, begins this one. Behind the last file nothing comes: all that is left belongs to it, and
-    /// begins with `lastFrame` at the latest.
+    /// Removes the moments in a file of these program times and returns them as its chapters. A moment that was marked
+    /// too late for the previous file, or falls into a gap, goes to the start of this one. No file follows the last
+    /// one, so it gets all remaining moments, at the time of `lastFrame` at the latest.
     mutating func chapters(in file: Range<Int64>, lastFrame: Int64? = nil) -> [Chapter] {
         let found = lastFrame == nil ? moments.filter { $0.time < file.upperBound } : moments
         moments.removeFirst(found.count)

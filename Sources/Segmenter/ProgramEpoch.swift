@@ -2,8 +2,8 @@
 
 internal import Synchronization
 
-/// When a program's time 0 was by the wall clock, for recorders of one program whose files are to be named by the same
-/// time: the first recorder sets it. Any thread may use it.
+/// The wall-clock time of program time 0, for several recorders of one program that name their files by the same time:
+/// the first recorder sets it. Any thread may use it.
 package final class ProgramEpoch: Sendable {
     private let milliseconds = Mutex<Int64?>(nil)
 

@@ -2,26 +2,26 @@
 
 package import Archive
 
-/// What of its program a recorder has on the disk, in nanoseconds of program time.
+/// The part of its program that a recorder has on disk, in nanoseconds of program time.
 package struct RecordedStretch: Sendable, Equatable {
-    /// Names the recorder's run: program times of one run can be compared.
+    /// The recorder's run; program times can be compared within one run.
     package var run: String
-    /// Where the first frame of the first file begins.
+    /// Start of the first frame of the first file.
     package var start: Int64
-    /// Where the last frame on the disk ends.
+    /// End of the last frame on disk.
     package var end: Int64
-    /// Where the first frame of the newest file begins.
+    /// Start of the first frame of the newest file.
     package var fileStart: Int64
     /// When that frame was on air.
     package var fileTime: UTCTime
 
-    /// A stretch of these times.
+    /// A stretch with these times.
     package init(run: String, start: Int64, end: Int64, fileStart: Int64, fileTime: UTCTime) {
         (self.run, self.start, self.end) = (run, start, end)
         (self.fileStart, self.fileTime) = (fileStart, fileTime)
     }
 
-    /// When program time `time` was on air, by the newest file.
+    /// Returns when program time `time` was on air, according to the newest file.
     package func time(of time: Int64) -> UTCTime {
         UTCTime(milliseconds: fileTime.milliseconds + (time - fileStart) / 1_000_000)
     }

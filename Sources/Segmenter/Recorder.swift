@@ -13,15 +13,24 @@ package protocol RecordingControl: AnyObject, Sendable {
     func suspend(_ reason: String)
     /// Record again from the next keyframe on. Returns at once.
     func resume()
-    /// Another file system, or directory, is in the place of the one that the open file is in: close that file where it is,
-    /// and begin a new one in the new place with the next keyframe. Returns at once.
+    /// Another file system or directory has taken the place of the open file's: close the open file where it is, and
+    /// begin a new one in the new place at the next keyframe. Returns at once.
     func directoryChanged()
 }
 
-/// Records a program to MP4 files, one behind the other without a hole.
+/// Records a program to files that follow each other without a gap.
 ///
-/// Packets are queued by any thread without waiting; all else happens on the recorder's own serial queue. A failure of
-/// the disk ends a file and begins a gap, never the program; recording resumes by itself.
+/// Any thread can queue packets without waiting; everything else happens on the recorder's own serial queue. A disk
+/// failure ends a file and begins a gap, but never stops the program; recording resumes by itself.
+///
+/// ```swift
+/// let configuration = RecorderConfiguration(
+///     directory: try .prepare("/recordings"), channel: "studio", length: .duration(.seconds(1800)))
+/// let recorder = Recorder(
+///     configuration: configuration, description: description, keyframes: encoder, logger: logger)
+/// recorder.accept(packets)?.wake()
+/// recorder.finish(deadline: clock.now + 5_000_000_000) { print("closed") }
+/// ```
 package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     private let packets: RecorderQueue
     private let queue: DispatchQueue
@@ -35,11 +44,11 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     private let isBehind = Mutex(false)
     private let engine: RecorderEngine
 
-    /// Packets that are taken at once. While a backlog lasts, whatever else is asked of the recorder is served between.
+    /// How many packets are taken in one turn. Between two turns of a backlog the queue serves other requests.
     private static let turn = 256
 
-    /// A recorder of a program that begins with the tracks of `description`; packets say when a track's coding changes. It
-    /// asks `keyframes` for the frames that its files begin with.
+    /// A recorder of a program that begins with the tracks of `description`; later packets report changes of the
+    /// coding. It requests the first frames of its files from `keyframes`.
     package init(
         configuration: RecorderConfiguration, description: StreamDescription, keyframes: any KeyframeRequester,
         clock: any MonotonicClock = SystemClock(), wallClock: @escaping @Sendable () -> UTCTime = { .now },
@@ -74,30 +83,30 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         engine.post { self.drain($0) }
     }
 
-    /// Makes `time`, in nanoseconds of program time, a chapter of the file that it lies in. Returns at once.
+    /// Makes `time`, in nanoseconds of program time, a chapter of the file that contains it. Returns at once.
     package func mark(_ text: String, at time: Int64) {
         engine.post { $0.mark(text, at: time) }
     }
 
-    /// Ends the open file with the next keyframe, and asks for that. Returns at once.
+    /// Requests a keyframe and ends the open file there. Returns at once.
     package func cutNow() {
         engine.post { $0.cutNow() }
     }
 
-    /// Ends the open file with the first keyframe of program time `time`, in nanoseconds, or later. The caller asks for that
-    /// keyframe. Returns at once.
+    /// Ends the open file at the first keyframe at or after program time `time`, in nanoseconds. The caller requests
+    /// that keyframe. Returns at once.
     package func cut(at time: Int64) {
         engine.post { $0.cut(at: time) }
     }
 
-    /// Closes the open file with what came so far, because nothing comes for now. Returns at once.
+    /// Closes the open file with the packets so far, because no more come for now. Returns at once.
     package func pause() {
         packets.pause()
         wake()
     }
 
-    /// What follows up to program time `time`, in nanoseconds, does not come, for `reason`: it is a gap at the end. Returns at
-    /// once.
+    /// Counts the rest of the program, up to program time `time` in nanoseconds, as a gap at the end, for `reason`.
+    /// Returns at once.
     package func miss(until time: Int64, because reason: String) {
         engine.post { $0.miss(until: time, because: reason) }
     }
@@ -107,16 +116,15 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         engine.post { $0.wait(until: time) }
     }
 
-    /// A name for a recorder's run that no other one has.
+    /// Returns an identifier for a recorder's run that no other run has.
     package static var newRun: String { RecorderEngine.newRun }
 
-    /// Waits while more than half of the queue's bound is queued, or half a second of media. Only for a program that no
-    /// clock paces: a live one must not wait for a disk. Returns at once if nothing is being written because the
-    /// recorder is suspended, has failed or is over. Blocks the calling thread, which must not be one that the recorder
-    /// needs.
+    /// Waits while more than half of the queue's limit, or half a second of media, is queued. Only for an unpaced
+    /// program: a live one must not wait for a disk. Returns at once if nothing is being written because the recorder
+    /// is suspended, has failed or is over. Blocks the calling thread, which must not be one that the recorder needs.
     package func waitForRoom() {
         wake()
-        // The loop looks again five times a second, for changes without anything being taken out of the queue.
+        // The loop checks the state five times a second, because it can change without a packet leaving the queue.
         while isWriting, !packets.waitForRoom(upTo: .milliseconds(200)) {}
     }
 
@@ -137,11 +145,11 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         watch(engine)
     }
 
-    /// Sees to it that what waits in memory reaches the disk, even if nothing comes any more that would end its fragment.
+    /// Makes sure that pending packets reach the disk even if no packet comes that would end their fragment.
     private func watch(_ engine: isolated RecorderEngine) {
         guard !engine.isWatched, let wait = engine.untilOverdue else { return }
         engine.isWatched = true
-        // Later by a hair, so that it is overdue then.
+        // One millisecond later, so that the fragment is certainly overdue then.
         queue.asyncAfter(deadline: .now() + .nanoseconds(Int(wait)) + .milliseconds(1)) { [weak self] in
             guard let self else { return }
             self.engine.post { engine in
@@ -153,7 +161,7 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         }
     }
 
-    /// Takes at most `count` packets; whether there were no more.
+    /// Takes at most `count` packets; returns whether the queue is empty.
     private func take(_ count: Int, _ engine: isolated RecorderEngine) -> Bool {
         for _ in 0..<count {
             guard let item = packets.pop() else { return true }
@@ -173,7 +181,7 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + .nanoseconds(Int(rest))) { once.call() }
     }
 
-    /// Ends at once: what waits is forgotten, the open file is closed properly.
+    /// Ends at once: discards the queued packets and closes the open file properly.
     package func stop() {
         packets.removeAll()
         engine.post { self.end($0) }
@@ -212,16 +220,16 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         }
     }
 
-    /// Waits until all that was asked of the recorder's queue so far is done; for tests.
+    /// Waits until the recorder's queue has done all requests so far; for tests.
     func waitUntilIdle() { repeat { queue.sync {} } while isBehind.withLock { $0 } }
 
     /// Waits until all files handed to the closer so far are closed; for tests.
     func waitForCloser() { closer.waitUntilIdle() }
 
-    /// Waits until open files are as durable as was asked so far; for tests.
+    /// Waits until the synchroniser has done all requests so far; for tests.
     func waitForSynchroniser() { synchroniser.waitUntilIdle() }
 
-    /// What is on the disk; nil before the first file.
+    /// The recorded part of the program; nil before the first file.
     package var stretch: RecordedStretch? { box.stretch.withLock { $0 } }
 
     /// A snapshot for status and metrics.

@@ -2,46 +2,46 @@
 
 package import Archive
 
-/// What a recorder is to do.
+/// The settings of a recorder.
 package struct RecorderConfiguration: Sendable {
-    /// Where files go.
+    /// The directory for the files.
     package var directory: RecordDirectory
-    /// The channel's name, the beginning of each file's.
+    /// The channel's name; each file name begins with it.
     package var channel: String
-    /// How long a file is; nil where files end by ``Recorder/cut(at:)`` alone.
+    /// How long a file is; nil if files end only at ``Recorder/cut(at:)``.
     package var length: SegmentLength?
     /// How much media time a crash may cost at most.
     package var fragmentDuration: Duration
-    /// Payload bytes that may wait while the disk does not take them.
+    /// Limit for queued payload while the disk does not keep up, in bytes.
     package var queueLimitBytes: Int
-    /// When the program's time 0 was on air. Without it, it is computed from the arrival of the first packet, which is
-    /// late by the encoder's delay.
+    /// When program time 0 was on air. If it is nil, it is computed from the arrival of the first packet, which is late
+    /// by the encoder's delay.
     package var programStart: UTCTime?
-    /// Where several recorders name their files by the same time.
+    /// A shared start time, if several recorders name their files by the same time.
     package var epoch: ProgramEpoch?
-    /// Names this recorder's files as parts of one program; nil for a name of its own.
+    /// Identifies this recorder's files as parts of one program; nil to choose a new identifier.
     package var run: String?
-    /// The program's version, which each file names as its maker's.
+    /// The version of relay; each file carries it.
     package var version: String
-    /// What kind of files.
+    /// The format of the files.
     package var format = RecordFormat.hybrid
-    /// When what was written is made durable.
+    /// When written data is made durable.
     package var sync = SyncPolicy.standard
-    /// Whether files end where the wall clock shows multiples of their length. The length must divide a day.
+    /// Whether files end at wall-clock multiples of their length. The length must divide a day.
     package var isClockAligned = false
-    /// How many seconds local time is ahead of UTC, for names and for cuts by the wall clock.
+    /// The local time's offset from UTC in seconds, for names and for cuts by the wall clock.
     package var localOffset: WallClockGrid.Offset = { _ in 0 }
-    /// How long packets are under way in the encoder, for a live program.
+    /// The encoder's delay, for a live program.
     package var encoderDelay = Duration.zero
-    /// The longest time between two keyframes that is expected.
+    /// The longest expected time between two keyframes.
     package var gop = Duration.seconds(2)
-    /// Whether what is recorded comes from another encoder, whose keyframes come when they come: a file begins with the
-    /// keyframe before its beginning, hidden, and is cut at any frame. Files end where ``Recorder/cut(at:)`` says.
+    /// Whether another encoder made the packets, so that keyframes cannot be requested: a file then begins with the
+    /// keyframe before its start, hidden, and can be cut at any frame. Files end at ``Recorder/cut(at:)``.
     package var isCopied = false
-    /// The objects that are told of finished files and gaps.
+    /// These objects are told about finished files and gaps.
     package var observers: [any RecordingObserver]
 
-    /// A configuration with the usual fragments (500 ms) and bound (256 MiB).
+    /// A configuration with the usual fragments (500 ms) and queue limit (256 MiB).
     package init(
         directory: RecordDirectory, channel: String, length: SegmentLength?,
         fragmentDuration: Duration = .milliseconds(500), queueLimitBytes: Int = 256 << 20,

@@ -6,7 +6,7 @@ internal import Logging
 internal import Media
 internal import Synchronization
 
-/// The files of a recording, from one to the next, and what becomes of them when the disk fails.
+/// Moves a recording from one file to the next, and handles disk failures.
 extension RecorderEngine {
     func open(_ start: SegmentStart) {
         do {
@@ -30,7 +30,8 @@ extension RecorderEngine {
     private func create(_ start: SegmentStart) throws(FileFailure) -> SegmentFile {
         let directory = configuration.directory
         try directory.checkMount()
-        // Files on another disk have numbers of their own, which may be higher: the newest file needs the highest.
+        // Files on another disk have their own sequence numbers, which may be higher: the newest file needs the
+        // highest.
         let current = directory.generation
         var number = sequence ?? 0
         if sequence == nil || generation != current {
@@ -39,7 +40,7 @@ extension RecorderEngine {
         generation = current
         let time = date(start)
         for attempt in 0..<1000 {
-            // Someone else may have made a file of this name since: theirs stays.
+            // Another process may have created a file with this name in the meantime; that file is kept.
             if attempt == 0 || directory.template.hasSequence { number += 1 }
             sequence = number
             let name = SegmentName(
@@ -73,7 +74,7 @@ extension RecorderEngine {
     private func date(_ start: SegmentStart) -> UTCTime {
         let (now, queued) = (environment.wallClock(), environment.queued())
         let begin = start.shown?.asked ?? start.time
-        // What is copied comes when it is decoded, but for what came before the recording began.
+        // A copied packet arrives at its decoding time, except for those from before the recording began.
         if configuration.isCopied { dating.begin(at: newest, now: now) }
         let (time, moved) = dating.date(at: begin, now: now, queued: queued)
         if let moved {
@@ -100,10 +101,10 @@ extension RecorderEngine {
         try synchronise(file)
     }
 
-    /// How long what is not on disk may still wait there for more, in nanoseconds; nil if all is.
+    /// How long packets that are not on disk may still wait for more, in nanoseconds; nil if all are on disk.
     var untilOverdue: Int64? { file?.wait(at: environment.clock.now) }
 
-    /// Writes what came half a second ago and still waits for the packet that ends its fragment.
+    /// Writes packets that have waited for half a second for the packet that ends their fragment.
     func writeOverdue() {
         guard let file, untilOverdue == 0 else { return }
         do {
@@ -113,7 +114,7 @@ extension RecorderEngine {
         }
     }
 
-    /// The source has nothing for now: closes the file with what came of it. The next begins with a keyframe.
+    /// The source sends nothing for now: closes the file with the packets so far. The next file begins at a keyframe.
     func pause() {
         guard case .active = mode else { return }
         closing = .silent
@@ -121,10 +122,10 @@ extension RecorderEngine {
         closing = .stop
     }
 
-    /// Has the open file made durable, if it is time for that.
+    /// Asks for the open file to be made durable, if that is due.
     private func synchronise(_ file: SegmentFile) throws(FileFailure) {
         let synchroniser = environment.synchroniser
-        // The failure is not taken out of the synchroniser, because the code that closes the file must know it, too.
+        // The failure stays in the synchroniser, because the code that closes the file needs it, too.
         if let failure = synchroniser.failure(of: file.descriptor.path) { throw failure }
         guard let interval = configuration.sync.interval else { return }
         if environment.clock.now >= nextSync {
@@ -133,7 +134,7 @@ extension RecorderEngine {
         }
     }
 
-    /// Writes what the open file still lacks, and has it closed.
+    /// Writes the rest of the open file and hands it over to be closed.
     func endFile(_ ending: SegmentEnding) {
         guard let file else { return }
         do throws(FileFailure) {
@@ -155,18 +156,19 @@ extension RecorderEngine {
         environment.closer.close(file)
     }
 
-    /// Makes chapters of what was marked. A file that shows nothing is removed, and has none.
+    /// Turns marked moments into chapters. A file that shows nothing is removed and gets none.
     private func takeMoments(to file: SegmentFile) {
         guard file.start < file.recordedEnd else { return }
         let frame = description.video?.nominalRate?.timeBase.rescale(1, to: .nanoseconds) ?? 1
         let lastFrame = max(file.start, file.recordedEnd - frame)
-        // However the last file ends, what was marked since belongs to it.
+        // The last file gets all later moments, whatever the reason for its end.
         let isLast = isFinishing && file.ending != .rotate
         file.chapters = moments.chapters(
             in: file.start..<file.recordedEnd, lastFrame: isLast ? lastFrame : nil)
     }
 
-    /// Writing failed: what is not on disk is a gap, the file is closed as well as may be, and all is tried again.
+    /// Handles a write failure: counts the packets that are not on disk as a gap, closes the file as well as possible,
+    /// and schedules a new attempt.
     func fail(_ failure: FileFailure) {
         logger.error("recording failed: \(failure)")
         mode = .failed(failure, probeAt: environment.clock.now + Self.probeInterval)

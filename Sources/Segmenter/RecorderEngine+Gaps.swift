@@ -5,12 +5,12 @@ internal import Logging
 internal import Media
 internal import Synchronization
 
-/// What is in no file of a recording.
+/// Counts the parts of the program that are in no file of the recording.
 extension RecorderEngine {
     func lose(_ packet: EncodedPacket) {
         guard packet.track == leading, let gap else { return }
         if packet.track == .video { self.gap?.frames += 1 }
-        // Frames come in decoding order: a later one can be shown earlier.
+        // Frames arrive in decoding order: a later one can have an earlier presentation time.
         self.gap?.from = min(gap.from, packet.ptsNanoseconds)
     }
 
@@ -20,7 +20,7 @@ extension RecorderEngine {
             from: recordedEnd ?? max(0, lastEnd), to: nil, reason: reason, cause: cause, frames: 0, run: run)
     }
 
-    /// Ends the file where what it shows has no hole, because nothing follows for now.
+    /// Ends the file where its presentation has no hole, because no packet follows for now.
     func interrupt(_ reason: String, _ cause: RecordingGap.Cause, ending: SegmentEnding) {
         let dropped = file?.dropDisordered() ?? []
         endFile(ending)
@@ -46,7 +46,7 @@ extension RecorderEngine {
         }
     }
 
-    /// What follows up to program time `time` does not come.
+    /// Notes that the program up to program time `time` will never arrive.
     func miss(until time: Int64, because reason: String) { missing = (reason, time) }
 
     func addGap(_ reason: String, until end: Int64) {

@@ -6,7 +6,7 @@ internal import Logging
 internal import Media
 internal import Synchronization
 
-/// What the recorder does with packets, on the recorder's queue. Blocks there on the disk.
+/// The recorder's work on packets, on the recorder's queue, where it blocks on the disk.
 actor RecorderEngine: QueueActor {
     enum Mode {
         case active
@@ -20,9 +20,9 @@ actor RecorderEngine: QueueActor {
         var keyframes: any KeyframeRequester
         var clock: any MonotonicClock
         var wallClock: @Sendable () -> UTCTime
-        /// Milliseconds of media that wait for the engine.
+        /// Returns how many milliseconds of media wait for the engine.
         var queued: @Sendable () -> Int64
-        /// Is told how many of the frames that the queue refused the status has now.
+        /// Receives the number of refused frames that the status now includes.
         var counted: @Sendable (Int) -> Void
         var logger: Logger
         var status: RecorderStatusBox
@@ -32,48 +32,48 @@ actor RecorderEngine: QueueActor {
 
     nonisolated let executor: QueueExecutor
     let environment: Environment
-    /// What the file that was begun last holds.
+    /// The description of the newest file's tracks.
     private(set) var description: StreamDescription
     var cutter: any SegmentCutting
-    /// How the file ends behind which nothing follows for now.
+    /// The reason for the end of a file when no packet follows for now.
     var closing = SegmentEnding.stop
-    /// Whether nothing follows at all.
+    /// Whether the recording is ending for good.
     private(set) var isFinishing = false
     var mode = Mode.active
     var file: SegmentFile?
     var gap: RecordingGap?
-    /// Frames of it that the status has.
+    /// How many frames of the gap the status includes.
     var shownFrames = 0
-    /// Frames of it that the status has by the queue alone.
+    /// How many of the gap's frames the status knows only from the queue.
     private var refusedFrames = 0
     var sequence: Int?
     /// The directory's generation when the last file was created.
     var generation = 0
     var latency = LatencyHistogram()
     var nextSync = Int64.min
-    /// Where the last frame on disk ends, in nanoseconds of program time.
+    /// End of the last frame on disk, in nanoseconds of program time.
     var recordedEnd: Int64?
     var lastEnd: Int64 = 0
-    /// Why and until when, in nanoseconds of program time, what is to follow never comes.
+    /// The part of the program that will never arrive: the reason and the end, in nanoseconds of program time.
     var missing: (reason: String, end: Int64)?
-    /// When the packet that came last is decoded.
+    /// Decoding time of the last packet, in nanoseconds of program time.
     private(set) var newest: Int64 = 0
     var closedBytes: Int64 = 0
     var closedFrames = 0
     var dating: SegmentDating
     var moments = MarkedMoments()
-    /// Whether the recorder looks again when what waits is overdue.
+    /// Whether a check for overdue packets is scheduled.
     var isWatched = false
-    /// Frames of no file, since a file holds audio alone.
+    /// Frames that were skipped because the open file holds audio alone.
     private var framesWithoutFile = 0
-    /// Names this recorder's files as parts of one program.
+    /// Identifies this recorder's files as parts of one program.
     let run: String
 
     static let probeInterval: Int64 = 1_000_000_000
-    /// What must be written before a disk that failed counts as well again: room for it, and a disk that takes it.
+    /// How many bytes must be written before a failed disk counts as usable again: there must be room for them.
     static let probeBytes = 2 << 20
 
-    /// An engine that lives on `queue`, which must be serial.
+    /// An engine that runs on `queue`, which must be serial.
     init(_ environment: Environment, on queue: DispatchQueue) {
         executor = QueueExecutor(queue)
         self.environment = environment
@@ -97,11 +97,11 @@ actor RecorderEngine: QueueActor {
     }
 
     var configuration: RecorderConfiguration { environment.configuration }
-    /// The track by which files are cut.
+    /// The track whose keyframes decide where files are cut.
     var leading: TrackKind { description.leadingKind }
     var logger: Logger { environment.logger }
 
-    /// A name that no other recorder's files have.
+    /// Returns an identifier that no other recorder's files have.
     static var newRun: String { String(UInt64.random(in: 1 ... .max), radix: 16) }
 
     /// Takes one item of the queue.
@@ -125,7 +125,7 @@ actor RecorderEngine: QueueActor {
     }
 
     private func take(_ packet: EncodedPacket) {
-        // The engine learns of marked moments from ``mark(_:at:)``, before the file that they are in may end.
+        // The engine learns of marked moments through ``mark(_:at:)``, before the file that contains them may end.
         guard packet.track != .data || packet.description.codec != .text else { return }
         newest = packet.dtsNanoseconds
         if !configuration.isCopied { dating.begin(packet, now: environment.wallClock()) }
@@ -150,7 +150,7 @@ actor RecorderEngine: QueueActor {
         for action in actions {
             switch action {
             case .open(let start):
-                // Another sender's keyframe may come where the one before broke off.
+                // Another sender's keyframe may come where the previous sender broke off.
                 if !description.updated(by: start.keyframe).isIdentical(to: description) { leaveOutDisordered() }
                 if let shown = start.shown, shown.continues { file?.end(at: shown.time) }
                 endFile(.rotate)
@@ -169,7 +169,7 @@ actor RecorderEngine: QueueActor {
         }
     }
 
-    /// Ends the open file where what it shows has no hole, and logs what that costs.
+    /// Ends the open file where its presentation has no hole, and logs how many frames that costs.
     private func leaveOutDisordered() {
         guard let dropped = file?.dropDisordered(), !dropped.isEmpty else { return }
         environment.status.value.withLock { $0.incompleteFrames += dropped.count }
@@ -178,7 +178,8 @@ actor RecorderEngine: QueueActor {
             metadata: ["frames": "\(dropped.count)"])
     }
 
-    /// A file describes its packets once, and so they say what it is to describe.
+    /// Updates the description for the next file: a file describes its tracks once, and the packets carry their
+    /// description.
     private func follow(_ start: SegmentStart) {
         var next = description.updated(by: start.keyframe)
         if let audio = start.firstAudio { next = next.updated(by: audio) }
@@ -207,13 +208,13 @@ extension RecorderEngine {
     /// Closes the open file and records nothing until ``resume()``.
     func suspend(_ reason: String) {
         if case .suspended = mode { return }
-        // The caller logs the reason at the level that it deserves.
+        // The caller logs the reason at the level it needs.
         logger.info("recording suspended: \(reason)")
         interrupt(reason, .storage, ending: .disk)
         mode = .suspended(reason)
     }
 
-    /// Records again, from the next keyframe on.
+    /// Records again from the next keyframe on.
     func resume() {
         guard case .suspended = mode else { return }
         logger.notice("recording resumed; it continues at the next keyframe")
@@ -222,8 +223,8 @@ extension RecorderEngine {
         environment.keyframes.requestKeyframe(at: nil)
     }
 
-    /// Closes the open file if it is not in the directory any more, but where something else was mounted over it, and
-    /// begins a new file with the next keyframe.
+    /// Closes the open file if another file system was mounted over its directory, and begins a new file at the next
+    /// keyframe.
     func directoryChanged() {
         guard case .active = mode, file != nil, generation != configuration.directory.generation else { return }
         interrupt("another file system was mounted in the place of the directory", .storage, ending: .disk)
@@ -231,19 +232,19 @@ extension RecorderEngine {
         environment.keyframes.requestKeyframe(at: nil)
     }
 
-    /// Marks `time`, in nanoseconds of program time, in the file that it lies in.
+    /// Marks `time`, in nanoseconds of program time, in the file that contains it.
     func mark(_ text: String, at time: Int64) { moments.add(text, at: time) }
 
-    /// Ends the open file with the next keyframe.
+    /// Ends the open file at the next keyframe.
     func cutNow() { perform(cutter.cutNow()) }
 
-    /// Ends the open file with the first keyframe of program time `time` or later.
+    /// Ends the open file at the first keyframe at or after program time `time`, in nanoseconds.
     func cut(at time: Int64) { cutter.cut(at: time) }
 
-    /// Begins no file before program time `time`.
+    /// Begins no file before program time `time`, in nanoseconds.
     func wait(until time: Int64) { cutter.wait(until: time) }
 
-    /// Writes all that is held and closes the last file.
+    /// Writes all held packets and closes the last file.
     func finish() {
         isFinishing = true
         if missing != nil { closing = .error }
@@ -262,7 +263,7 @@ extension RecorderEngine {
 extension RecorderEngine {
     /// Brings the status up to date.
     func publish(isStopped: Bool = false) {
-        // Comes first: a reader that sees that nothing more comes finds what was recorded until then.
+        // This comes first: a reader that sees the recorder stopped finds the complete stretch.
         publishStretch()
         environment.status.value.withLock { status in
             status.state = isStopped ? .stopped : state
@@ -293,8 +294,8 @@ extension RecorderEngine {
         }
     }
 
-    /// Lets the status have so many frames of the gap that lasts. Its lock is held, so that no frame is counted twice, nor
-    /// for a moment not at all.
+    /// Updates the status to `frames` of the current gap. Its lock is held, so that no frame is counted twice or is
+    /// missing for a moment.
     func show(_ frames: Int, _ status: inout RecorderStatus) {
         status.gapFrames += frames - shownFrames
         shownFrames = frames

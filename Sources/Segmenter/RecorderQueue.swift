@@ -5,17 +5,17 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// The recorder's queue: bounded in bytes. It never drops out of the middle; when it is full, it takes nothing until
-/// half of it is free, and then continues at a keyframe.
+/// The recorder's queue, bounded in bytes. It never drops packets from the middle: when it is full, it refuses packets
+/// until half of it is free, and continues at a keyframe.
 final class RecorderQueue: Sendable {
     enum Item: Sendable {
         case packet(EncodedPacket)
-        /// Nothing comes for now.
+        /// No packet comes for now.
         case pause
-        /// From here on packets are missing.
+        /// Packets are missing from here on.
         case overflowBegan
-        /// This many frames were refused, the earliest of them shown at `from`, in nanoseconds; the last refused audio
-        /// can be the hidden first packet of the next file.
+        /// This many frames were refused; the earliest has presentation time `from`, in nanoseconds. The last refused
+        /// audio packet can be the hidden first packet of the next file.
         case overflowEnded(frames: Int, from: Int64?, lastAudio: EncodedPacket?)
     }
 
@@ -39,16 +39,17 @@ final class RecorderQueue: Sendable {
         var items = Deque<Item>()
         var bytes = 0
         var overflow: Overflow?
-        /// Frames that were refused and that the recorder has not counted itself.
+        /// Refused frames that the recorder has not counted yet.
         var uncounted = 0
         var oldest: Int64?
         var newest: Int64 = 0
-        /// The newest packet that was taken with all others, by its decoding time in nanoseconds.
+        /// Decoding time of the newest packet when the queue was last emptied, in nanoseconds.
         var taken: Int64?
         var isDrainScheduled = false
-        /// Whether what waits holds something that is not to wait: where a file may begin, or that packets are missing.
+        /// Whether the queue holds an item that must not wait: a possible start of a file, or a notice of missing
+        /// packets.
         var isUrgent = false
-        /// Threads in ``waitForRoom(upTo:)``.
+        /// The number of threads in ``waitForRoom(upTo:)``.
         var waiters = 0
 
         mutating func refuse(_ packet: EncodedPacket, _ leading: TrackKind, _ overflow: inout Overflow) {
@@ -57,29 +58,30 @@ final class RecorderQueue: Sendable {
             uncounted += overflow.frames - before
         }
 
-        /// Whether a program that no clock paces may continue.
+        /// Whether an unpaced program may continue.
         func hasRoom(_ limit: Int) -> Bool {
             bytes <= limit / 2 && (oldest.map { newest - $0 } ?? 0) <= RecorderQueue.longestLead
         }
     }
 
-    /// How far a program that no clock paces may be ahead of its recorder, in nanoseconds: the end of a file is asked
-    /// for when the file begins, and must be known before the encoder has come that far.
+    /// How far an unpaced program may be ahead of its recorder, in nanoseconds: the end of a file is requested when the
+    /// file begins, and the encoder must not have passed it by then.
     private static let longestLead: Int64 = 500_000_000
 
-    /// Media that waits to be taken together, in nanoseconds: waking a thread costs more than queueing a packet. What is
-    /// shorter than a frame or two is no loss to a recording that a kill cuts off.
+    /// How much media is collected before the recorder is woken, in nanoseconds: waking a thread costs more than
+    /// queueing a packet, and losing a frame or two does not matter to a recording that is killed.
     private static let batch: Int64 = 50_000_000
 
     private let limit: Int
-    /// The track at whose keyframes the queue continues after an overflow.
+    /// The track at whose keyframes the queue resumes after an overflow.
     private let leading: TrackKind
     private let state = Mutex(State())
     private let room = DispatchSemaphore(value: 0)
 
     init(limit: Int, leading: TrackKind = .video) { (self.limit, self.leading) = (limit, leading) }
 
-    /// Appends `packet` or refuses it; true if a keyframe should be asked for, because there is room again.
+    /// Appends `packet` or refuses it; returns true if the caller should request a keyframe, because there is room
+    /// again.
     func push(_ packet: EncodedPacket) -> Bool {
         state.withLock { state in
             let size = packet.payload.count
@@ -109,7 +111,7 @@ final class RecorderQueue: Sendable {
         }
     }
 
-    /// Takes the oldest item; nil also ends the scheduled drain.
+    /// Takes the oldest item; returning nil also ends the scheduled drain.
     func pop() -> Item? {
         let (item, woken) = state.withLock { state -> (Item?, Int) in
             guard let item = state.items.popFirst() else {
@@ -127,14 +129,15 @@ final class RecorderQueue: Sendable {
         return item
     }
 
-    /// How many threads are to be woken, because there is room.
+    /// Returns how many threads to wake because there is room.
     private func takeWaiters(_ state: inout State) -> Int {
         guard state.hasRoom(limit) else { return 0 }
         defer { state.waiters = 0 }
         return state.waiters
     }
 
-    /// Waits until half of the queue is free and the recorder is close behind, or for `interval`; true if so.
+    /// Waits at most `interval` until half of the queue is free and the recorder is close behind; returns whether there
+    /// was room already.
     func waitForRoom(upTo interval: DispatchTimeInterval) -> Bool {
         let isFree = state.withLock { state in
             guard !state.hasRoom(limit) else { return true }
@@ -142,14 +145,14 @@ final class RecorderQueue: Sendable {
             return false
         }
         if isFree { return true }
-        // A signal that comes right after the timeout wakes the next waiter too early; that thread looks again.
+        // A signal right after the timeout wakes the next waiter too early; that thread checks again.
         if room.wait(timeout: .now() + interval) == .timedOut {
             state.withLock { $0.waiters = max(0, $0.waiters - 1) }
         }
         return false
     }
 
-    /// Nothing comes for now: what follows is another stretch, however late all of it is taken out.
+    /// Notes that no packet comes for now: later packets belong to a new stretch, however late they are taken out.
     func pause() {
         state.withLock { state in
             if case .pause = state.items.last { return }
@@ -158,7 +161,7 @@ final class RecorderQueue: Sendable {
         }
     }
 
-    /// No packet follows: an overflow that lasts ends here.
+    /// No packet follows: ends an overflow that still lasts.
     func end() {
         state.withLock { state in
             guard let overflow = state.overflow else { return }
@@ -167,7 +170,7 @@ final class RecorderQueue: Sendable {
         }
     }
 
-    /// Forgets what waits.
+    /// Discards all queued items.
     func removeAll() {
         let woken = state.withLock { state in
             state.items.removeAll()
@@ -178,18 +181,18 @@ final class RecorderQueue: Sendable {
         for _ in 0..<woken { room.signal() }
     }
 
-    /// Whether what waits is enough to be taken, or not to be kept waiting.
+    /// Whether the queue holds enough to be drained, or an urgent item.
     var isWorthDraining: Bool {
         state.withLock { state in
             guard !state.isDrainScheduled else { return false }
             guard !state.isUrgent, let oldest = state.oldest else { return state.isUrgent }
-            // Each packet of a slow track is a batch.
+            // On a slow track each packet is a batch of its own.
             let isSlow = state.taken.map { (oldest - $0).magnitude >= UInt64(Self.batch) } ?? false
             return isSlow || state.newest - oldest >= Self.batch
         }
     }
 
-    /// Whether the caller must schedule a drain: nothing is scheduled and something waits.
+    /// Whether the caller must schedule a drain: items are waiting and no drain is scheduled.
     func beginDrain() -> Bool {
         state.withLock { state in
             guard !state.isDrainScheduled, !state.items.isEmpty else { return false }
@@ -198,13 +201,13 @@ final class RecorderQueue: Sendable {
         }
     }
 
-    /// Frames that were refused and that the recorder has not counted itself.
+    /// Refused frames that the recorder has not counted yet.
     var uncounted: Int { state.withLock { $0.uncounted } }
 
-    /// The recorder counts so many of the refused frames itself from now on.
+    /// Notes that the recorder itself counts this many of the refused frames from now on.
     func count(_ frames: Int) { state.withLock { $0.uncounted -= frames } }
 
-    /// Payload bytes and media time that wait.
+    /// The queued payload in bytes, and its media time.
     var depth: (bytes: Int, milliseconds: Int64) {
         state.withLock { state in
             (state.bytes, state.oldest.map { max(0, state.newest - $0) / 1_000_000 } ?? 0)

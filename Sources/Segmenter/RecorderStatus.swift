@@ -3,79 +3,79 @@
 package import Media
 internal import Synchronization
 
-/// What the recorder does.
+/// The states of a recorder.
 package enum RecorderState: String, Sendable, Codable, CaseIterable {
-    /// Waits for the first keyframe.
+    /// It waits for the first keyframe.
     case waiting
-    /// Writes.
+    /// It writes.
     case recording
-    /// The storage guard has stopped it for now.
+    /// The storage guard has suspended it.
     case suspended
-    /// Writing failed, which is tried again each second, or what makes its packets did.
+    /// Writing failed, and is tried again each second; or the encoder failed.
     case failed
-    /// Over.
+    /// It is over.
     case stopped
 }
 
-/// What an operator sees of the recorder.
+/// The recorder's status for operators.
 package struct RecorderStatus: Sendable, Codable {
-    /// What it does.
+    /// The recorder's state.
     package var state = RecorderState.waiting
     /// The file being written, without a directory.
     package var fileName: String?
-    /// Bytes of that file on disk.
+    /// Size of the open file on disk, in bytes.
     package var segmentBytes: Int64 = 0
     /// Media time in that file, in seconds.
     package var segmentSeconds = 0.0
-    /// Bytes of media and headers written to all files.
+    /// Bytes of media and headers in all files.
     package var totalBytes: Int64 = 0
     /// Files closed and named.
     package var segmentsFinished = 0
-    /// The last of them.
+    /// The file that was finished last.
     package var lastFinished: String?
     /// Frames on disk, over all files.
     package var framesWritten = 0
     /// Whether anything of this run is on disk: frames, or the audio of a program that has no other track.
     package var hasMedia = false
-    /// Frames at the end of files that are not on disk, because some that are shown before them never came: what a sender
-    /// leaves that breaks off.
+    /// Frames that were left out at the end of files, because frames before them in presentation order never came; a
+    /// sender that breaks off leaves such frames.
     package var incompleteFrames = 0
     /// Gaps since the start.
     package var gapCount = 0
-    /// The same by cause.
+    /// The number of gaps by cause.
     package var gapCauses: [RecordingGap.Cause: Int] = [:]
-    /// Frames missing over all gaps, also over one that lasts.
+    /// Frames missing in all gaps, including the current one.
     package var gapFrames = 0
     /// The last gaps, at most 100.
     package var gaps: [RecordingGap] = []
-    /// The last failure in words.
+    /// The last failure, in words.
     package var lastError: String?
     /// Why the recorder is suspended.
     package var suspension: String?
-    /// Payload bytes that wait.
+    /// Queued payload, in bytes.
     package var queueBytes = 0
-    /// Media time that waits, in milliseconds.
+    /// Queued media time, in milliseconds.
     package var queueMilliseconds: Int64 = 0
     /// How long writes take.
     package var writeLatency = WriteLatencyStatus()
-    /// How long making an open file durable takes, beside the writing.
+    /// How long it takes to make an open file durable, while the recorder writes.
     package var syncLatency = WriteLatencyStatus()
-    /// Program time in nanoseconds at which the open file is to end; nil if only its size matters.
+    /// The planned end of the open file, in nanoseconds of program time; nil if only its size matters.
     package var nextCut: Int64?
-    /// Keyframes that the recorder asked for: `relay_recorder_keyframes_requested_total`, by `timed` (a cut's) and
-    /// `prompt` (a beginning's).
+    /// Keyframes that the recorder requested, for `relay_recorder_keyframes_requested_total`: `timed` for cuts,
+    /// `prompt` for beginnings.
     package var keyframesRequested = CountedKeyframes.Counts()
 
-    /// A recorder that has done nothing.
+    /// The status of a recorder that has done nothing yet.
     package init() {}
 
-    /// Nothing comes any more, for `reason`.
+    /// Notes that no packet comes any more, for `reason`.
     package mutating func fail(because reason: String) {
         if state != .stopped { state = .failed }
         lastError = reason
     }
 
-    /// Takes in a gap that is over.
+    /// Adds a gap that is over.
     mutating func count(_ gap: RecordingGap) {
         gapCount += 1
         gapCauses[gap.cause, default: 0] += 1
@@ -85,7 +85,7 @@ package struct RecorderStatus: Sendable, Codable {
     }
 }
 
-/// The recorder's status, written by its queue and the closing queue, read by anyone.
+/// Holds the recorder's status; the recorder's queue and the closing queue write it, any thread reads it.
 final class RecorderStatusBox: Sendable {
     let value = Mutex(RecorderStatus())
     /// Nil until the first file is begun.

@@ -2,36 +2,36 @@
 
 internal import Archive
 
-/// A stretch of the program that is in no file.
+/// A part of the program that is in no file.
 package struct RecordingGap: Sendable, Codable, Equatable {
-    /// What sorts of gaps there are.
+    /// The kinds of causes of a gap.
     package enum Cause: String, Sendable, Codable, CodingKeyRepresentable, CaseIterable {
-        /// The storage guard had stopped the recording.
+        /// The storage guard had suspended the recording.
         case storage
-        /// The disk was too slow, and too much waited for it.
+        /// The disk was too slow, and the queue was full.
         case overflow
-        /// A write failed, or the encoder.
+        /// A write failed, or the encoder failed.
         case failure
-        /// The disk failed before it had written what it had accepted.
+        /// The disk failed after it had accepted the data.
         case lost
     }
 
-    /// Program time in nanoseconds of the first frame that is missing.
+    /// Program time of the first missing frame, in nanoseconds.
     package var from: Int64
-    /// Program time in nanoseconds of the first frame behind the gap; nil while it lasts.
+    /// Program time of the first frame after the gap, in nanoseconds; nil while the gap lasts.
     package var to: Int64?
-    /// Why, in words.
+    /// The cause, in words.
     package var reason: String
-    /// Why, as a sort.
+    /// The kind of cause.
     package var cause: Cause
-    /// Frames that are missing; 0 of a program of audio alone.
+    /// The number of missing frames; 0 for a program of audio alone.
     package var frames: Int
-    /// Names the run of the recorder, as ``SegmentPosition/run`` does.
+    /// Identifies the recorder's run, like ``SegmentPosition/run``.
     package var run = ""
 }
 
 extension RecordingGap {
-    /// How much of a file is there when it turns out what the disk has kept.
+    /// How much of a file the disk has kept.
     enum Kept: Equatable {
         /// All that was written.
         case all
@@ -43,12 +43,11 @@ extension RecordingGap {
         case nothing
     }
 
-    /// Half of the shortest packet of audio: a recording that ends so close to the end is whole.
+    /// Half of the shortest audio packet, in nanoseconds: a recording that ends this close to its end is whole.
     private static let tolerance: Int64 = 1_000_000
 
-    /// What is missing of the file that `written` describes, if only `kept` of it is there; nil if nothing is missing.
-    /// A disk that fails takes with it what the system had not written yet, and only the file itself tells how much
-    /// that was.
+    /// The missing part of the file that `written` describes, if only `kept` of it is there; nil if nothing is missing.
+    /// A disk that fails loses data that the system had not written yet, and only the file itself shows how much.
     init?(lostOf written: SegmentRecord, kept: Kept) {
         switch kept {
         case .all: return nil
@@ -68,11 +67,11 @@ extension RecordingGap {
         run = written.run
     }
 
-    /// What is missing, for a log.
+    /// The amount that is missing, for a log.
     var amount: String { Self.amount(frames: frames, length: to.map { $0 - from }) }
 
-    /// What a gap of `frames` and of `length` nanoseconds misses, for people: frames, or seconds if it has no frames,
-    /// as in a program of audio alone.
+    /// Describes for people what a gap of `frames` and `length` nanoseconds misses: frames, or seconds if it has no
+    /// frames, as in a program of audio alone.
     package static func amount(frames: Int, length: Int64?) -> String {
         guard frames == 0, let length, length > 0 else { return "\(frames) frames" }
         let milliseconds = length / 1_000_000
@@ -81,12 +80,13 @@ extension RecordingGap {
 }
 
 extension SegmentRecord {
-    /// Program time behind the first `count` frames. Frames of one file follow each other at the program's rate.
+    /// Returns the end of the first `count` frames in program time. Frames of one file follow each other at the
+    /// program's rate.
     fileprivate func time(behind count: Int) -> Int64 {
         programStart + Int64(Int128(programEnd - programStart) * Int128(count) / Int128(frames))
     }
 
-    /// What is known of the file if only `kept` of it is there, in `bytes` bytes.
+    /// Returns the record of the file when only `kept` of it is there, in `bytes` bytes.
     func shortened(to kept: RecordingGap.Kept, fileName: String, bytes: Int64) -> SegmentRecord {
         var record = self
         (record.fileName, record.bytes) = (fileName, bytes)

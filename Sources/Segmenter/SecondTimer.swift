@@ -3,13 +3,13 @@
 internal import Dispatch
 internal import Synchronization
 
-/// Calls something each second, from a second after its start on, until it is stopped or released.
+/// Calls a closure each second, first one second after its start, until it is stopped or released.
 final class SecondTimer: Sendable {
     private let timer = Mutex<(any DispatchSourceTimer)?>(nil)
 
     deinit { stop() }
 
-    /// Calls `body` on `queue`, up to `leeway` late. What was started before ends.
+    /// Calls `body` on `queue`, up to `leeway` late. Replaces the previous timer.
     func start(on queue: DispatchQueue, leeway: DispatchTimeInterval, _ body: @escaping @Sendable () -> Void) {
         timer.withLock { timer in
             timer?.cancel()
@@ -21,7 +21,7 @@ final class SecondTimer: Sendable {
         }
     }
 
-    /// Ends the calls. A call that is under way continues.
+    /// Stops the timer. A running call continues.
     func stop() {
         timer.withLock { timer in
             timer?.cancel()

@@ -9,62 +9,67 @@ internal import Program
 internal import Segmenter
 internal import Upload
 
-/// A channel as the API shows it: its status, what became of it, and what goes on air.
+/// A channel as the API shows it: its state, its status, and its program.
+///
+/// ```swift
+/// var report = ChannelReport(name: "studio", state: .onAir)
+/// report.status = status
+/// print(report.isOnAir, report.isRecording, report.problems)
+/// ```
 package struct ChannelReport: Sendable, Encodable {
     /// The stages of a channel's life.
     package enum State: String, Sendable, Codable, CaseIterable {
-        /// Inputs and encoder are being opened, or are waited for.
+        /// Inputs and encoder are being opened, or the channel waits for them.
         case opening
         /// The program runs.
         case onAir = "on_air"
-        /// It failed, and is opened again after a while.
+        /// It failed, and is reopened after a while.
         case waiting
-        /// It is over.
+        /// It has ended.
         case over
     }
 
     /// The channel's name.
     package var name: String
-    /// What it does.
+    /// The channel's state.
     package var state: State
     /// When the snapshot was taken.
     package var time: UTCTime
-    /// When the program began; nil while there is no program.
+    /// When the program began; nil without a program.
     package var startedAt: UTCTime?
     /// Program time of the newest frame, in seconds.
     package var programSeconds: Double?
-    /// The tracks on air; nil while there is no program.
+    /// The tracks on air; nil without a program.
     package var tracks: StreamDescription?
-    /// Whether a recording is wanted: false after the operator's stop.
+    /// Whether a recording is wanted: false after an operator has stopped it.
     package var isRecordingWanted = false
-    /// Whether there is a directory to record to.
+    /// Whether there is a directory for recordings.
     package var canRecord = false
-    /// Whether a clip can begin now.
+    /// Whether a clip can be started now.
     package var canClip = false
-    /// Whether it is a program of scenes, which can be asked about and changed.
+    /// Whether the program has scenes, which can be queried and changed.
     package var hasScenes = false
-    /// Until when the certificate that the channel's listeners show is valid, in seconds since 1970; nil without one. For
-    /// metrics alone.
+    /// When the certificate of the channel's listeners expires, in seconds since 1970; nil without one. Only for
+    /// metrics.
     package var certificateExpiry: Int?
-    /// The peaks of each channel of the sources that are heard and never seen, in dBFS, by their names. For meters alone:
-    /// those of the others are in the status.
+    /// The peaks of each channel of the sources that are audible but never visible, in dBFS, by source name. Only for
+    /// meters: the levels of other sources are in the status.
     package var heardLevels: [String: [Double]] = [:]
-    /// What an operator can know of the program; nil while there is no program.
+    /// The status of the program for operators; nil without a program.
     package var status: ChannelStatus?
 
-    /// A channel of which no more is known.
+    /// A report with only these values.
     package init(name: String, state: State, time: UTCTime = .now) {
         (self.name, self.state, self.time) = (name, state, time)
     }
 
-    /// Whether anybody can see the program now.
+    /// Whether any output is live.
     package var isOnAir: Bool { status?.outputs.contains { $0.state == .live } ?? false }
-    /// Whether it is being written.
+    /// Whether the program is being recorded.
     package var isRecording: Bool { status?.recorder?.state == .recording }
 
-    /// How much is wrong: outputs that are off air though they should not be, a recording that is wanted and not made, for
-    /// clips alone, too, sources that are away, alarms, a disk that is getting full, renditions whose encoder failed, and
-    /// uploads that fail.
+    /// The number of problems: outputs that should be on air and are not; a missing recording, also one only for clips;
+    /// sources that are away; alarms; a disk that is filling up; renditions whose encoder failed; and failing uploads.
     package var problems: Int {
         guard let status else { return state == .over ? 0 : 1 }
         let outputs = status.outputs.count { [.backingOff, .refused, .givenUp].contains($0.state) }

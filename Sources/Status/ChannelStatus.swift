@@ -9,40 +9,41 @@ package import Program
 package import Segmenter
 package import Upload
 
-/// Everything that an operator can know of a channel at one moment.
+/// The complete status of a channel at one moment.
 package struct ChannelStatus: Sendable, Codable {
     package var sources: [SourceStatus]
-    /// Which input is on air; nil where there is no choice.
+    /// Which input is on air; nil if there is only one.
     package var selection: SelectionStatus?
-    /// The sources of a program that has several; their inputs are ``sources``, one source's after the other's.
+    /// The sources of a program that has several. Their inputs are in ``sources``, one source after the other.
     package var parts: [PartStatus]?
-    /// Where its run-down is, without the segments; nil without one.
+    /// The position of its run-down, without the segments; nil without a run-down.
     package var runDown: RunDownStatus?
     package var feed: FeedStatus
-    /// The same of the audio, from the same feed or another; nil for a program without audio.
+    /// The same for the audio, from the same feed or another; nil for a program without audio.
     package var audioFeed: FeedStatus?
     package var program: ProgramStatus
     package var encoder: EncoderStatus
-    /// Its further encodings; nil without any.
+    /// The renditions; nil without any.
     package var renditions: [RenditionStatus]?
     package var frameRate: FrameRate
     package var outputs: [OutputStatus]
     package var recorder: RecorderStatus?
-    /// What is recorded for clips alone, or was last; nil if nothing ever was.
+    /// The status of the recorder that records only for clips, also after it has ended; nil if there never was one.
     package var clipsRecorder: RecorderStatus?
-    /// Which rendition is recorded; nil for the program's own encoding, and while nothing is recorded.
+    /// The recorded rendition; nil if the program's own encoding is recorded, or nothing.
     package var recordedRendition: String?
     package var storage: StorageStatus?
     package var retention: RetentionStatus?
     package var upload: UploadStatus?
-    /// The recordings of its sources; nil where they are not recorded.
+    /// The recordings of its sources; nil if they are not recorded.
     package var sourceRecordings: [SourceRecordingStatus]?
-    /// The status of a program that is passed through; nothing is known of an encoder then.
+    /// The status of a program that is passed through; the encoder's status then means nothing.
     package var passthrough: PassthroughStatus?
-    /// What is watched of the program; of one that is passed through only its audio, if that was asked for.
+    /// The status of the monitors; for a program that is passed through, only of its audio, and only if that was
+    /// requested.
     package var monitor: MonitorStatus?
 
-    /// What is known of a program; the owners of the outputs and of the recording fill these in.
+    /// The status of a program; the owners of the outputs and of the recording add their parts.
     package init(
         sources: [SourceStatus], selection: SelectionStatus? = nil, feed: FeedStatus, audioFeed: FeedStatus? = nil,
         program: ProgramStatus, encoder: EncoderStatus, frameRate: FrameRate, outputs: [OutputStatus] = [],
@@ -53,7 +54,7 @@ package struct ChannelStatus: Sendable, Codable {
         self.passthrough = passthrough
     }
 
-    /// How far the program is, in nanoseconds.
+    /// The current program time, in nanoseconds.
     package var programNanoseconds: Int64 {
         passthrough?.programNanoseconds ?? frameRate.timeBase.rescale(program.position, to: .nanoseconds)
     }

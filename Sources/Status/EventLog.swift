@@ -4,28 +4,28 @@ package import Archive
 internal import DequeModule
 internal import Synchronization
 
-/// Something that an operator wants to read later.
+/// An event that an operator may want to read later.
 package struct ControlEvent: Sendable, Encodable, Equatable {
-    /// In place of a kind: the line shows the status, and is no event.
+    /// Used in place of a kind for a status line in the log, which is no event.
     package static let statusLine = "status"
 
-    /// How much it matters, in the log's words.
+    /// The importance of an event, in the log's words.
     package enum Level: String, Sendable, Codable {
         case info, notice, warning, error
     }
 
-    /// Counts up from 1 in one run of the process; what follows it is asked for by it.
+    /// The event's number, counted from 1 in each run of the process; a client passes it to ask for later events.
     package var id: UInt64 = 0
-    /// When.
+    /// When it happened.
     package var time: UTCTime
     /// The channel; nil for the process.
     package var channel: String?
-    /// How much it matters.
+    /// Its importance.
     package var level: Level
-    /// What it is about: `output`, `input`, `recorder`, `storage`, `upload`, `alarm`, `marker`, `operator`, `channel`
-    /// or `relay`.
+    /// The subject: `output`, `input`, `recorder`, `storage`, `upload`, `alarm`, `marker`, `operator`, `channel` or
+    /// `relay`.
     package var kind: String
-    /// The output it is about.
+    /// The output that it concerns.
     package var output: String?
     /// A sentence, without secrets.
     package var text: String
@@ -52,9 +52,9 @@ package struct ControlEvent: Sendable, Encodable, Equatable {
     }
 }
 
-/// The newest events, for who looks later. All calls may come from any thread and return at once.
+/// Keeps the newest events for later readers. Any thread may use it; all calls return at once.
 package final class EventLog: Sendable {
-    /// How many are kept.
+    /// How many events are kept.
     package static let limit = 500
 
     private struct State {
@@ -67,7 +67,7 @@ package final class EventLog: Sendable {
     /// A log without events.
     package init() {}
 
-    /// Takes an event in, and numbers it.
+    /// Adds an event and numbers it.
     package func append(_ event: ControlEvent) {
         state.withLock { state in
             state.last += 1
@@ -81,7 +81,8 @@ package final class EventLog: Sendable {
     /// The number of the newest event; 0 before the first one.
     package var last: UInt64 { state.withLock { $0.last } }
 
-    /// What is kept of the events behind number `id`. A number that is not reached yet is another run's: then all are.
+    /// Returns the stored events after number `id`. An `id` that has not been reached yet comes from another run, so
+    /// all events are returned.
     package func events(after id: UInt64) -> [ControlEvent] {
         state.withLock { state in
             guard id <= state.last else { return Array(state.events) }

@@ -2,24 +2,24 @@
 
 package import Program
 
-/// One of several sources of a program, each of which has inputs of its own.
+/// One of several sources of a program, with its own inputs.
 package struct PartStatus: Sendable, Codable {
-    /// Its name.
+    /// The source's name.
     package var name: String
-    /// Whether it is seen.
+    /// Whether it is visible.
     package var isOnAir: Bool
-    /// Which of its inputs it shows.
+    /// Which of its inputs is shown.
     package var selection: SelectionStatus?
-    /// Frames for which the one before was shown again.
+    /// The number of times its previous frame was shown again.
     package var framesRepeated: Int
-    /// Those of them for which the frame that was due had not come.
+    /// The number of repetitions because the due frame had not arrived.
     package var framesLate: Int
-    /// Frames that were never shown.
+    /// The number of frames that were never shown.
     package var framesDropped: Int
-    /// The peak of each channel of its audio, heard or not, in dBFS; none before any.
+    /// The peak of each channel of its audio, audible or not, in dBFS; empty before any audio.
     package var levels: [Double]
 
-    /// A source of these properties, whose frames became `feed`.
+    /// A source with these values; `feed` is the status of its feed.
     package init(
         name: String, isOnAir: Bool, selection: SelectionStatus?, feed: FeedStatus = FeedStatus(), levels: [Double] = []
     ) {

@@ -2,26 +2,26 @@
 
 package import Media
 
-/// What was passed through so far.
+/// Statistics of a program that is passed through.
 package struct PassthroughStatus: Sendable, Codable {
     /// Packets of all tracks.
     package var packets: Int64 = 0
-    /// Frames among them.
+    /// The number of frames among them.
     package var frames: Int64 = 0
-    /// Their bytes.
+    /// The size of the packets, in bytes.
     package var bytes: Int64 = 0
-    /// The latest decoding time, in nanoseconds of the program.
+    /// The latest decoding time, in nanoseconds of program time.
     package var programNanoseconds: Int64 = 0
-    /// Frames left out because the keyframe was missing that they refer to.
+    /// Frames that were dropped because they refer to a missing keyframe.
     package var undecodableFrames = 0
-    /// Packets whose decoding time did not increase, and was made to.
+    /// Packets whose decoding time did not increase and was corrected.
     package var movedPackets = 0
-    /// Packets of the track that is encoded, with `--copy-video` or `--copy-audio`, that could not be decoded.
+    /// Packets that could not be decoded, of the track that is encoded with `--copy-video` or `--copy-audio`.
     package var transcodingErrors = 0
-    /// Packets of it that were left out because the encoder could not keep up.
+    /// Packets of that track that were dropped because the encoder could not keep up.
     package var skippedPackets = 0
 
-    /// Nothing was passed through yet.
+    /// The statistics before the first packet.
     package init() {}
 
     /// Counts a packet that goes on air.

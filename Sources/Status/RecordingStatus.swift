@@ -4,7 +4,7 @@ package import Encoder
 package import Segmenter
 package import Upload
 
-/// Everything that an operator can know of a recording at one moment; empty where nothing was ever recorded.
+/// The complete status of a recording at one moment; empty if nothing was ever recorded.
 package struct RecordingStatus: Sendable, Codable {
     package var recorder: RecorderStatus?
     package var storage: StorageStatus?
@@ -13,10 +13,10 @@ package struct RecordingStatus: Sendable, Codable {
     /// The recordings of the program's sources, if they are recorded, too.
     package var sources: [SourceRecordingStatus]
 
-    /// Whether something of it is on disk.
+    /// Whether any of it is on disk.
     package var hasRecorded: Bool { recorder?.hasMedia ?? false }
 
-    /// What is known of a recording.
+    /// The status of a recording with these parts.
     package init(
         recorder: RecorderStatus? = nil, storage: StorageStatus? = nil, retention: RetentionStatus? = nil,
         upload: UploadStatus? = nil, sources: [SourceRecordingStatus] = []
@@ -26,15 +26,15 @@ package struct RecordingStatus: Sendable, Codable {
     }
 }
 
-/// What an operator can know of the recording of one of several sources.
+/// The status of the recording of one of several sources.
 package struct SourceRecordingStatus: Sendable, Codable {
-    /// What is recorded of a source.
+    /// How a source is recorded.
     package enum Coding: String, Sendable, Codable {
-        /// What it sends, as it comes; nothing came yet.
+        /// Its packets are copied, but none has arrived yet.
         case waiting
-        /// What it sends, as it comes.
+        /// Its packets are copied.
         case copied
-        /// What it shows, encoded once more.
+        /// Its frames are encoded again.
         case encoded
     }
 
@@ -42,15 +42,16 @@ package struct SourceRecordingStatus: Sendable, Codable {
     package var recorder: RecorderStatus?
     package var storage: StorageStatus?
     package var encoder: EncoderStatus
-    /// Frames that were left out because the encoder could not keep up, or an input that took over had no keyframe yet.
+    /// Frames that were dropped because the encoder could not keep up, or because a backup that took over had no
+    /// keyframe yet.
     package var droppedFrames: Int
     package var coding: Coding
-    /// Why it is not recorded, or no more; nil if it is.
+    /// Why it is not recorded, or no longer; nil if it is.
     package var failure: String?
     package var retention: RetentionStatus?
     package var upload: UploadStatus?
 
-    /// What is known of one.
+    /// The status of one source's recording.
     package init(
         source: String, recorder: RecorderStatus?, storage: StorageStatus?, encoder: EncoderStatus, droppedFrames: Int,
         coding: Coding, failure: String? = nil, retention: RetentionStatus? = nil, upload: UploadStatus? = nil

@@ -2,19 +2,19 @@
 
 package import Encoder
 
-/// What an operator can know of a further encoding of a program.
+/// The status of a rendition, a further encoding of the program.
 package struct RenditionStatus: Sendable, Codable {
     package var name: String
-    /// The size of its frames.
+    /// The size of its frames in pixels.
     package var width: Int
     package var height: Int
     package var encoder: EncoderStatus
-    /// Frames that were left out because the encoder could not keep up.
+    /// Frames that were dropped because the encoder could not keep up.
     package var droppedFrames: Int
     /// Why it ended before the program; nil if it did not.
     package var failure: String?
 
-    /// What is known of one.
+    /// The status of a rendition with these values.
     package init(
         name: String, width: Int, height: Int, encoder: EncoderStatus, droppedFrames: Int, failure: String? = nil
     ) {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a run-down is, for people: what is on air, for how long still, and what comes then.
+/// The position of a run-down: the segment on air, its remaining time, and the next segment.
 package struct RunDownStatus: Sendable, Codable, Equatable {
-    /// What it is doing.
+    /// The states of a run-down.
     package enum State: String, Sendable, Codable {
         case idle, running, held, over
     }
 
-    /// How a segment comes on air.
+    /// How a segment goes on air.
     package struct Change: Sendable, Codable, Equatable {
         /// A kind of transition, or `stinger`.
         package var type: String
         package var seconds: Double
-        /// The stinger's.
+        /// The name of the stinger.
         package var name: String?
 
         /// A change of this type.
@@ -24,36 +24,36 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
     /// One part of the show.
     package struct Segment: Sendable, Codable, Equatable {
         package var name: String
-        /// What is seen, by name.
+        /// The names of its views.
         package var views: [String]
-        /// How long it lasts; nil where that is not known.
+        /// How long it lasts, in seconds; nil if that is unknown.
         package var seconds: Double?
-        /// What ends it where that is not a time: `end` or `take`.
+        /// What ends a segment without a fixed length: `end` or `take`.
         package var until: String?
         package var transition: Change
 
-        /// A segment of these properties.
+        /// A segment with these values.
         package init(name: String, views: [String], seconds: Double? = nil, until: String? = nil, transition: Change) {
             (self.name, self.views, self.seconds, self.until) = (name, views, seconds, until)
             self.transition = transition
         }
     }
 
-    /// The segment under way.
+    /// The current segment.
     package struct Current: Sendable, Codable, Equatable {
-        /// Its place in ``segments``, from 0 on.
+        /// Its index in ``segments``.
         package var index: Int
         package var name: String
-        /// Which of its views is seen.
+        /// The visible view.
         package var view: String
-        /// The frame at which it began; later by as long as it was held.
+        /// The frame at which it began, plus the time for which it was held.
         package var frame: Int64
         package var elapsedSeconds: Double
         /// Nil if it is unknown: the segment lasts to the end of a file of unknown length, or until the run-down is
         /// told to move on.
         package var remainingSeconds: Double?
 
-        /// The segment under way, of these properties.
+        /// The current segment with these values.
         package init(
             index: Int, name: String, view: String, frame: Int64, elapsedSeconds: Double,
             remainingSeconds: Double? = nil
@@ -63,16 +63,16 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
         }
     }
 
-    /// What comes then.
+    /// The next segment.
     package struct Next: Sendable, Codable, Equatable {
         package var index: Int
         package var name: String
-        /// The frame at which it begins, as far as that is known for certain.
+        /// The frame at which it begins; nil if that is not certain.
         package var frame: Int64?
-        /// Whether its file is ready; nil without one.
+        /// Whether its file is ready; nil without a file.
         package var isReady: Bool?
 
-        /// What comes then, with these properties.
+        /// The next segment with these values.
         package init(index: Int, name: String, frame: Int64? = nil, isReady: Bool? = nil) {
             (self.index, self.name, self.frame, self.isReady) = (index, name, frame, isReady)
         }
@@ -80,26 +80,26 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
 
     package var name: String
     package var state: State
-    /// Whether it begins again at its end.
+    /// Whether it starts again at its end.
     package var loops: Bool
-    /// How often it was at its end.
+    /// How many times it has reached its end.
     package var rounds: Int64
     package var current: Current?
     package var next: Next?
-    /// What remains of the whole round, in seconds; nil if it is unknown.
+    /// The remaining time of the whole round, in seconds; nil if it is unknown.
     package var remainingSeconds: Double?
     /// While it is held: whether something else is on air.
     package var isCutAway: Bool?
-    /// While it is held: the segment that `follow` continues with.
+    /// While it is held: the segment with which `follow` continues.
     package var follows: Int?
-    /// Frames that segments began late because their files were not ready.
+    /// By how many frames segments began late because their files were not ready.
     package var lateFrames: Int64
-    /// Why a segment was left out last, or was over before its end.
+    /// Why the last segment was skipped, or ended early.
     package var failure: String?
-    /// All of it; nil where only the position was asked for.
+    /// All segments; nil if only the position was requested.
     package var segments: [Segment]?
 
-    /// A run-down of these properties.
+    /// A run-down with these values.
     package init(
         name: String, state: State, loops: Bool, rounds: Int64, current: Current? = nil, next: Next? = nil,
         remainingSeconds: Double? = nil, isCutAway: Bool? = nil, follows: Int? = nil, lateFrames: Int64,

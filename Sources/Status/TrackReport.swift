@@ -2,14 +2,14 @@
 
 internal import Media
 
-/// The video on air, as a page needs it to play it.
+/// The video on air, with what the web page needs to play it.
 struct VideoReport: Encodable {
     let codec: String
     let width: Int
     let height: Int
-    /// The codec's name by RFC 6381; nil where none is made here.
+    /// The codec string by RFC 6381; nil if it is not supported here.
     let codecString: String?
-    /// Bits a second, if they are known.
+    /// Bits per second, if known.
     let bitrate: Int?
 
     init(_ track: TrackDescription) {
@@ -19,8 +19,8 @@ struct VideoReport: Encodable {
         codecString = Self.name(track)
     }
 
-    /// `avc1` and profile, constraints and level in hexadecimal digits (ISO/IEC 14496-15, annex E.3): bytes 1 to 3 of the
-    /// decoder configuration. For other codecs browsers are told only the sample entry.
+    /// Returns `avc1` with profile, constraints and level in hexadecimal digits (ISO/IEC 14496-15, annex E.3): bytes 1
+    /// to 3 of the decoder configuration. For other codecs only the sample entry is given.
     private static func name(_ track: TrackDescription) -> String? {
         switch track.codec {
         case .h264:
@@ -40,7 +40,7 @@ struct AudioReport: Encodable {
     let codec: String
     let sampleRate: Int
     let channels: Int
-    /// The codec's name by RFC 6381; nil where none is made here.
+    /// The codec string by RFC 6381; nil if it is not supported here.
     let codecString: String?
 
     init(_ track: TrackDescription) {

@@ -4,36 +4,36 @@ internal import Glibc
 internal import Subprocess
 internal import SystemPackage
 
-/// A program that is run to its end, at low priority and with a time limit.
+/// Runs a program to its end, at low priority and with a time limit.
 package struct ChildCommand: Sendable {
-    /// How a run went.
+    /// The result of a run.
     package struct Outcome: Sendable {
-        /// Whether it ended by itself with the status 0.
+        /// Whether the program exited with status 0.
         package var isSuccess: Bool
-        /// The status that it ended with; nil if a signal ended it.
+        /// The exit status; nil if a signal ended the program.
         package var status: Int32?
         /// How it ended, in words.
         package var ending: String
-        /// The end of what it wrote to standard output.
+        /// The last part of its standard output.
         package var output: String
-        /// The end of what it wrote to standard error.
+        /// The last part of its standard error.
         package var errors: String
     }
 
     /// The program, by its absolute path.
     var program: String
     var arguments: [String]
-    /// Set in addition to this process's own environment.
+    /// Variables that are added to this process's own environment.
     var environment: [String: String] = [:]
-    /// How long it may take.
+    /// The time limit.
     var limit: Duration
 
-    /// So many bytes are kept of what a program writes.
+    /// How many bytes of a program's output are kept.
     private static let mostBytes = 16 << 10
-    /// rclone takes a second to end; what follows is SIGKILL.
+    /// rclone takes up to a second to end; after that SIGKILL follows.
     private static let grace = Duration.seconds(1)
 
-    /// A run of `program`, an absolute path, that may take `limit`.
+    /// A run of `program`, an absolute path, with the time limit `limit`.
     package init(program: String, arguments: [String], environment: [String: String] = [:], limit: Duration) {
         self.program = program
         self.arguments = arguments
@@ -41,16 +41,16 @@ package struct ChildCommand: Sendable {
         self.limit = limit
     }
 
-    /// Whether there is a program at `path` that we may run.
+    /// Whether there is an executable program at `path`.
     package static func canRun(_ path: String) -> Bool {
         var info = stat()
         return stat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFREG && access(path, X_OK) == 0
     }
 
-    /// `path`, seen from the root.
+    /// Returns `path` as an absolute path.
     package static func absolute(_ path: String) -> String { AbsolutePath.of(path) }
 
-    /// Runs it without any input. A task that is cancelled ends it.
+    /// Runs the program without input. Cancelling the task ends the program.
     package func run() async throws(DeliveryFailure) -> Outcome {
         let input: FileDescriptor
         do {
@@ -62,7 +62,7 @@ package struct ChildCommand: Sendable {
         return try await run(input: input)
     }
 
-    /// Runs it with `input` as its standard input. A task that is cancelled ends it.
+    /// Runs the program with `input` as its standard input. Cancelling the task ends the program.
     func run(input: FileDescriptor) async throws(DeliveryFailure) -> Outcome {
         do {
             return try await withThrowingTaskGroup(of: Outcome?.self) { group in
@@ -72,7 +72,7 @@ package struct ChildCommand: Sendable {
                     return nil
                 }
                 defer { group.cancelAll() }
-                // The first to end: there are two.
+                // Takes the first of the two tasks to end.
                 guard let first = try await group.next(), let outcome = first else {
                     throw DeliveryFailure("it took longer than \(limit.components.seconds) s and was ended")
                 }
@@ -89,14 +89,15 @@ package struct ChildCommand: Sendable {
 
     private func execute(_ input: FileDescriptor) async throws -> Outcome {
         var options = PlatformOptions()
-        // A group of its own: Ctrl-C is for the relay, and what the program started ends with it.
+        // The program gets its own process group: Ctrl-C reaches only relay, and processes that the program started end
+        // with it.
         options.processGroupID = 0
         options.teardownSequence = [
             .send(signal: .terminate, toProcessGroup: true, allowedDurationToNextStep: Self.grace)
         ]
         let additions = environment.map { (Environment.Key(stringLiteral: $0.key), Optional($0.value)) }
         let result = try await Subprocess.run(
-            // Media comes first.
+            // Media has priority over uploads.
             .name("nice"), arguments: Arguments(["-n", "10", program] + arguments),
             environment: .inherit.updating(Dictionary(uniqueKeysWithValues: additions)), platformOptions: options,
             input: .fileDescriptor(input, closeAfterSpawningProcess: false), output: .sequence, error: .sequence

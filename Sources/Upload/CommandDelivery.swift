@@ -6,17 +6,17 @@ internal import Glibc
 
 /// Runs a command for each finished file.
 ///
-/// The command is a path, not a line for a shell: nothing in it or in a file's name is ever interpreted. What it should
-/// know is in environment variables.
+/// The command is a path and not a shell command line: nothing in it or in a file's name is ever interpreted.
+/// Environment variables describe the file.
 struct CommandDelivery: SegmentDelivery {
-    /// The exit status that asks to be run later (`EX_TEMPFAIL` of `sysexits.h`).
+    /// The exit status with which a command asks to be run later (`EX_TEMPFAIL` in `sysexits.h`).
     private static let laterStatus: Int32 = 75
 
     /// The command's absolute path.
     private let program: String
     private let limit: Duration
 
-    /// The command at `path`, which must be there. It may take `limit` for each file.
+    /// The command at `path`, which must exist. Its time limit for each file is `limit`.
     init(_ path: String, limit: Duration = .seconds(600)) throws(UploadRefusal) {
         guard ChildCommand.canRun(path) else {
             throw UploadRefusal("--on-segment takes the path of a program, and \(path) cannot be run.")
@@ -40,7 +40,7 @@ struct CommandDelivery: SegmentDelivery {
         return "the command was run"
     }
 
-    /// What the command learns of the file.
+    /// Returns the variables that describe the file to the command.
     static func environment(_ segment: CatalogueSegment, _ path: String) -> [String: String] {
         [
             "RELAY_SEGMENT_PATH": path,
@@ -54,7 +54,7 @@ struct CommandDelivery: SegmentDelivery {
         ]
     }
 
-    /// Seconds with three decimals.
+    /// Formats seconds with three decimals.
     private static func seconds(_ nanoseconds: Int64) -> String {
         let milliseconds = (nanoseconds + 500_000) / 1_000_000
         let fraction = String(milliseconds % 1000)
@@ -63,7 +63,7 @@ struct CommandDelivery: SegmentDelivery {
 }
 
 enum AbsolutePath {
-    /// `path`, seen from the root.
+    /// Returns `path` as an absolute path.
     static func of(_ path: String) -> String {
         if path.hasPrefix("/") { return path }
         guard let current = getcwd(nil, 0) else { return path }

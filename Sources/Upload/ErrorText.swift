@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Makes of what a program wrote to standard error a short text that may be logged.
+/// Makes a short text for the log from a program's standard error.
 enum ErrorText {
     private static let longest = 300
 
-    /// The last line that says something, without rclone's date before it and without what may be secret.
+    /// Returns the last line that is not empty, without rclone's timestamp and without possible secrets.
     static func of(_ errors: String) -> String {
         let lines = errors.split(whereSeparator: \.isNewline).map { $0.trimmingPrefix { $0.isWhitespace } }
         guard let last = lines.last(where: { !$0.isEmpty }) else { return "" }
@@ -12,7 +12,7 @@ enum ErrorText {
         return String(words.joined(separator: " ").filter { !$0.isNewline }.prefix(longest))
     }
 
-    /// `2026/11/21 13:05:52 ` is dropped: a log has its own.
+    /// Drops rclone's timestamp, such as `2026/11/21 13:05:52 `, because the log has its own.
     private static func withoutDate(_ line: Substring) -> Substring {
         let parts = line.split(separator: " ", maxSplits: 2)
         guard parts.count == 3, parts[0].utf8.count == 10, parts[1].utf8.count == 8,
@@ -21,13 +21,13 @@ enum ErrorText {
         return parts[2]
     }
 
-    /// An address keeps its host and path; the user, the query and the fragment are removed.
+    /// Removes the user, the query and the fragment from a URL; keeps its host and path.
     private static func scrubbed(_ word: String) -> String {
         guard let scheme = word.firstRange(of: "://") else { return word }
         var rest = word[scheme.upperBound...]
         var tail = ""
         if let query = rest.firstIndex(where: { $0 == "?" || $0 == "#" }) {
-            // What closes a quotation behind the address stays.
+            // Keeps quotation marks and punctuation after the URL.
             tail = "?***" + String(rest[query...].reversed().prefix { "\"':,)".contains($0) }.reversed())
             rest = rest[..<query]
         }

@@ -2,14 +2,14 @@
 
 internal import Foundation
 
-/// What `rclone backend features` says of a remote, as far as it matters here.
+/// The relevant part of the output of `rclone backend features`.
 struct RcloneFeatures: Decodable {
-    /// The hashes that it keeps.
+    /// The hashes that the remote supports.
     var hashes: [String] = []
 
     private enum CodingKeys: String, CodingKey { case hashes = "Hashes" }
 
-    /// Reads rclone's JSON; what cannot be read knows no hash.
+    /// Reads rclone's JSON; if that fails, no hash is supported.
     init(parsing text: String) {
         self = (try? JSONDecoder().decode(Self.self, from: Data(text.utf8))) ?? RcloneFeatures()
     }
@@ -22,11 +22,11 @@ struct RcloneFeatures: Decodable {
     }
 }
 
-/// What `rclone lsjson --stat` says of a file.
+/// The output of `rclone lsjson --stat` for a file.
 struct RcloneListing: Decodable {
     /// Its size; nil if there is no such file.
     var size: Int64?
-    /// Its hashes by their names.
+    /// Its hashes, by the names of the algorithms.
     var hashes: [String: String] = [:]
 
     private enum CodingKeys: String, CodingKey {
@@ -35,7 +35,7 @@ struct RcloneListing: Decodable {
         case isDirectory = "IsDir"
     }
 
-    /// Reads rclone's JSON; what cannot be read is no file.
+    /// Reads rclone's JSON; if that fails, there is no file.
     init(parsing text: String) {
         self = (try? JSONDecoder().decode(Self.self, from: Data(text.utf8))) ?? RcloneListing()
     }

@@ -5,23 +5,23 @@ internal import Glibc
 internal import Synchronization
 internal import SystemPackage
 
-/// Copies finished files to a remote with rclone, and looks at what arrived.
+/// Copies finished files to a remote with rclone, and verifies the copies.
 final class RcloneDelivery: SegmentDelivery {
     private let rclone: String
     private let remote: RcloneRemote
     private let limit: String?
-    /// The hash by which files are compared; nil until the remote was asked, and empty if it keeps none.
+    /// The hash for comparing files; nil until the remote was asked, and empty if the remote supports none.
     private let hash = Mutex<String?>(nil)
 
-    /// The first of these that a remote keeps is used; else any.
+    /// The first of these that a remote supports is used; otherwise any other.
     private static let preferredHashes = ["sha256", "sha1", "md5"]
     private static let askingLimit = Duration.seconds(10)
-    /// A remote may have to read a file to tell its hash, and this machine has to.
+    /// The remote may have to read a file to compute its hash, and this machine has to.
     private static let hashingLimit = Duration.seconds(3600)
-    /// However slow the line is; one that stands still is rclone's to end.
+    /// The limit for slow connections; rclone itself ends a stalled one.
     private static let copyingLimit = Duration.seconds(24 * 3600)
 
-    /// Uploads to `remote`, with `limit` for rclone's `--bwlimit`.
+    /// Uploads to `remote`; `limit` is the value for rclone's `--bwlimit`.
     init(_ remote: RcloneRemote, limit: String?) throws(UploadRefusal) {
         guard let rclone = Self.search(for: "rclone") else {
             throw UploadRefusal("--upload needs rclone, which is not installed: apt-get install rclone.")
@@ -37,7 +37,7 @@ final class RcloneDelivery: SegmentDelivery {
             .first { $0.hasPrefix("/") && access($0, X_OK) == 0 }
     }
 
-    /// Asks rclone whether it knows the remote. Returns why it cannot be reached now, if that is all.
+    /// Asks rclone whether it knows the remote. Returns the reason if the remote is only unreachable now.
     func check() async throws(UploadRefusal) -> String? {
         do {
             let nothing = try FileDescriptor.open("/dev/null", .readOnly)
@@ -64,7 +64,7 @@ final class RcloneDelivery: SegmentDelivery {
     {
         let hash = try await hashType(lock.file)
         let place = remote.place(of: segment.name)
-        // Without a hash only the sizes of the two files could be compared, and one of the same size may be different.
+        // Without a hash rclone would compare only sizes, and a file of the same size may be different.
         let comparison = hash.isEmpty ? "--ignore-times" : "--checksum"
         try await run(["copyto", comparison, path, place], Self.copyingLimit, lock.file)
         return try await verify(segment, path, place, hash, lock.file)
@@ -92,7 +92,7 @@ final class RcloneDelivery: SegmentDelivery {
 
     private func hashType(_ input: FileDescriptor) async throws(DeliveryFailure) -> String {
         if let known = hash.withLock({ $0 }) { return known }
-        // The remote's root: with a path some backends would ask the server.
+        // Only the remote's root: with a path some backends would query the server.
         let answer = try await run(["backend", "features", remote.remote], Self.askingLimit, input)
         let hashes = RcloneFeatures(parsing: answer).hashes
         let type = Self.preferredHashes.first(where: hashes.contains) ?? hashes.first ?? ""
@@ -104,7 +104,7 @@ final class RcloneDelivery: SegmentDelivery {
     private func run(_ arguments: [String], _ time: Duration, _ input: FileDescriptor) async throws(DeliveryFailure)
         -> String
     {
-        // Few tries and short waits of its own: this program tries again, and says so.
+        // Few and short retries by rclone itself: the uploader tries again, and logs it.
         let flags =
             ["--ask-password=false", "--retries=1", "--low-level-retries=2", "--contimeout=15s", "--timeout=60s"]
             + ["--stats=0"] + (limit.map { ["--bwlimit=\($0)"] } ?? [])

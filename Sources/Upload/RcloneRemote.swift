@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A place that rclone knows, as `--upload` names it: `remote:bucket/path`.
+/// A remote path for rclone, as given to `--upload`: `remote:bucket/path`.
 package struct RcloneRemote: Sendable, Equatable, CustomStringConvertible {
-    /// The remote with its colon, such as `archive:` or, for a backend that needs no configuration, `:local:`.
+    /// The remote with its colon, such as `archive:` or, for a backend without configuration, `:local:`.
     let remote: String
-    /// The path on it, without a slash at the end; may be empty.
+    /// The path on the remote, without a slash at the end; may be empty.
     let path: String
 
-    /// Reads `text`, or says in one sentence what is wrong with it.
+    /// Reads `text`; throws a sentence if it is invalid.
     ///
-    /// Connection strings (`remote,pass=…:`) are refused: every user of the machine would read them in rclone's command
-    /// line.
+    /// Connection strings (`remote,pass=…:`) are refused, because every user of the machine could read them in rclone's
+    /// command line.
     package init(parsing text: String) throws(UploadRefusal) {
         guard let colon = text.dropFirst().firstIndex(of: ":") else {
             throw UploadRefusal("--upload takes a remote of rclone and a path on it, such as archive:bucket/path.")
@@ -34,7 +34,7 @@ package struct RcloneRemote: Sendable, Equatable, CustomStringConvertible {
         self.path = String(path)
     }
 
-    /// The place of the file `name` on the remote; `name` may lie in subdirectories.
+    /// Returns the remote path of the file `name`, which may contain subdirectories.
     func place(of name: String) -> String {
         if path.isEmpty { return remote + name }
         return path.hasSuffix("/") ? remote + path + name : "\(remote)\(path)/\(name)"

@@ -2,29 +2,29 @@
 
 internal import Media
 
-/// Decides when a file that could not be handed over is tried again. Pure: results and times go in, waits come out.
+/// Decides when a failed file is tried again. Pure: results and times in, waits out.
 ///
-/// A file is tried until it is handed over, however long that takes. Two waits hold it back, both of ``RetryDelay``: its own,
-/// which grows with its own tries, so that a file that always fails is not tried after each file that does not; and one for
-/// all files, which grows with the tries in a row that failed, so that a remote that is away is not asked for each of a
-/// thousand files. Times are nanoseconds of a clock that never steps.
+/// A file is tried until it is uploaded, however long that takes. Two waits from ``RetryDelay`` delay it. Its own wait
+/// grows with its own failures, so that a file that always fails is not tried after each one that succeeds. A wait for
+/// all files grows with consecutive failures, so that an unreachable remote is not asked for each of a thousand files.
+/// Times are nanoseconds of a clock that never steps.
 struct RetrySchedule {
     private struct Entry {
         var tries = 0
         /// When it may be tried again.
         var due = Int64.min
-        /// When the first of the failures in a row came; nil after an answer that was no failure of the file.
+        /// When the first of the current failures occurred; nil if the file was only postponed.
         var failingSince: Int64?
     }
 
     private var entries: [String: Entry] = [:]
-    /// Before this time nothing is tried.
+    /// No file is tried before this time.
     private var gate = Int64.min
-    /// Tries in a row, of any file, that handed nothing over.
+    /// Consecutive failed tries, of any file.
     private(set) var failedTries = 0
 
-    /// Notes at `now` that a try handed nothing over: of the file `name`, or nil where it did not come to a file. With
-    /// `isLater` that is no failure of the file.
+    /// Notes a failed try at `now`: of the file `name`, or nil if the failure came before a file was chosen. With
+    /// `isLater` the file was only postponed.
     mutating func noteFailedTry(of name: String?, isLater: Bool = false, at now: Int64) {
         failedTries += 1
         gate = now + RetryDelay.after(failedTries).inNanoseconds
@@ -36,16 +36,16 @@ struct RetrySchedule {
         entries[name] = entry
     }
 
-    /// Notes that the file `name` was handed over: what it was handed to works.
+    /// Notes that the file `name` was uploaded, which also shows that the target works.
     mutating func noteSuccess(of name: String) {
         (failedTries, gate) = (0, .min)
         forget(name)
     }
 
-    /// Forgets the file `name`, which is not to be handed over any more.
+    /// Forgets the file `name`, which must not be uploaded any more.
     mutating func forget(_ name: String) { entries[name] = nil }
 
-    /// Lets everything be tried at once, with short waits again.
+    /// Allows all files to be tried at once, with short waits again.
     mutating func hurry() {
         (failedTries, gate) = (0, .min)
         for name in entries.keys {
@@ -54,28 +54,28 @@ struct RetrySchedule {
         }
     }
 
-    /// Files that were tried without success. All others come first.
+    /// The files that have failed. All others come first.
     var tried: Set<String> { Set(entries.keys) }
 
-    /// The file that may be tried again at `now`: the one that has been due for longest, so that each has its turn; nil if
-    /// none may be.
+    /// Returns the file that may be tried again at `now`: the one that has been due for longest, so that each gets its
+    /// turn; nil if none is due.
     func next(at now: Int64) -> String? {
         let first = entries.min { ($0.value.due, $0.key) < ($1.value.due, $1.key) }
         return first.flatMap { $0.value.due <= now ? $0.key : nil }
     }
 
-    /// How long after `now` nothing may be tried; nil if something may be.
+    /// Returns how long after `now` no file may be tried; nil if one may be tried now.
     func pause(at now: Int64) -> Duration? { gate > now ? .nanoseconds(gate - now) : nil }
 
-    /// How long after `now` the next file may be tried again, at least 0; nil if there is no such file.
+    /// Returns how long after `now` the next failed file may be tried, at least 0; nil if no file has failed.
     func rest(at now: Int64) -> Duration? {
         entries.values.map(\.due).min().map { $0 > now ? .nanoseconds($0 - now) : .zero }
     }
 
-    /// Tries of the file `name` that handed nothing over.
+    /// Returns the number of failed tries of the file `name`.
     func tries(of name: String) -> Int { entries[name]?.tries ?? 0 }
 
-    /// How many files fail, and since when the one that has failed for longest.
+    /// The number of failing files, and the time since which the oldest of them has failed.
     var failing: (files: Int, since: Int64?) {
         let since = entries.values.compactMap(\.failingSince)
         return (since.count, since.min())

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an operator sees of uploads.
+/// The status of uploads for operators.
 package struct UploadStatus: Sendable, Codable, Equatable {
-    /// Files that wait, the current one included.
+    /// Waiting files, including the current one.
     package var waitingFiles = 0
-    /// Their bytes.
+    /// The size of the waiting files, in bytes.
     package var waitingBytes: Int64 = 0
-    /// How long the oldest of them has waited, in seconds since it was finished; nil if none waits.
+    /// How long the oldest waiting file has waited since it was finished, in seconds; nil if no file waits.
     package var oldestWaitingSeconds: Double?
     /// The file that is being uploaded.
     package var current: String?
     /// Files uploaded since the start.
     package var doneFiles = 0
-    /// Their bytes.
+    /// The size of the uploaded files, in bytes.
     package var doneBytes: Int64 = 0
-    /// Tries that failed since the start.
+    /// Failed tries since the start.
     package var failures = 0
-    /// Files whose last try failed. They are tried until they are handed over.
+    /// Files whose last try failed. They are tried until they are uploaded.
     package var failingFiles = 0
-    /// How long the longest of them has failed, in seconds since its first failure; nil if none fails.
+    /// How long the oldest failing file has failed, in seconds since its first failure; nil if no file fails.
     package var failingSeconds: Double?
     /// Files that an operator gave up since the start.
     package var givenUpFiles = 0
-    /// Why the last try failed; nil when one has succeeded since.
+    /// Why the last try failed; nil after a later success.
     package var lastError: String?
 
-    /// Nothing yet.
+    /// The status of an uploader that has done nothing yet.
     package init() {}
 }

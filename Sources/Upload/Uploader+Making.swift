@@ -6,17 +6,17 @@ internal import Dispatch
 package import Logging
 internal import Synchronization
 
-/// What is to be done with finished files.
+/// What happens to finished files.
 package enum UploadTarget: Sendable, Equatable {
-    /// They are copied to a remote of rclone, with a value for its `--bwlimit`.
+    /// Copy them to an rclone remote, with a value for `--bwlimit`.
     case remote(RcloneRemote, limit: String?)
-    /// The program at this path is run for each.
+    /// Run the program at this path for each file.
     case command(String)
 }
 
 extension Uploader {
-    /// An uploader of what `channel` records into `directory`. Asks rclone whether it knows the remote, which blocks for
-    /// up to 12 s; a remote that does not answer now is no reason to refuse.
+    /// An uploader of the recordings of `channel` in `directory`. Asks rclone whether it knows the remote, which blocks
+    /// for up to 12 s; a remote that is unreachable now is no reason to refuse.
     package convenience init(
         directory: RecordDirectory, channel: String, catalogue: Catalogue, target: UploadTarget, logger: Logger
     ) throws(UploadRefusal) {
@@ -34,8 +34,8 @@ extension Uploader {
             directory: directory, channel: channel, catalogue: catalogue, delivery: delivery, logger: logger)
     }
 
-    /// Why nothing could be handed over to `target` now; nil if nothing speaks against it. Blocks for up to 12 s. Throws
-    /// why an uploader would be refused.
+    /// Returns why no file could be delivered to `target` now; nil if it seems possible. Blocks for up to 12 s. Throws
+    /// if an uploader would be refused.
     package static func trouble(with target: UploadTarget) throws(UploadRefusal) -> String? {
         switch target {
         case .command(let path):
@@ -65,7 +65,7 @@ extension Uploader {
     }
 }
 
-/// What the task that asked leaves behind, for a caller that may have stopped waiting.
+/// Holds the answer for a caller that may have stopped waiting.
 private final class Answer: Sendable {
     let value = Mutex<Result<String?, UploadRefusal>?>(nil)
 }

@@ -9,33 +9,41 @@ internal import Media
 package import Segmenter
 internal import Synchronization
 
-/// Hands over the finished files of a channel, one at a time and the oldest first: to a remote, or to a command.
+/// Uploads the finished files of a channel, one at a time and the oldest first: to a remote, or through a command.
 ///
-/// What waits is in the catalogue, so a new run takes it up. Nothing waits for an upload: the recorder does not, and
-/// neither does the end after a signal, which ends what runs. A file that fails is tried again after the others, until
-/// it is handed over or an operator gives it up, in the end every 5 min (``RetrySchedule``). It is held until then: see
+/// The catalogue stores which files wait, so a new run continues. Neither the recorder nor the end of the process waits
+/// for uploads; a signal ends the running one. A file that fails is tried again after the others, until it is uploaded
+/// or an operator gives it up, in the end every 5 min (``RetrySchedule``). It is kept until then: see
 /// ``mayDelete(_:)``.
+///
+/// ```swift
+/// let uploader = try Uploader(
+///     directory: directory, channel: "studio", catalogue: catalogue,
+///     target: .command("/usr/local/bin/archive"), logger: logger)
+/// uploader.start()
+/// uploader.finish { print("all files are uploaded, or left to the next start") }
+/// ```
 package final class Uploader: RecordingObserver, RetentionVeto {
     private struct State {
         var status = UploadStatus()
         var schedule = RetrySchedule()
-        /// When the oldest file that waits was finished.
+        /// When the oldest waiting file was finished.
         var oldest: UTCTime?
         var work: Task<Void, Never>?
         var nap: Task<Void, Never>?
-        /// Whether something has come since the last look: the next nap is left out.
+        /// Whether a file has arrived since the last check, so that the next wait is skipped.
         var isWoken = false
-        /// Whether the log has it that a file fails for long.
+        /// Whether it was logged that a file has failed for a long time.
         var isAlarmed = false
-        /// Whether what waits is left to the next start.
+        /// Whether the waiting files are left to the next start.
         var isLeft = false
         var isEnding = false
         var isCancelled = false
     }
 
-    /// When nothing more will be recorded, so many failures in a row leave the rest to the next start.
+    /// After the end of recording, this many consecutive failures leave the rest to the next start.
     private static let lastTries = 5
-    /// A file that has failed for so long is an error in the log: 15 min, in nanoseconds.
+    /// A file that has failed for this long is logged as an error: 15 min, in nanoseconds.
     private static let alarmTime: Int64 = 900_000_000_000
 
     private let directory: RecordDirectory
@@ -45,7 +53,7 @@ package final class Uploader: RecordingObserver, RetentionVeto {
     private let sleep: @Sendable (Duration) async -> Void
     private let clock: any MonotonicClock
     private let logger: Logger
-    // For what waits for the disk, as the tasks' threads are everybody's.
+    // For calls that wait for the disk, because all tasks share the threads of Swift concurrency.
     private let queue: DispatchQueue
     private let (wakes, waker) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let state = Mutex(State())
@@ -67,20 +75,20 @@ package final class Uploader: RecordingObserver, RetentionVeto {
         queue = DispatchQueue(label: "relay.upload.\(self.channel)", qos: .utility)
     }
 
-    /// Begins with what waits. Returns at once.
+    /// Starts with the waiting files. Returns at once.
     package func start() {
         waker.yield()
         state.withLock { state in
             guard !state.isCancelled else { return }
             state.work = Task.detached(priority: .utility) { [self] in
                 for await _ in wakes { await drain() }
-                // What came with the end.
+                // Uploads files that arrived at the end.
                 await drain()
             }
         }
     }
 
-    /// Hands over what waits and calls `completion`; gives up when it fails several times. Returns at once.
+    /// Uploads the waiting files and calls `completion`; stops after several failures. Returns at once.
     package func finish(_ completion: @escaping @Sendable () -> Void) {
         let work = state.withLock { state in
             (state.isEnding, state.isWoken) = (true, true)
@@ -95,7 +103,7 @@ package final class Uploader: RecordingObserver, RetentionVeto {
         }
     }
 
-    /// Ends what runs and leaves it to the next start. Returns at once.
+    /// Ends the running upload, and leaves the rest to the next start. Returns at once.
     package func cancel() {
         let work = state.withLock { state in
             state.isCancelled = true
@@ -108,7 +116,7 @@ package final class Uploader: RecordingObserver, RetentionVeto {
     package func segmentRecovered(fileName: String) { wake() }
     package func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
 
-    /// Looks again for what may be handed over, also while the files that fail are waited for.
+    /// Checks again for files to upload, even during a wait for failing ones.
     private func wake() {
         waker.yield()
         state.withLock { state in
@@ -117,7 +125,7 @@ package final class Uploader: RecordingObserver, RetentionVeto {
         }
     }
 
-    /// Does what an operator asks for. Returns at once.
+    /// Carries out an operator's order. Returns at once.
     package func perform(_ order: UploadOrder) {
         switch order {
         case .retryAll: catalogue.queueGivenUp { [weak self] in self?.hurry() }
@@ -140,11 +148,11 @@ package final class Uploader: RecordingObserver, RetentionVeto {
         wake()
     }
 
-    /// Whether the finished file `fileName` may be deleted: it is handed over, or an operator gave it up. Blocks on the
+    /// Whether the finished file `fileName` may be deleted, because it is uploaded or was given up. Blocks on the
     /// catalogue.
     package func mayDelete(_ fileName: String) -> Bool { !catalogue.needsUpload(fileName) }
 
-    /// A snapshot.
+    /// A snapshot of the status.
     package var status: UploadStatus {
         let (now, time) = (UTCTime.now, clock.now)
         return state.withLock { state in
@@ -158,20 +166,20 @@ package final class Uploader: RecordingObserver, RetentionVeto {
     }
 }
 
-/// What an operator may ask of uploads. Files are named as the catalogue does.
+/// An operator's order. Files are named as in the catalogue.
 package enum UploadOrder: Sendable, Equatable {
-    /// Everything that fails, or was given up and is still there, is tried at once.
+    /// Try all files at once that fail, or that were given up and still exist.
     case retryAll
-    /// The file is handed over now, whatever became of that before.
+    /// Upload the file now, whatever happened to it before.
     case retry(String)
-    /// The file is not handed over: it may be deleted.
+    /// Do not upload the file: it may be deleted.
     case giveUp(String)
 }
 
 // MARK: The work
 
 extension Uploader {
-    /// Hands over until nothing waits any more.
+    /// Uploads until no file waits.
     private func drain() async {
         while !Task.isCancelled, !state.withLock({ $0.isLeft }) {
             state.withLock { $0.isWoken = false }
@@ -179,7 +187,7 @@ extension Uploader {
                 guard await nap(for: pause) else { return }
                 continue
             }
-            // A file that was found on one disk is not gone because another one is mounted in its place meanwhile.
+            // A file that was found on one disk is not gone if another disk is mounted in its place.
             let generation = directory.generation
             guard let backlog = await look() else {
                 note(DeliveryFailure("the catalogue cannot be used now"), of: nil)
@@ -197,13 +205,14 @@ extension Uploader {
         }
     }
 
-    /// What waits. Next is the oldest file that was not tried yet, or else the one whose turn it is to be tried again.
+    /// Returns the backlog. Its next file is the oldest one that was not tried yet, or otherwise the failed one whose
+    /// turn it is.
     private func look() async -> UploadBacklog? {
         let (tried, due) = state.withLock { ($0.schedule.tried, $0.schedule.next(at: clock.now)) }
         var backlog = await look(besides: tried)
         if let looked = backlog, looked.next == nil, let due {
             backlog = await look(besides: tried.subtracting([due]))
-            // It was deleted, or it is on another disk.
+            // The file was deleted, or it is on another disk.
             if let backlog, backlog.next == nil { state.withLock { $0.schedule.forget(due) } }
         }
         state.withLock { state in
@@ -233,7 +242,7 @@ extension Uploader {
             defer { state.withLock { $0.status.current = nil } }
             let path = "\(AbsolutePath.of(directory.path))/\(name)"
             let text = try await delivery.deliver(segment, at: path, holding: lock)
-            // The catalogue of another disk may name another file so.
+            // The catalogue of another disk may use the same name for another file.
             guard directory.generation == generation else { return }
             catalogue.noteUpload(.done, of: name)
             succeeded(segment, text)
@@ -243,7 +252,7 @@ extension Uploader {
         }
     }
 
-    /// Takes the lock; nil if the file is not there any more.
+    /// Takes the lock; returns nil if the file no longer exists.
     private func prepare(_ name: String) async throws(DeliveryFailure) -> UploadLock? {
         let result = await withCheckedContinuation { continuation in
             queue.async { [directory, channel] in
@@ -258,7 +267,7 @@ extension Uploader {
     }
 
     private static func prepare(_ name: String, _ directory: RecordDirectory, _ channel: String) throws -> UploadLock? {
-        // Under an empty mount point every file is gone.
+        // In an empty mount point every file would seem to be gone.
         try directory.checkMount()
         guard access("\(directory.path)/\(name)", F_OK) == 0 || errno != ENOENT else { return nil }
         guard let lock = try UploadLock(directory: directory.path, channel: channel) else {
@@ -280,7 +289,7 @@ extension Uploader {
             metadata: ["segment": "\(segment.name)", "bytes": "\(segment.bytes)"])
     }
 
-    /// A cause is logged when it is news, and as an error each time that the longest failure of a file passes
+    /// Logs a new cause of failure, and logs an error each time that the longest failure of a file exceeds
     /// ``alarmTime``.
     private func note(_ failure: DeliveryFailure, of name: String?) {
         let (text, now) = (failure.description, clock.now)
@@ -307,9 +316,11 @@ extension Uploader {
         }
     }
 
-    /// Waits so long; the end, an operator and a new file cut it short. False if the rest is left to the next start.
+    /// Waits for `time`; the end, an operator or a new file interrupts the wait. Returns false if the rest is left to
+    /// the next start.
     private func nap(for time: Duration) async -> Bool {
-        // In one step: an end that begins meanwhile finds the nap, or is found by it.
+        // Checked in one step, so that an end that begins now either finds the wait and interrupts it, or is noticed
+        // here.
         let (nap, isNews) = state.withLock { state -> (Task<Void, Never>?, Bool) in
             if state.isEnding, state.schedule.failedTries >= Self.lastTries {
                 defer { state.isLeft = true }

@@ -17,7 +17,8 @@ import Testing
         try Data([1, 2, 3]).write(to: URL(fileURLWithPath: directory.path("file")))
     }
 
-    // `lock()` took every failure of flock for a lock that somebody has: recovery never ran, retention deleted nothing.
+    // Regression: `lock()` took every failure of flock for a lock by another process, so that recovery never ran and
+    // retention deleted nothing.
     @Test(arguments: [ENOLCK, ENOSYS, EBADF, EOPNOTSUPP])
     func `A file system without locks is not a file in use`(code: CInt) throws {
         let file = try FileDescriptor.open(existing: path) { _, _ in code }
@@ -45,13 +46,13 @@ import Testing
         #expect(try FileDescriptor.open(readOnly: path).lock())
     }
 
-    // NFS turns flock into a POSIX lock, and refuses an exclusive one on a descriptor that cannot write (flock(2)).
+    // NFS maps flock to a POSIX lock, and refuses an exclusive one on a read-only descriptor (flock(2)).
     @Test func `A descriptor for reading is locked on NFS, too`() throws {
         let taken: FileDescriptor.LockCall = { _, operation in operation & LOCK_EX != 0 ? EBADF : EWOULDBLOCK }
         #expect(try !FileDescriptor.open(readOnly: path, lockCall: taken).lock())
     }
 
-    // A hard link and an unlink left both names when the program was killed between them.
+    // Regression: a hard link and an unlink left both names when the process was killed in between.
     @Test func `A file gets its name in one step, and never that of another`() throws {
         let events = inotify_init1(CInt(IN_NONBLOCK))
         try #require(events >= 0)

@@ -17,11 +17,12 @@ import Testing
         directory = try .prepare(temporary.path)
     }
 
-    /// What ffmpeg begins an MP4 with.
+    /// The first bytes of an MP4 from ffmpeg.
     private let fileType: [UInt8] =
         [0, 0, 0, 32] + Array("ftypisom".utf8) + [0, 0, 2, 0] + Array("isomiso2avc1mp41".utf8)
 
-    // Recovery at the start, and each retry, set aside or cut whatever had the name of an open recording.
+    // Regression: at the start, and at each retry, recovery set aside or cut any file with the name of an open
+    // recording.
     @Test(arguments: ["mp4", "ts"])
     func `A browser's download that has the name of a recording stays as it is`(fileExtension: String) throws {
         let name = SampleRecording.name.replacingOccurrences(of: "mp4", with: fileExtension) + ".part"
@@ -51,14 +52,14 @@ import Testing
         }
     }
 
-    /// A finished file of the name of a recording.
+    /// Makes a finished file with the name of a recording, and deletes it.
     private func delete(_ content: [UInt8], _ fileName: String = SampleRecording.name) throws -> Bool {
         try temporary.write(content, to: fileName)
         let segment = try #require(directory.segments(of: "test").first { $0.fileName == fileName })
         return try directory.delete(segment, of: "test")
     }
 
-    // Before it deletes, retention looked at two boxes only, which a large file of ffmpeg's has too.
+    // Regression: before deleting, retention checked only two boxes, which a large file from ffmpeg has, too.
     @Test func `A remux by ffmpeg over 4 GiB is not deleted`() throws {
         let remux = fileType + [0, 0, 0, 1] + Array("mdat".utf8) + [0, 0, 0, 1, 0x40, 0, 0, 0]
         let failure = #expect(throws: FileFailure.self) { try delete(remux) }

@@ -9,9 +9,9 @@ import Testing
 @testable import Archive
 @testable import MP4
 
-/// What a disk has lost, and only the system's memory still has.
+/// Data that a disk has lost, and that is only in the system's memory.
 @Suite struct LostDataTests {
-    /// An ext4 file system whose blocks are in a file, mounted; root can make one where the system lets it.
+    /// A mounted ext4 file system with its blocks in a file; root can create one where the system permits it.
     private final class LoopDisk {
         let temporary: TemporaryDirectory
         var path: String { temporary.path("mount") }
@@ -39,8 +39,8 @@ import Testing
         }
     }
 
-    // After a failed fdatasync the file was read back out of the system's memory and synchronised again, which Linux
-    // answers with success: what the disk did not have was announced as complete.
+    // Regression: after a failed fdatasync the file was read from the system's memory and synchronised again, which
+    // Linux reports as successful, so that data which was not on the disk was reported as complete.
     @Test func `What the disk has lost is not taken from the system's memory`() throws {
         guard let disk = try LoopDisk() else {
             #expect(ProcessInfo.processInfo.environment["CI"] == nil, "no loop device can be mounted")
@@ -52,7 +52,7 @@ import Testing
         let file = try FileDescriptor.open(existing: name)
         try file.synchronise()
         sync()
-        // The blocks of the third fragment's frames, under the file system's feet.
+        // Changes the blocks of the third fragment's frames behind the file system's back.
         let image = [UInt8](try Data(contentsOf: URL(fileURLWithPath: disk.image)))
         let mark = Array(sample.open[sample.fragments[2]..<sample.fragments[2] + 100])
         let place = try #require(BoxReader.positions(of: mark, in: image).first)
@@ -92,7 +92,7 @@ import Testing
         #expect(throws: FileFailure.self) { try UncachedFile(temporary.path("none")) }
     }
 
-    // Some file systems open a file with O_DIRECT and refuse only the reading: recovery put such files aside.
+    // Regression: some file systems open a file with O_DIRECT and refuse only the reads; recovery set such files aside.
     @Test func `Where reading past the system's memory is refused only then, a file is read the usual way`() throws {
         let temporary = try TemporaryDirectory()
         let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }

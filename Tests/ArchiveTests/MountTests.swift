@@ -6,7 +6,7 @@ import Testing
 
 @testable import Archive
 
-/// A symbolic link stands in for a mount point: what it leads to is on another file system, or in another directory, at once.
+/// A symbolic link stands in for a mount point: its target is on another file system, or in another directory.
 @Suite("Record directories on disks that come and go")
 struct MountTests {
     private let temporary: TemporaryDirectory
@@ -18,14 +18,14 @@ struct MountTests {
         memory = MountMemory(directory: temporary.path("state/mounts"))
     }
 
-    /// Lets ``path`` lead to the directory `name`, which is made if it is missing.
+    /// Redirects ``path`` to the directory `name`, and creates that if it is missing.
     private func mount(_ name: String) throws {
         try FileManager.default.createDirectory(atPath: temporary.path(name), withIntermediateDirectories: true)
         unlink(path)
         try #require(symlink(temporary.path(name), path) == 0)
     }
 
-    @Test("A remembered directory is read again, changed and forgotten, whatever is in its path")
+    @Test("A remembered directory is read back, changed and forgotten, whatever characters its path contains")
     func remembers() throws {
         let (odd, other) = ("/srv/a%2Fb c/ü", "/srv/a/b c/ü")
         memory.remember(odd, .init(mountPoint: "/srv", mark: ".relay-archive-1"))
@@ -41,7 +41,7 @@ struct MountTests {
     }
 
     @Test(
-        "In the empty mount point of a disk that is known nothing is made, until it is mounted or not needed any more")
+        "Nothing is created in the empty mount point of a known disk, until it is mounted or not needed any more")
     func waits() throws {
         try FileManager.default.createDirectory(atPath: temporary.path("disk"), withIntermediateDirectories: false)
         let path = temporary.path("disk/recordings")
@@ -62,7 +62,7 @@ struct MountTests {
     }
 
     @Test(
-        "Another directory in the place of the first is used as that was, with a mark of its own, and the first known again"
+        "A directory that replaces the first is used with its own mark, and the first is recognized again"
     )
     func swapped() throws {
         try mount("first")
@@ -82,7 +82,7 @@ struct MountTests {
     }
 
     @Test(
-        "What is on another file system is used when it comes, and remembered",
+        "A file system that appears later is used and remembered",
         .enabled(if: access("/dev/shm", W_OK) == 0, "there is no file system in memory"))
     func otherFileSystem() throws {
         try mount("first")

@@ -24,8 +24,8 @@ import Testing
         return try SegmentIndex.read(temporary.path("file.mp4"))
     }
 
-    /// The closed file with 32 bits overwritten at `offset` from the beginning of the box `type` of its index that is
-    /// number `count` of its kind.
+    /// Returns the closed file with 32 bits overwritten, at `offset` from the beginning of box number `number` of the
+    /// type `type` in its index.
     private func patched(_ type: String, _ offset: Int, _ value: UInt32, number: Int = 0) throws -> [UInt8] {
         try patch(sample.closed, type, offset, value, number: number)
     }
@@ -51,9 +51,9 @@ import Testing
         #expect(closed.position == SegmentPosition(run: "a1", programStart: 0, ending: .stop))
     }
 
-    /// What is patched in the video's tables, and all that is then said.
+    /// What is changed in the video's tables, and all problems that are then reported.
     @Test(arguments: [
-        // One long frame in front moves all others and makes the track longer than its edit.
+        // One long first frame moves all others and makes the track longer than its edit.
         (
             "stts", 16, UInt32(2002),
             ["the frame: the edit list does not end where the samples end"]
@@ -68,7 +68,7 @@ import Testing
         type: String, offset: Int, value: UInt32, expected: [String]
     ) throws {
         guard type != "stts" else {
-            // Twice as long: every second frame is missing.
+            // Durations are doubled, so every second frame seems to be missing.
             let facts = try read(try patched("stts", 20, value))
             #expect(facts.problems == expected)
             return
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test func `A track that begins years late is refused, for times are added to it`() throws {
-        // The movie's ticks are seconds, and the video's only edit becomes an empty one.
+        // The movie's time scale is seconds, and the video's only edit becomes an empty one.
         let bytes = try patch(try patched("mvhd", 20, 1), "elst", 20, .max)
         for (seconds, text) in [
             (UInt32.max, "a track begins absurdly late"), (100_000_000, "its times are absurd"),

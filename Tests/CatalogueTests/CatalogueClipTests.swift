@@ -10,7 +10,7 @@ import Testing
 @testable import Catalogue
 @testable import Segmenter
 
-/// Clips in the catalogue, and what they keep.
+/// Clips in the catalogue, and the files that they keep.
 @Suite struct CatalogueClipTests {
     private let directory: TemporaryDirectory
     private let names: [String]
@@ -19,7 +19,7 @@ import Testing
     private let run: String
     private var database: String { directory.path(".relay.sqlite") }
 
-    /// Five files of two seconds at 25 frames a second.
+    /// Makes five files of two seconds at 25 frames per second.
     init() throws {
         directory = try Recording.make()
         names = directory.files
@@ -55,7 +55,7 @@ import Testing
         #expect(kept == [false, false, false, false, false])
         _ = try ledger.note([clip("x", 60, 70)], removing: [])
         #expect(kept == [false, true, false, false, false])
-        // Its handles lie in the files beside it.
+        // The clip's handles are in the files beside it.
         _ = try ledger.note([clip("x", 50, 100)], removing: [])
         #expect(kept == [true, true, true, false, false])
         _ = try ledger.note([clip("x", 51, 99)], removing: [])

@@ -36,7 +36,7 @@ import Testing
         #expect(segments.last?.ending == .stop && segments.first?.ending == .rotate)
     }
 
-    // A recorder and `relay recordings rebuild` may both find that there is no database, and make one.
+    // A recorder and `relay recordings rebuild` may both find that the database is missing, and create it.
     @Test func `Whoever makes the tables at the same time as others finds them made`() throws {
         for _ in 0..<100 {
             let directory = try TemporaryDirectory()
@@ -82,7 +82,7 @@ import Testing
         let (old, new) = (try #require(live.gaps.first), try #require(made.gaps.first))
         #expect((new.from, new.to, new.frames, new.run) == (old.from, old.to, old.frames, old.run))
         #expect(!new.isTold && old.isTold)
-        // Once more: nothing changes, and what only the catalogue knows stays.
+        // Repeated: nothing changes, and knowledge that only the catalogue has stays.
         _ = try archive.rebuild()
         #expect(try archive.onDisk().segments == made.segments)
     }
@@ -115,7 +115,7 @@ import Testing
         }
         try directory.write(bytes, to: ".relay.sqlite")
         let archive = try RecordingArchive(directory.path)
-        // A reader that only looks is told, and is served from the files.
+        // A read-only user gets a note, and is served from the files.
         let contents = try archive.contents()
         #expect(contents.segments.map(\.name) == directory.files)
         #expect(try archive.rebuild().setAside == ".relay.sqlite.broken-1")
@@ -138,7 +138,7 @@ import Testing
 
     @Test func `A catalogue that cannot be made costs no frame`() throws {
         let directory = try TemporaryDirectory()
-        // A directory is in its place: SQLite can neither open nor create it, whichever user runs this.
+        // A directory takes its place, so that SQLite can neither open nor create it, whichever user runs this.
         try FileManager.default.createDirectory(
             atPath: directory.path(".relay.sqlite"), withIntermediateDirectories: true)
         let recording = try Recording(in: directory)
@@ -153,7 +153,7 @@ import Testing
         let recording = try Recording(in: directory)
         recording.record(225)
         recording.recorder.waitForCloser()
-        // Each checksum is noted when it is known.
+        // Each checksum is stored when it is computed.
         let archive = try RecordingArchive(directory.path)
         try eventually {
             let segments = try archive.onDisk().segments
@@ -259,7 +259,7 @@ import Testing
         #expect(elsewhere.files.isEmpty)
     }
 
-    // With CI=true it runs and fails without root: a test that was skipped there would have shown nothing.
+    // With CI=true the test runs and fails without root, because a skipped test would have shown nothing.
     @Test(
         .enabled(
             if: geteuid() == 0 || ProcessInfo.processInfo.environment["CI"] == "true", "only root gives files away"))

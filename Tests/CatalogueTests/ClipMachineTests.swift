@@ -5,7 +5,7 @@ import Testing
 
 @testable import Catalogue
 
-/// Which frames are clips, by the commands that begin and end them.
+/// Which frames become clips, from the commands that begin and end them.
 @Suite struct ClipMachineTests {
     private func program(_ frames: Range<Int64>, run: String = "a") -> ClipMachine.Program {
         ClipMachine.Program(run: run, frames: frames, rate: FrameRate(25))
@@ -165,7 +165,7 @@ import Testing
         #expect(try machine.stop("x", at: 120, in: program(0..<121)) == nil)
         #expect(machine.needs("a", isRecorded: false) && machine.openRuns == ["a"])
         _ = try machine.start(.init(id: "x", at: 100), in: program(0..<125))
-        // A disk that takes nothing has all that there will be.
+        // If the disk takes no more data, everything that will ever be recorded is on it.
         #expect(machine.needs("a", isRecorded: true) && !machine.needs("a", isRecorded: false))
         _ = try machine.start(.init(id: "y", at: 100), in: program(0..<125))
         #expect(machine.needs("a", isRecorded: false) && !machine.needs("b", isRecorded: true))
@@ -185,19 +185,19 @@ import Testing
         #expect(machine.clips.map(\.end) == [130, 120, 150, nil])
         #expect(machine.clips.map(\.isComplete) == [true, true, true, false])
         #expect(machine.close(run: "a", at: 200) == [])
-        // What comes afterwards is for nothing.
+        // A later command has no effect.
         #expect(try machine.stop("runs", at: 5, in: program(0..<9, run: "b"))?.end == 130)
     }
 }
 
-/// A thousand presses, as people and networks make them.
+/// A thousand presses with human intervals and network delays.
 @Suite struct ClipBurstTests {
     private enum Command {
         case press(Int64)
         case release(Int64)
     }
 
-    /// Numbers that are the same in each run of the test.
+    /// Random numbers that are the same in each run of the test.
     private struct Dice: RandomNumberGenerator {
         var state: UInt64
 
@@ -207,8 +207,8 @@ import Testing
         }
     }
 
-    /// Commands 20 ms to 3 s apart. Each is under way for up to 2 s, so that about half of them come before the one before
-    /// took effect, and many in another order; one in ten comes twice.
+    /// Commands 20 ms to 3 s apart. Each is delayed by up to 2 s, so that about half of them arrive before the previous
+    /// one took effect, and many in another order; one in ten arrives twice.
     @Test(arguments: [1, 2, 3] as [UInt64])
     func `Of a thousand presses and releases each is a clip of its very frames`(seed: UInt64) throws {
         var dice = Dice(state: seed)
@@ -237,7 +237,7 @@ import Testing
             case .press(let at): _ = try machine.start(.init(id: id, at: at), in: program)
             case .release(let at): _ = try machine.stop(id, at: at, in: program)
             }
-            // What the recorder has on the disk is half a second behind.
+            // The recorder's data on disk is half a second behind.
             machine.complete(program, recordedUpTo: max(0, frame(arrival - 500)))
         }
         let end = frame(time + 60_000)

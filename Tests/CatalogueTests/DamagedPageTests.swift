@@ -14,13 +14,13 @@ import Testing
 /// A catalogue of many pages, one of which a disk damages.
 @Suite struct DamagedPageTests {
     private static let pageSize = 4096
-    /// What holds the second file.
+    /// The clip that keeps the second file.
     private static let holding = "goal"
     private let original: TemporaryDirectory
     private let names: [String]
     private let clips: [CatalogueClip]
 
-    /// Five files. A clip holds the second, the fourth waits for its upload.
+    /// Makes five files. A clip keeps the second, and the fourth waits for its upload.
     init() throws {
         original = try Recording.make()
         names = original.files
@@ -44,13 +44,13 @@ import Testing
         }
     }
 
-    /// What a program does: retention looks first, then the catalogue is opened, then retention looks again.
+    /// Runs the steps of relay: retention sweeps, then the catalogue is opened, then retention sweeps again.
     private func run(in directory: TemporaryDirectory) throws -> RetentionStatus {
         let target = try RecordDirectory.prepare(directory.path)
         let catalogue = Catalogue(directory: target, channel: "test", logger: quiet)
         let clock = ManualClock()
         let wallClock = { @Sendable in UTCTime(milliseconds: UTCTime.now.milliseconds + 36_000_000) }
-        // An earlier run has seen the clock just now.
+        // An earlier run read the clock just now.
         try RememberedClock(lastSeen: wallClock(), isConfirmed: true).write(of: "test", in: target)
         let retention = Retention(
             directory: target, channel: "test", rules: .init(maximumAge: .seconds(3600), minimumAge: .zero),
@@ -68,7 +68,7 @@ import Testing
         return retention.status
     }
 
-    /// A copy of the directory with `database` in the catalogue's place.
+    /// Returns a copy of the directory with `database` in place of the catalogue.
     private func copy(_ database: [UInt8]) throws -> TemporaryDirectory {
         let directory = try TemporaryDirectory()
         for name in original.all where name != ".relay.sqlite" {
@@ -78,7 +78,7 @@ import Testing
         return directory
     }
 
-    /// The clips that SQLite reads from the beginning of their table to the damage, if they are as they were.
+    /// Returns the clips that SQLite can read, from the beginning of their table to the damage, if they are unchanged.
     private func readable(in directory: TemporaryDirectory) -> [CatalogueClip] {
         var configuration = Configuration()
         configuration.readonly = true
@@ -103,7 +103,8 @@ import Testing
         #expect(status.problem == nil && !directory.all.contains(ClipMark.unknown))
     }
 
-    // The clips of a damaged catalogue were not taken over, and a second later what they held was deleted.
+    // Regression: the clips of a damaged catalogue were not taken over, and a second later the files that they kept
+    // were deleted.
     @Test func `Whichever page is damaged, no file that a clip holds is deleted, and readable clips stay`() throws {
         var random = SeededRandom()
         let bytes = try original.bytes(".relay.sqlite")
@@ -127,7 +128,7 @@ import Testing
                     let status = try run(in: directory)
                     let left = names(in: directory)
                     #expect(left.contains(names[1]), "start \(start), \(context)")
-                    // A few flipped bytes can also make a row one that nothing contradicts.
+                    // A few flipped bytes can also turn a row into another valid one.
                     if isZeroed { #expect(left.contains(names[3]), "start \(start), \(context)") }
                     if directory.all.contains(ClipMark.unknown) {
                         #expect(status.problem?.contains(ClipMark.unknown) == true, "\(context)")
@@ -135,7 +136,7 @@ import Testing
                 }
                 let ledger = ChannelLedger(directory: try .prepare(directory.path), channel: "test")
                 let noted = (try? ledger.clips()) ?? []
-                // A catalogue that SQLite cannot use at all, though no page of it is damaged for it, is left as it is.
+                // A catalogue that SQLite cannot use, although no page of it looks damaged, is left unchanged.
                 if directory.all.contains(".relay.sqlite.broken-1") || !noted.isEmpty {
                     #expect(readable.allSatisfy(noted.contains), "\(context)")
                 }
@@ -145,14 +146,14 @@ import Testing
 
     @Test func `When clips are lost, retention keeps the older recordings until an operator removes the mark`() throws {
         var bytes = try original.bytes(".relay.sqlite")
-        // Not a database any more.
+        // The file is no database any more.
         bytes.replaceSubrange(0..<100, with: [UInt8](repeating: 0, count: 100))
         let directory = try copy(bytes)
         let status = try run(in: directory)
         #expect(names(in: directory) == names)
         #expect(status.problem?.contains(ClipMark.unknown) == true && status.heldFiles == 5)
         try FileManager.default.removeItem(atPath: directory.path(ClipMark.unknown))
-        // All wait for their upload still.
+        // All files still wait for their upload.
         try FileManager.default.removeItem(atPath: directory.path(Catalogue.uploadLockName(of: "test")))
         try DatabaseQueue(path: directory.path(".relay.sqlite")).write {
             try $0.execute(sql: "UPDATE segments SET upload = NULL")

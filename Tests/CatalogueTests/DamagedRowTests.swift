@@ -10,9 +10,9 @@ import Testing
 @testable import Catalogue
 @testable import Segmenter
 
-/// What happens when a disk, or somebody, changes single cells of the catalogue.
+/// Single cells of the catalogue that a disk, or another program, has changed.
 @Suite struct DamagedRowTests {
-    /// What no column of its kind may hold. NULL and 0 are hostile to some columns only.
+    /// Values that no column of this kind may hold. NULL and 0 are invalid in some columns only.
     private static let numbers = ["-1", "9223372036854775807", "-9223372036854775808", "1e300", "x'00ff'", "'text'"]
     private static let texts = ["-1", "9223372036854775807", "0.5", "x'00ff'"]
     private static let required: Set<String> = [
@@ -26,7 +26,7 @@ import Testing
         if required.contains(column) || required.contains("\(column) in \(table)") { values.append("NULL") }
         switch column {
         case "frame_duration": values += ["0", "1"]
-        // Before 1970 is a time, too.
+        // Times before 1970 are valid.
         case "start", "deleted": values.removeFirst()
         case "name": values += ["''", "'../../etc/passwd'", "'/etc/passwd'", "'.hidden.mp4'"]
         case "sha256", "ending", "upload": values += ["'text'", "''"]
@@ -35,7 +35,7 @@ import Testing
         return values
     }
 
-    /// A database in which any cell may hold anything.
+    /// Returns the columns of a database after removing its constraints, so that any cell may hold anything.
     private func withoutConstraints(_ path: String) throws -> [(table: String, column: String, isText: Bool)] {
         try DatabaseQueue(path: path).write { database in
             try ["segments", "gaps"].flatMap { table in
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    /// What the catalogue of `directory` says after another start, and a look and a verification from outside.
+    /// Returns the catalogue of `directory` after another start, a read from outside and a verification.
     private func restart(_ directory: TemporaryDirectory) throws -> RecordingArchive.Ledger {
         let archive = try RecordingArchive(directory.path)
         _ = try archive.contents()

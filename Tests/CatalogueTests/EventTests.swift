@@ -27,10 +27,10 @@ struct EventTests {
 
     private func texts() throws -> [String] { try store.events().map(\.text) }
 
-    @Test("Scenes stay as long as there are files of their time, and the one before them, in which the first begins")
+    @Test("Scenes are kept as long as files from their time, and also the scene with which the first file begins")
     func scenes() throws {
         for start: Int64 in [1000, 2000, 3000] { try put(SceneEvent.kind, "\(start)", at: start) }
-        // Without a file it is not yet known what is to be kept.
+        // Without a file it is not yet known which scenes must be kept.
         #expect(try texts().count == 3)
         try store.put([file(2500), file(4000)], living: [])
         try put(CatalogueEvent.marker, "marker", at: 500)
@@ -42,7 +42,7 @@ struct EventTests {
         #expect(try texts() == ["other", "3000", "marker", "4500", "5000"])
     }
 
-    @Test("Many scenes do not push out what else happened, and the newest of each other kind are kept")
+    @Test("Many scenes do not displace other events, and of each other kind the newest are kept")
     func kinds() throws {
         try put(CatalogueEvent.marker, "first", at: 1)
         let most = Int64(CatalogueStore.mostEvents)
@@ -53,7 +53,7 @@ struct EventTests {
         #expect(kinds["input"]?.first?.text == "1")
     }
 
-    @Test("A scene is kept as JSON, with a name of any words, and told in words")
+    @Test("A scene is stored as JSON, with a name of any words, and shown in words")
     func sceneAsJSON() throws {
         let scene = SceneEvent(
             name: "my clip.mp4", layout: "pip", sources: ["cam1", "file"], frame: 7, run: "3f2a", transition: "fade",
@@ -65,7 +65,7 @@ struct EventTests {
         #expect(written.count == 1 && SceneEvent(json: written[0]) == scene)
     }
 
-    @Test("Scenes in words are written as JSON once; what is neither stays as it is")
+    @Test("Scenes in words are rewritten as JSON once; other text stays unchanged")
     func rewritten() throws {
         let words = ["duo: pip cam1 cam2 width=0.3 from frame 120 of 3f2a (fade 0.5 s)", "nothing of the kind"]
         for (index, text) in words.enumerated() { try put(SceneEvent.kind, text, at: Int64(index)) }
@@ -74,7 +74,7 @@ struct EventTests {
             try store.write { try String.fetchAll($0, sql: "SELECT text FROM events ORDER BY start") }
         }
         #expect(try written() == words + [words[0]])
-        // Before that they are read, too.
+        // They are readable before that, too.
         #expect(try store.events().map(\.scene?.frame) == [120, nil, nil])
         for _ in 1...2 {
             try store.write { try CatalogueSchema.rewriteScenes($0) }
@@ -84,7 +84,7 @@ struct EventTests {
         #expect(try store.events().map(\.text) == words + [words[0]])
     }
 
-    @Test("They come in the order in which they were told, though the clock was set back")
+    @Test("Events are in the order in which they were reported, even if the clock was set back")
     func order() throws {
         try put(SceneEvent.kind, "first", at: 9000)
         try put(SceneEvent.kind, "second", at: 1000)

@@ -10,7 +10,8 @@ import Testing
 @testable import Catalogue
 @testable import Segmenter
 
-/// A record directory with generated neighbours: each file is known to be a recording of the channel `test` or not.
+/// A record directory with generated neighbours: for each file it is known whether it is a recording of the channel
+/// `test`.
 private struct Neighbourhood {
     static let templates = [
         "{channel}_{start}_{sequence}", "%Y-%m-%d/{channel}_{start}_{sequence}", "%Y/%m/{channel}_{time}_{sequence}",
@@ -20,9 +21,9 @@ private struct Neighbourhood {
     let directory: TemporaryDirectory
     let target: RecordDirectory
     let template: NameTemplate
-    /// Closed files of the channel. The numbers of others are 900000 or more.
+    /// Closed files of the channel. The numbers of other files are 900000 or more.
     private(set) var own: Set<String> = []
-    /// Open files of the channel, by the names that they get.
+    /// Open files of the channel, by their final names.
     private(set) var open: Set<String> = []
     private var nested: Set<String> = []
     private var random: SeededRandom
@@ -31,7 +32,7 @@ private struct Neighbourhood {
     init(_ random: SeededRandom) throws {
         self.random = random
         directory = try TemporaryDirectory()
-        // One of an earlier run, which the directory notes.
+        // A template from an earlier run, which the directory has stored.
         _ = try RecordDirectory.prepare(directory.path, template: NameTemplate(parsing: "rec {channel}/{sequence}"))
         template = try NameTemplate(parsing: try #require(Self.templates.randomElement(using: &self.random)))
         target = try RecordDirectory.prepare(directory.path, template: template)
@@ -60,7 +61,7 @@ private struct Neighbourhood {
         let (usual, stranger) = (NameTemplate.standard, 900_000 + number)
         let (ours, others) = (SampleRecording(seconds: 1), SampleRecording(seconds: 1, channel: "other"))
         switch Int.random(in: 0..<19, using: &random) {
-        // Ours, in all the ways in which a name can be.
+        // Files of the channel, with every kind of name.
         case 0, 1: try own(ours.closed, name(template, number))
         case 2: try own(ours.closed, name(usual, number))
         case 3: try own(ours.closed, name(try NameTemplate(parsing: "rec {channel}/{sequence}"), number))
@@ -71,11 +72,11 @@ private struct Neighbourhood {
             guard !isNested(closed) else { return }
             try write(ours.open, closed + ".part")
             open.insert(closed)
-        // Other record directories, with and without a mark, at places of our own names, too.
+        // Other record directories, with and without a mark, also at paths that the channel's names could have.
         case 7: try nest("inner", mark: ".relay-archive-1")
         case 8: try nest("2026-11-20", mark: ".relay-archive-2")
         case 9: try nest("2026", mark: ".relay.sqlite")
-        // What an operator keeps: copies, a copy that was renamed, a directory of another year, an exported clip.
+        // Files that an operator keeps: copies, a renamed copy, a directory of another year, an exported clip.
         case 10: try write(ours.closed, "keep/\(name(usual, stranger))")
         case 11: try write(ours.closed, "interview \(number).mp4")
         case 12: try write(ours.closed, "2024/\(name(usual, stranger))")
@@ -83,10 +84,10 @@ private struct Neighbourhood {
             var clip = ours.closed
             clip.replaceSubrange(52..<56, with: Array("free".utf8))
             try write(clip, "2026-11-21/test_14-04-\(10 + number).mp4")
-        // Our names, and the content of others.
+        // Names of the channel with foreign content.
         case 14: try write([UInt8](repeating: 0x20, count: 900), name(template, stranger))
         case 15: try write([UInt8](repeating: 0x20, count: 900), name(template, stranger) + ".part")
-        // What another channel records beside us; where names have no channel, they share the numbers.
+        // Recordings of another channel in the same directory; if names lack the channel, both share the numbers.
         case 16: try write(others.closed, name(template, number, channel: "other"))
         case 17: try write(SampleRecording.streamHead(of: "other"), name(template, number, channel: "other", ts: true))
         default: try write(others.open, name(template, number, channel: "other") + ".part")
@@ -102,7 +103,7 @@ private struct Neighbourhood {
     }
 
     private mutating func nest(_ name: String, mark: String) throws {
-        // Where our own files are in a directory of this name already, it is no other archive.
+        // If files of the channel are already in a directory of this name, it is no other record directory.
         guard !own.union(open).contains(where: { $0.hasPrefix("\(name)/") }), access(directory.path(name), F_OK) != 0
         else { return }
         nested.insert(name)
@@ -110,14 +111,14 @@ private struct Neighbourhood {
         for inner in [NameTemplate.standard, template] {
             for number in 0..<3 { try write(bytes, "\(name)/\(self.name(inner, 900_000 + number))") }
         }
-        // As one of our own names would be there.
+        // A file with a name that the channel could have.
         if template.depth > 0, let last = self.name(template, 900_003).split(separator: "/").last {
             try write(bytes, "\(name)/\(last)")
         }
         try write([], "\(name)/\(mark)")
     }
 
-    /// All files with their content, by path; hidden ones at the top are relay's own.
+    /// All files with their content, by path; hidden files at the top are relay's own.
     func files() throws -> [String: Data] {
         let all = FileManager.default.enumerator(atPath: directory.path)?.compactMap { $0 as? String } ?? []
         var files: [String: Data] = [:]
@@ -133,8 +134,8 @@ private struct Neighbourhood {
 }
 
 @Suite struct OwnershipTests {
-    // Retention deleted 4 of 5 files that an operator kept in a directory, and each file of an archive below it, although one
-    // was held.
+    // Regression: retention deleted 4 of 5 files that an operator kept in a directory, and each file of a record
+    // directory below, although one was held.
     @Test func `Only files of the channel are deleted, completed, handed over or counted`() async throws {
         var seeds = SeededRandom()
         for _ in 0..<12 {
@@ -158,14 +159,14 @@ private struct Neighbourhood {
                 }
                 if let name = backlog?.next?.name { handed.insert(name) }
             } while handed != names
-            // A transport stream says too little of itself for a row.
+            // A transport stream has too little metadata for a row.
             #expect(handed == own.filter { $0.hasSuffix(".mp4") }, "\(context)")
             let listed = try ChannelLedger(directory: target, channel: "test").kept().map(\.name)
             #expect(Set(listed) == handed, "\(context)")
             await withCheckedContinuation { ended in catalogue.finish { ended.resume() } }
 
             let clock = ManualClock()
-            // What recovery has completed was written just now.
+            // Files that recovery has completed were written just now.
             let wallClock = { @Sendable in UTCTime(milliseconds: UTCTime.now.milliseconds + 36_000_000) }
             try RememberedClock(lastSeen: wallClock(), isConfirmed: true).write(of: "test", in: target)
             let retention = Retention(
@@ -181,7 +182,7 @@ private struct Neighbourhood {
         }
     }
 
-    // A catalogue of an earlier version has rows of the files of a record directory below.
+    // A catalogue from an earlier version has rows for the files of a record directory below.
     @Test func `Rows of another record directory are forgotten, and its files are no longer handed over`() async throws
     {
         let directory = try Recording.make()

@@ -15,7 +15,7 @@ final class KeyframeSpy: KeyframeRequester {
     func requestKeyframe(at programTime: Int64?) {}
 }
 
-/// A recorder of a synthetic program of 25 frames a second, in files of two seconds, with a catalogue beside it.
+/// Records a synthetic program of 25 frames per second in files of two seconds, with a catalogue.
 struct Recording {
     static let rate = FrameRate(25)
 
@@ -50,7 +50,7 @@ struct Recording {
     private static let audio = TrackDescription(
         format: .program, decoderConfiguration: SharedBytes([0x11, 0x90]), bitrate: 128_000, frameLength: 1024)
 
-    /// `frames` frames with a keyframe each second, and their audio with one packet of priming, in decoding order.
+    /// Returns `frames` frames with a keyframe each second, and audio with one packet of priming, in decoding order.
     static func program(_ frames: Int64) -> [EncodedPacket] {
         var packets = (0..<frames).map { frame in
             EncodedPacket(
@@ -74,7 +74,7 @@ struct Recording {
         recorder.waitUntilIdle()
     }
 
-    /// Records `frames` frames; those from 5 s to 6 s are lost, if it `hasGap`.
+    /// Records `frames` frames; if it `hasGap`, those from 5 s to 6 s are lost.
     func record(_ frames: Int64, hasGap: Bool = false) {
         let packets = Self.program(frames).filter { hasVideo || $0.track == .audio && $0.pts >= 0 }
         guard hasGap, let cut = Self.index(of: 5, packets), let back = Self.index(of: 6, packets) else {
@@ -114,12 +114,12 @@ struct Recording {
 }
 
 extension RecordingArchive {
-    /// The rows and gaps in the database on disk.
+    /// Returns the rows and gaps in the database on disk.
     func onDisk() throws -> Ledger { try ledger() ?? Ledger(segments: [], deleted: [], gaps: []) }
 }
 
 enum Shell {
-    /// What a program prints.
+    /// Returns a program's output.
     static func run(_ arguments: String...) throws -> String {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

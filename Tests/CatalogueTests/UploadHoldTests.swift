@@ -18,7 +18,7 @@ import Testing
     private let names: [String]
     private var database: String { directory.path(".relay.sqlite") }
 
-    /// Five files, of which the second waits for its upload.
+    /// Makes five files, of which the second waits for its upload.
     init() throws {
         directory = try Recording.make()
         names = directory.files
@@ -50,7 +50,7 @@ import Testing
         #expect(catalogue.mayDelete(names[0]) && !catalogue.needsUpload(names[0]), "this run uploaded it")
     }
 
-    // One file that could no longer be read, whatever the cause, kept retention from deleting for ever.
+    // Regression: one file that became unreadable kept retention from deleting for ever.
     @Test(arguments: [true, false])
     func `Where nothing was ever uploaded a catalogue that cannot be read keeps no file`(isDirectory: Bool) throws {
         try FileManager.default.removeItem(atPath: directory.path(Catalogue.uploadLockName(of: "test")))
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test func `A damaged catalogue does not forget what waits, as far as its rows can be read`() throws {
-        // SQLite finds a value that the table does not allow, and can still read all of it.
+        // SQLite finds a value that the table does not allow, and can still read everything.
         try DatabaseQueue(path: database).write { database in
             try database.execute(sql: "PRAGMA ignore_check_constraints = ON")
             try database.execute(
@@ -95,7 +95,7 @@ import Testing
         catalogue.start()
         catalogue.waitUntilIdle()
         #expect(FileManager.default.fileExists(atPath: database + ".broken-1"))
-        // What cannot be read may have been that it waits.
+        // The unreadable state may have been "waiting".
         #expect(names.map(catalogue.mayDelete) == [false, false, true, true, true])
         let next = try self.catalogue()
         #expect(names.map(next.mayDelete) == [false, false, true, true, true])
@@ -112,7 +112,7 @@ import Testing
         try directory.write([UInt8]("this is no database, and never was one".utf8), to: ".relay.sqlite")
     }
 
-    // `relay recordings rebuild` forgot what waited, and the next run deleted it.
+    // Regression: `relay recordings rebuild` forgot the waiting files, and the next run deleted them.
     @Test func `Of a catalogue that somebody else made anew because nobody could read it all files wait`() throws {
         try destroy()
         #expect(try RecordingArchive(directory.path).rebuild().setAside != nil)
@@ -144,7 +144,7 @@ import Testing
         #expect(names.map(catalogue.needsUpload) == [true, true, false, true, true])
     }
 
-    // Its row was removed with what it said of the upload.
+    // Regression: the row was removed together with its upload state.
     @Test(arguments: [true, false])
     func `A file that waits and cannot be read still waits when somebody makes the catalogue anew`(isDamaged: Bool)
         throws
@@ -168,7 +168,7 @@ import Testing
         #expect(names.map(catalogue.mayDelete) == [!isDamaged, false, true, true, true])
     }
 
-    // What this run knew was overwritten by what a new database did not know.
+    // Regression: this run's knowledge was overwritten by the missing knowledge of a new database.
     @Test func `What a run knows of uploads outlives a catalogue that somebody else makes anew meanwhile`() throws {
         try upload()
         let catalogue = try catalogue()
@@ -185,7 +185,8 @@ import Testing
         #expect(names.map(next.needsUpload) == [true, true, false, false, true])
     }
 
-    // A run that was killed between setting a damaged database aside and the rows of the new one forgot what waited.
+    // Regression: a run that was killed between setting a damaged database aside and writing the new rows forgot the
+    // waiting files.
     @Test(arguments: [true, false])
     func `Whoever is killed while a damaged catalogue is replaced forgets nothing that waits`(isBegun: Bool) throws {
         try FileManager.default.moveItem(atPath: database, toPath: database + ".broken-1")
@@ -216,7 +217,8 @@ import Testing
         #expect(!directory.files.contains(where: next.mayDelete))
     }
 
-    // Each time the database was reopened, files that another process had uploaded meanwhile were queued again.
+    // Regression: each time the database was reopened, files that another process had uploaded meanwhile were queued
+    // again.
     @Test func `What was known to wait does not let wait again what is uploaded or given up`() throws {
         let store = try CatalogueStore(directory: directory.path)
         try store.setUploads([names[0]: .done, names[1]: .done, names[2]: .none])
@@ -233,13 +235,13 @@ import Testing
         }
     }
 
-    /// What somebody does to a database that is in use.
+    /// What may happen to a database in use.
     enum Loss: CaseIterable {
         /// It is deleted.
         case deleted
-        /// It is deleted just when it is opened: SQLite makes an empty file, which may have the number of the old one.
+        /// It is deleted just when it is opened: SQLite creates an empty file, which may have the old inode number.
         case emptied
-        /// It is deleted, and another process makes one that has the number of the old one.
+        /// It is deleted, and another process creates one with the old inode number.
         case replaced
     }
 
@@ -259,8 +261,8 @@ import Testing
         }
     }
 
-    // What a run had let wait only in the database was forgotten with it; a stream of it was never uploaded, and one
-    // that was uploaded could not be deleted any more.
+    // Regression: files that a run had queued only in the database were forgotten with it; a waiting stream was never
+    // uploaded, and an uploaded one could never be deleted.
     @Test(arguments: [RecordFormat.ts, .hybrid], Loss.allCases)
     func `What waits since this run, and what it uploaded, is known when the catalogue is replaced in mid-run`(
         format: RecordFormat, loss: Loss

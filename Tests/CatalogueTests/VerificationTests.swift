@@ -35,7 +35,7 @@ import Testing
         let directory = try Recording.make()
         let name = "relay_20261121T140310.250Z_000099.mp4.part"
         try directory.write([UInt8](), to: name)
-        // A time in the future counts as just now, however long this takes.
+        // A time in the future counts as just now, however long the test takes.
         try date(directory.path(name), Date(timeIntervalSinceNow: 60))
         let report = try verify(directory)
         #expect(report.isGood, "\(report.lines)")
@@ -57,7 +57,7 @@ import Testing
         #expect(report.problems.isEmpty, "\(report.lines)")
         let missing = try #require(report.missing.first)
         #expect(report.missing.count == 1 && missing.cause == "no room" && missing.frames == gap.frames)
-        // Files and gap together are the whole audio, but for a last packet that would end behind the program.
+        // Files and gap together contain all the audio, except for a last packet that would end after the program.
         let audio = segments.reduce(0) { $0 + $1.audioSamples } + (missing.audioSamples ?? 0)
         #expect((0..<1024).contains(225 * 1920 - audio))
         #expect(report.sentence.hasSuffix("\(gap.frames ?? 0) frames missing"))
@@ -115,7 +115,7 @@ import Testing
         let directory = try Recording.make()
         let name = directory.files[1]
         let whole = try directory.bytes(name)
-        // The index is gone, and a part of the last fragment.
+        // The index and a part of the last fragment are gone.
         let size = whole[40..<48].reduce(0) { $0 << 8 | Int($1) }
         let cut = Array(whole.prefix(32 + size - 200))
         try directory.write(cut, to: name)
@@ -130,7 +130,7 @@ import Testing
         #expect(directory.files.contains(copy))
         let facts = try SegmentReader.read(directory.path(copy))
         #expect(facts.problems.isEmpty && (25..<50).contains(facts.frames))
-        // What is missing now is what could not be saved.
+        // Only the part that could not be saved is missing now.
         let after = try archive.verify(.init())
         #expect(after.missing.map(\.frames) == [50 - facts.frames], "\(after.lines)")
         #expect(try archive.repair().isEmpty)
@@ -160,7 +160,7 @@ import Testing
         let archive = try RecordingArchive(directory.path)
         #expect(try archive.repair().isEmpty)
         #expect(try directory.bytes("notes.mp4") == [UInt8]("no MP4".utf8))
-        // By its name it is ours, as after a loss of power: that is no foreign file.
+        // The name shows that it is a recording, as after a loss of power, and not a foreign file.
         let lost = "test_20261121T140310.123Z_000099.mp4"
         try directory.write([UInt8](), to: lost)
         #expect(try verify(directory).problems.map(\.file) == [lost])
@@ -205,7 +205,7 @@ import Testing
         try eventually { try RecordingArchive(directory.path).onDisk().segments.count == 4 }
         let (names, catalogue) = (directory.files, recording.catalogue)
         let archive = try RecordingArchive(directory.path) { progress in
-            // The first goes, and one between others; the catalogue hears of it after verify has read it.
+            // The first file is deleted, and one between others; the catalogue is updated after verify has read it.
             guard progress.step == "reading", [0, 1].contains(progress.done) else { return }
             let name = names[Int(progress.done) * 2]
             try? FileManager.default.removeItem(atPath: directory.path(name))

@@ -6,18 +6,18 @@ import Testing
 
 @testable import Control
 
-@Suite("What blocks")
+@Suite("Blocking work")
 struct BlockingTests {
-    @Test("Commands to clips have places of their own, which a disk that does not answer leaves free")
+    @Test("Commands to clips have their own places, which a disk that does not answer leaves free")
     func places() async {
-        // So many look at recordings at a time; all others are refused.
+        // The limit for concurrent reads of recordings; all further ones are refused.
         let (most, asking) = (16, 40)
         let gate = DispatchSemaphore(value: 0)
         await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<asking {
                 group.addTask { (try? await Blocking.disk.run { gate.wait() }) != nil }
             }
-            // Each of those that are let in waits, so these are all that are refused.
+            // Each admitted call waits, so all others are refused.
             for _ in most..<asking {
                 let isLetIn = await group.next()
                 #expect(isLetIn == false)

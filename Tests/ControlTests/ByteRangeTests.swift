@@ -9,7 +9,7 @@ import Testing
 @Suite("Byte ranges")
 struct ByteRangeTests {
     @Test(
-        "One range, from either end, is cut to what the file has",
+        "A single range, from either end, is cut to the size of the file",
         arguments: [
             ("bytes=0-99", ByteRange.part(0..<100)), ("bytes=0-0", .part(0..<1)), ("bytes=5-", .part(5..<1000)),
             ("bytes=-5", .part(995..<1000)), ("bytes=-5000", .part(0..<1000)), ("bytes=999-", .part(999..<1000)),
@@ -21,14 +21,14 @@ struct ByteRangeTests {
     }
 
     @Test(
-        "A range without a byte of the file cannot be satisfied",
+        "A range without any byte of the file cannot be satisfied",
         arguments: ["bytes=1000-", "bytes=1000-2000", "bytes=-0", "bytes=99999999999999999999999-"])
     func beyond(text: String) {
         #expect(ByteRange(text, size: 1000) == .unsatisfiable)
     }
 
     @Test(
-        "What is not well formed, of another unit, or many is ignored",
+        "A malformed header, another unit and several ranges are ignored",
         arguments: [
             "bytes=abc", "bytes=5-2", "bytes=-", "bytes=", "bytes", "items=0-1", "bytes=0-1,5-6", "bytes=--5",
             "bytes=1-2-3", "bytes=+1-2", "bytes=0x1-2", "",
@@ -37,7 +37,7 @@ struct ByteRangeTests {
         #expect(ByteRange(text, size: 1000) == .whole)
     }
 
-    @Test("An empty file has no range, and no header asks for the whole")
+    @Test("An empty file has no satisfiable range, and without a header the whole file is sent")
     func empty() {
         #expect(ByteRange("bytes=0-", size: 0) == .unsatisfiable)
         #expect(ByteRange("bytes=-1", size: 0) == .unsatisfiable)
@@ -45,7 +45,7 @@ struct ByteRangeTests {
     }
 }
 
-@Suite("Moments in requests")
+@Suite("Times in requests")
 struct ClockTimeTests {
     @Test("Times in UTC are read with or without a fraction")
     func reads() throws {

@@ -7,7 +7,7 @@ import Testing
 @testable import Control
 @testable import Studio
 
-@Suite("Requests whose keys are all known")
+@Suite("Requests with a closed set of keys")
 struct ClosedRequestTests {
     private func refusal(_ text: String) -> String? {
         do {
@@ -18,14 +18,14 @@ struct ClosedRequestTests {
         }
     }
 
-    @Test("A misspelt key is refused by its name, with those that there are")
+    @Test("A misspelt key is refused by its name, with the known keys")
     func misspelt() {
         #expect(
             refusal(#"{"scene":"cam2","transistion":{"type":"fade"}}"#)
                 == "There is no key transistion. There are scene, transition, at.")
     }
 
-    @Test("So is one of an object inside, and not one that belongs elsewhere")
+    @Test("An unknown key in a nested object is refused, too, and so is a key in the wrong object")
     func inside() {
         #expect(
             refusal(#"{"scene":{"layout":"pip","sources":["a","b"],"inset":{"x":0,"y":0,"widht":0.5}}}"#)
@@ -35,7 +35,7 @@ struct ClosedRequestTests {
     }
 
     @Test(
-        "What has known keys alone is taken",
+        "A request with only known keys is accepted",
         arguments: [
             #"{"scene":"cam2"}"#, #"{"transition":{"type":"fade","seconds":1,"easing":"in-out"},"at":5}"#,
             #"{"scene":{"layout":"pip","sources":["a","b"],"inset":{"x":0,"y":0,"width":0.5},"overlays":["x"]}}"#,
@@ -48,7 +48,7 @@ struct ClosedRequestTests {
     }
 
     @Test(
-        "A word that is none of those that there are is refused with it, and with all of them",
+        "An unknown word is refused by its name, with the known words",
         arguments: [
             (
                 #"{"scene":{"layout":"pop","sources":["a"]}}"#,
@@ -75,13 +75,13 @@ struct ClosedRequestTests {
                 && type?.contains(" fade,") == true)
     }
 
-    @Test("What is no JSON, or no object, is told as before")
+    @Test("Malformed JSON, and JSON that is no object, is reported as such")
     func malformed() {
         #expect(refusal("{") == "The body is no JSON.")
         #expect(refusal("[1]") == "The body is not an object with the keys that belong here.")
     }
 
-    @Test("Keys in lists are told by the list's own")
+    @Test("Keys of objects in a list are reported by the name of the list")
     func lists() throws {
         let text = #"{"clips":[{"id":"a"},{"skipEnd":2,"transition":{"type":"cut"}}],"hold":null}"#
         let paths = try JSONDecoder().decode(KeyPaths.self, from: Data(text.utf8)).paths
@@ -89,7 +89,7 @@ struct ClosedRequestTests {
             Set(paths) == ["clips", "clips.id", "clips.skipEnd", "clips.transition", "clips.transition.type", "hold"])
     }
 
-    @Test("A source's keys are its properties")
+    @Test("The keys of a source request are its properties")
     func properties() {
         #expect(Set(Mirror(reflecting: SourceRequest()).children.compactMap(\.label)) == Set(SourceRequest.keys))
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Control
 
-@Suite("The log of events")
+@Suite("The event log")
 struct EventLogTests {
     private let log = EventLog()
 
@@ -15,7 +15,7 @@ struct EventLogTests {
         }
     }
 
-    @Test("A reader that looks again gets what came since, in order and once")
+    @Test("A reader that comes back gets all newer events, in order and once")
     func resumed() {
         #expect(log.events(after: 0).isEmpty && log.last == 0)
         add(3)
@@ -25,7 +25,7 @@ struct EventLogTests {
         #expect(log.events(after: 5).isEmpty)
     }
 
-    @Test("The newest 500 are kept, and a reader that missed more gets these")
+    @Test("The newest 500 events are kept, and a reader that missed more gets these")
     func bounded() {
         add(1200)
         #expect(log.events(after: 0).map(\.id) == Array(701...1200))
@@ -33,7 +33,7 @@ struct EventLogTests {
         #expect(log.events(after: 1199).map(\.id) == [1200])
     }
 
-    @Test("A number of another run, which is ahead, gets all that is kept")
+    @Test("A reader with a number from another run gets all stored events")
     func restarted() {
         add(2)
         #expect(log.events(after: 77).map(\.id) == [1, 2])

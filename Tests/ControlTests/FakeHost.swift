@@ -8,7 +8,7 @@ import Status
 @testable import Library
 @testable import Studio
 
-/// A host of channels that say what they are told, for what the server itself decides.
+/// A host of scripted channels, for testing what the server itself decides.
 struct FakeHost: ControlledHost {
     var channels: [String] { ["main"] }
     func channel(_ name: String) -> (any ControlledChannel)? { name == "main" ? FakeChannel() : nil }

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Control
 
-@Suite("Meters in the stream of events")
+@Suite("Meters in the event stream")
 struct MetersTests {
     private func report(_ parts: [PartStatus]?, heard: [String: [Double]] = [:]) -> ChannelReport {
         var report = ChannelReport(name: "main", state: .onAir)
@@ -23,7 +23,7 @@ struct MetersTests {
         return report
     }
 
-    @Test("They have the levels of a program and its sources, without loudness too, and tenths of them")
+    @Test("Meters have the levels of a program and its sources, also without loudness, rounded to tenths")
     func levels() throws {
         let parts = [
             PartStatus(name: "one", isOnAir: true, selection: nil, feed: FeedStatus(), levels: [-12.345, -60]),
@@ -35,7 +35,7 @@ struct MetersTests {
         #expect(text == #"{"channel":"main","program":[-6,-7],"sources":{"one":[-12.3,-60],"two":[]}}"#)
     }
 
-    @Test("They have the levels of a source that is heard and never seen, which is not among the status's parts")
+    @Test("Meters include a source that is audible but never visible, which is not among the status's parts")
     func heard() throws {
         let parts = [PartStatus(name: "one", isOnAir: true, selection: nil, levels: [-12])]
         let meters = try #require(EventStream.Meters(report(parts, heard: ["audio": [-20.04, -21]])))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Control
 
-/// The table of metrics in `docs/metrics.md`, and what is installed beside it, against the code.
+/// Compares the table of metrics in `docs/metrics.md`, and the files installed with it, with the code.
 ///
 /// `RELAY_WRITE_REFERENCE=1 swift test --filter MetricsDocumentTests` writes the table again.
 @Suite("The reference of metrics")
@@ -25,7 +25,7 @@ struct MetricsDocumentTests {
         }.joined()
     }
 
-    @Test("docs/metrics.md lists what there is")
+    @Test("docs/metrics.md lists exactly the existing metrics")
     func isCurrent() throws {
         let page = try text("docs/metrics.md")
         let start = try #require(page.range(of: Self.begin)?.upperBound)
@@ -42,7 +42,7 @@ struct MetricsDocumentTests {
     }
 
     @Test(
-        "Alerts, dashboard and pages speak of metrics that there are",
+        "Alerts, dashboard and pages use only existing metrics",
         arguments: [
             "Config/prometheus/relay.rules.yml", "Config/prometheus/tests/relay.rules.test.yml",
             "Config/grafana/relay.json", "docs/metrics.md", "docs/runbook.md", "docs/operation.md",
@@ -50,7 +50,7 @@ struct MetricsDocumentTests {
     func references(path: String) throws {
         let names = Set(MetricsText.families.map(\.name))
         let histograms = Set(MetricsText.families.filter { $0.kind == .histogram }.map(\.name))
-        // What begins like a metric of relay: its subsystem is one of those that there are.
+        // Words that begin like a metric of relay, with one of its subsystems.
         let subsystems = Set(names.compactMap { $0.split(separator: "_").dropFirst().first.map(String.init) })
         for match in try text(path).matches(of: /\brelay_([a-z]+)_[a-z_]*[a-z]\b/) {
             let name = String(match.0)
@@ -62,7 +62,7 @@ struct MetricsDocumentTests {
         }
     }
 
-    @Test("Each alert has a paragraph in docs/runbook.md and a case in its test, and each paragraph an alert")
+    @Test("Each alert has a paragraph in docs/runbook.md and a case in its test, and each paragraph has an alert")
     func alerts() throws {
         let rules = try text("Config/prometheus/relay.rules.yml").matches(of: /- alert: (\w+)/).map { String($0.1) }
         #expect(Set(rules).count == rules.count && rules.count > 20)

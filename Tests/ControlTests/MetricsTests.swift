@@ -67,7 +67,7 @@ struct MetricsTests {
 
     private func lines(_ channels: [ChannelReport]) -> [Substring] { render(channels).split(separator: "\n") }
 
-    @Test("With several sources the metrics say whose frames do not come in time")
+    @Test("With several sources the metrics show whose frames are late")
     func parts() {
         var (status, feed) = (status(), FeedStatus())
         (feed.framesRepeated, feed.framesLate, feed.framesDropped) = (7, 3, 2)
@@ -81,7 +81,7 @@ struct MetricsTests {
 
     // MARK: The format
 
-    @Test("Backslash, quote and line feed are escaped in labels, and nothing else")
+    @Test("In labels backslash, quote and line feed are escaped, and no other character")
     func escaping() {
         #expect(MetricSamples.escaped("a\\b\"c\nd") == "a\\\\b\\\"c\\nd")
         #expect(MetricSamples.escaped("x\r\ny") == "x\r\\ny")
@@ -90,7 +90,7 @@ struct MetricsTests {
         #expect(lines([report("a\"b\n")]).contains("relay_channel_on_air{channel=\"a\\\"b\\n\"} 1"))
     }
 
-    @Test("Values are written so that no digit is lost")
+    @Test("Values are written without losing a digit")
     func numbers() {
         let values = [0, -0.012, 1_099_511_627_776, 0.1, .infinity, -.infinity, 1e300, 9_007_199_254_740_992]
         let texts = ["0", "-0.012", "1099511627776", "0.1", "+Inf", "-Inf", "1e+300", "9007199254740992.0"]
@@ -98,7 +98,7 @@ struct MetricsTests {
         #expect(MetricSamples.number(.nan) == "NaN")
     }
 
-    @Test("Each family has its help and type once, before all of its samples, however many channels there are")
+    @Test("Each family has its help and type once, before all of its samples, for any number of channels")
     func headers() {
         let lines = lines([report("one"), report("two")])
         var seen: Set<Substring> = []
@@ -120,7 +120,7 @@ struct MetricsTests {
 
     // MARK: The families
 
-    @Test("Names follow the rules: unique, prefix, base unit, and counters end in _total")
+    @Test("Names follow the rules: unique, with prefix and base unit, and counters end in _total")
     func names() {
         let units = [
             "seconds", "bytes", "ratio", "hertz", "cores", "ppm", "lufs", "dbtp", "decibels", "info", "state", "files",
@@ -147,7 +147,7 @@ struct MetricsTests {
         }
     }
 
-    @Test("A snapshot becomes the lines that are expected of it")
+    @Test("A snapshot is written as the expected lines")
     func values() {
         let lines = Set(lines([report()]))
         for line in [
@@ -180,7 +180,7 @@ struct MetricsTests {
         }
     }
 
-    @Test("What is recorded for clips alone is a problem where it cannot be written, though no recording is wanted")
+    @Test("A failing recorder for clips alone counts as a problem, even if no recording is wanted")
     func clips() {
         var status = status()
         status.clipsRecorder = RecorderStatus()
@@ -191,7 +191,7 @@ struct MetricsTests {
         #expect(lines([report]).contains(#"relay_clips_recorder_state{channel="news",state="suspended"} 1"#))
     }
 
-    @Test("The levels of the program and of each of its sources are those of the loudest channel")
+    @Test("The level of the program and of each source is that of its loudest channel")
     func levels() {
         var status = status()
         status.program.levels = [-12.5, -6]
@@ -209,7 +209,7 @@ struct MetricsTests {
         #expect(!self.lines([self.report()]).contains { $0.hasPrefix("relay_program_level_decibels") })
     }
 
-    @Test("For what is not known there is no sample, and no header")
+    @Test("An unknown value has neither a sample nor a header")
     func absent() {
         var status = status()
         (status.storage, status.monitor, status.outputs) = (nil, nil, [])
@@ -222,7 +222,7 @@ struct MetricsTests {
         #expect(lines([closed]).contains("relay_channel_state{channel=\"closed\",state=\"waiting\"} 1"))
     }
 
-    @Test("What is passed through has neither encoder nor feed, and its frames are the program's")
+    @Test("A passed-through program has neither encoder nor feed metrics, and its frames count as the program's")
     func passthrough() {
         var status = status()
         status.passthrough = PassthroughStatus()
@@ -232,7 +232,7 @@ struct MetricsTests {
         #expect(!text.contains("relay_encoder_") && !text.contains("relay_feed_"))
     }
 
-    @Test("Backup, slate and nothing on air are told apart, and sources have their inputs' names")
+    @Test("Backup, slate and nothing on air are distinguished, and sources have the names of their inputs")
     func selection() {
         func state(_ onAir: String?, _ number: Int?) -> [Substring] {
             var status = status()
@@ -249,7 +249,7 @@ struct MetricsTests {
             state("cam1", 0).contains("relay_source_state{channel=\"news\",source=\"loop\",state=\"closed\"} 1"))
     }
 
-    @Test("Write latencies are a histogram whose buckets add up")
+    @Test("Write latencies are a histogram with cumulative buckets")
     func histogram() {
         var latencies = LatencyHistogram()
         for milliseconds in [0, 1, 2, 30, 20_000] { latencies.record(Int64(milliseconds) * 1_000_000) }
@@ -258,7 +258,8 @@ struct MetricsTests {
         status.recorder?.writeLatency = latencies.status
         let lines = lines([report("news", status)]).filter { $0.hasPrefix("relay_recorder_write_duration_seconds") }
         let counts = lines.map { $0.split(separator: " ").last.map(String.init) ?? "" }
-        // Up to 0.5, 1, 2.5, 5, 10, 25 and 50 ms, and so on to 10 s; all; their sum in seconds; all.
+        // Counts up to 0.5, 1, 2.5, 5, 10, 25 and 50 ms, and so on to 10 s; then the total, the sum in seconds, and the
+        // count.
         let buckets = ["1", "2", "3", "3", "3", "3"] + Array(repeating: "4", count: 8) + ["5"]
         #expect(counts == buckets + ["20.033", "5"])
         #expect(lines[0] == "relay_recorder_write_duration_seconds_bucket{channel=\"news\",le=\"0.0005\"} 1")
@@ -279,10 +280,10 @@ struct MetricsTests {
         #expect(lines.contains("relay_recorder_gap_frames_total{channel=\"news\"} 9"))
     }
 
-    @Test("Addresses are nowhere in it")
+    @Test("The metrics contain no addresses")
     func secrets() { #expect(!render([report()]).contains("://")) }
 
-    @Test("The process knows its start, its time and its memory")
+    @Test("The process reports its start, its CPU time and its memory")
     func process() throws {
         let usage = try #require(ProcessUsage.now)
         #expect(usage.start > 1_500_000_000 && usage.start <= Date().timeIntervalSince1970 + 1)

@@ -11,7 +11,7 @@ import Testing
 @testable import Control
 @testable import Studio
 
-/// The description of the API against the server.
+/// Compares the API's description with the server.
 @Suite("The API's description")
 struct OpenAPITests {
     private struct Document: Decodable {
@@ -24,7 +24,7 @@ struct OpenAPITests {
         let paths: [String: [String: Operation]]
     }
 
-    /// What describes an object of an answer.
+    /// The schema of an object in a response.
     private struct Schema: Decodable {
         let required: [String]
         let properties: [String: Property]
@@ -33,7 +33,7 @@ struct OpenAPITests {
             let items: Items?
         }
 
-        /// The items of a list; items that are texts or numbers have no properties.
+        /// The items of a list; strings and numbers have no properties.
         struct Items: Decodable {
             let required: [String]?
             let properties: [String: Ignored]?
@@ -68,7 +68,7 @@ struct OpenAPITests {
             ControlSettings(), host: FakeHost(), events: EventLog(), version: "1", logger: Logger(label: "test"))
     }
 
-    @Test("It has exactly the operations that the server answers; files of the page are not operations")
+    @Test("The description has exactly the operations of the server; files of the web page are not operations")
     func operations() throws {
         let document = try document()
         #expect(document.openapi.hasPrefix("3.1"))
@@ -78,13 +78,13 @@ struct OpenAPITests {
         #expect(described.count > 20)
     }
 
-    @Test("Operations have names of their own")
+    @Test("Operations have unique names")
     func names() throws {
         let names = try document().paths.values.flatMap { $0.values.map(\.operationId) }
         #expect(Set(names).count == names.count)
     }
 
-    @Test("Responses and parameters that several operations have are described once")
+    @Test("Responses and parameters that several operations share are described once")
     func shared() throws {
         let object = try JSONSerialization.jsonObject(with: try text()) as? [String: Any] ?? [:]
         let paths = object["paths"] as? [String: [String: [String: Any]]] ?? [:]
@@ -101,7 +101,7 @@ struct OpenAPITests {
         #expect(!paths.isEmpty && found.filter { $0.value > 1 }.isEmpty)
     }
 
-    @Test("A program's sources say whether they have video, and all that is said of them is described")
+    @Test("A program's sources show whether they have video, and all their properties are described")
     func programSources() throws {
         let sources = [true, false].map {
             ProgramReport.Source(

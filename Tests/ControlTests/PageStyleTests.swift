@@ -4,11 +4,11 @@ import Foundation
 import Page
 import Testing
 
-/// The page loads all of its stylesheets at once, so a class name has one meaning in all of them.
+/// The page loads all of its stylesheets at once, so a class name has the same meaning in all of them.
 @Suite("The page's stylesheets")
 struct PageStyleTests {
-    /// Classes that more than one stylesheet names, and the one that says what they mean. The others adapt them in places
-    /// of their own.
+    /// Classes that several stylesheets use, with the stylesheet that defines them. The others adapt them within their
+    /// own parts of the page.
     private static let shared = [
         "page.css": [
             "absent", "big", "btn", "c", "cap", "cell", "clock", "failed", "glance", "head", "in", "lampdot", "lines",
@@ -18,7 +18,7 @@ struct PageStyleTests {
         "program.css": ["length", "on-air"],
     ]
 
-    /// The selectors of each stylesheet.
+    /// Returns the selectors of each stylesheet.
     private func selectors() throws -> [String: [String]] {
         var count = 0
         let assets = UnsafeBufferPointer(start: relay_assets(&count), count: count)
@@ -43,12 +43,12 @@ struct PageStyleTests {
         selector.matches(of: /\.([A-Za-z_][\w-]*)/).map { String($0.output.1) }
     }
 
-    /// Where a class is at home, among the stylesheets that name it; nil if that is not said.
+    /// Returns the stylesheet that defines a class, among those that use it; nil if that is not listed.
     private static func home(of name: String, in sheets: Set<String>) -> String? {
         sheets.count == 1 ? sheets.first : shared.first { $0.value.contains(name) }?.key
     }
 
-    /// What is wrong with stylesheets of these selectors.
+    /// Returns the errors in stylesheets with these selectors.
     private static func faults(in sheets: [String: [String]]) -> [String] {
         var users: [String: Set<String>] = [:]
         for (sheet, selectors) in sheets {
@@ -58,7 +58,7 @@ struct PageStyleTests {
             "the class \($0.key) is defined in \($0.value.sorted().joined(separator: " and "))"
         }
         for (sheet, selectors) in sheets {
-            // One element, told by one class or more: the rule holds wherever the page has that class.
+            // A selector of one element with one or more classes applies wherever the page uses the class.
             for selector in selectors where selector.wholeMatch(of: /\.[^\s>+~]+/) != nil {
                 guard let name = classes(in: selector).first, let users = users[name] else { continue }
                 if let home = home(of: name, in: users), home != sheet {
@@ -76,7 +76,7 @@ struct PageStyleTests {
         #expect(Self.faults(in: sheets) == [])
     }
 
-    @Test("What is listed as shared is used by several stylesheets")
+    @Test("A class that is listed as shared is used by several stylesheets")
     func list() throws {
         let sheets = try selectors().mapValues { Set($0.flatMap(Self.classes)) }
         for name in Self.shared.values.joined() {
@@ -84,7 +84,7 @@ struct PageStyleTests {
         }
     }
 
-    @Test("A second meaning of a class is found")
+    @Test("A second meaning of a class is detected")
     func second() {
         let sheets = [
             "page.css": [".segment", ".seg .btn", ".btn"],

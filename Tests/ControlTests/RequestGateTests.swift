@@ -4,9 +4,9 @@ import Testing
 
 @testable import Control
 
-@Suite("Names under which the server is called")
+@Suite("Host names of the server")
 struct RequestGateTests {
-    @Test("Names that only look like addresses of the host itself are not taken for them")
+    @Test("Names that only look like this host's addresses are not accepted as loopback")
     func loopback() {
         for host in ["localhost", "127.0.0.1", "127.8.9.10", "::1"] { #expect(ControlSettings.isLoopback(host)) }
         for host in [
@@ -20,7 +20,7 @@ struct RequestGateTests {
         for host in ["1.2.3.com", "1.2.3", "a:b", ""] { #expect(!ControlSettings.isAddress(host), "\(host)") }
     }
 
-    @Test("The host is taken out of what stands in front of the port")
+    @Test("The host is separated from the port")
     func hosts() {
         #expect(RequestGate.host(of: "127.0.0.1:8080") == "127.0.0.1")
         #expect(RequestGate.host(of: "[::1]:8080") == "::1")

@@ -11,7 +11,7 @@ struct TokenGuardTests {
         .init(role: .view, secret: "looking-only-1"), .init(role: .operate, secret: "everything-22"),
     ])
 
-    @Test("A token has the role that it was given, and nothing else has one")
+    @Test("A token has its configured role, and any other text has none")
     func roles() throws {
         #expect(try tokens.role(ofToken: "looking-only-1", from: "192.0.2.1") == .view)
         #expect(try tokens.role(ofToken: "everything-22", from: "192.0.2.1") == .operate)
@@ -21,7 +21,7 @@ struct TokenGuardTests {
         #expect(tokens.failures == 5)
     }
 
-    @Test("After ten wrong tokens from one address every token from there is refused for a while, but not from others")
+    @Test("After ten wrong tokens from one address all tokens from there are refused for a while, but not from others")
     func guesses() throws {
         for _ in 0..<10 {
             #expect(throws: Refusal.self) { try tokens.role(ofToken: "guess", from: "192.0.2.1") }
@@ -33,7 +33,7 @@ struct TokenGuardTests {
         #expect(try tokens.role(ofToken: "everything-22", from: "192.0.2.2") == .operate)
     }
 
-    @Test("A session has its token's role until it ends, and names of sessions cannot be guessed from each other")
+    @Test("A session has its token's role until it ends, and a session's name does not reveal another's")
     func sessions() {
         let (one, two) = (tokens.beginSession(.view), tokens.beginSession(.operate))
         #expect(one != two && one.count == 64)
@@ -43,7 +43,7 @@ struct TokenGuardTests {
         #expect(tokens.role(ofSession: "") == .none)
     }
 
-    @Test("There are never more than a thousand sessions: the oldest goes")
+    @Test("There are at most a thousand sessions, and a further one replaces the oldest")
     func bounded() {
         let first = tokens.beginSession(.view)
         let others = (0..<1000).map { _ in tokens.beginSession(.view) }
@@ -51,7 +51,7 @@ struct TokenGuardTests {
         #expect(others.allSatisfy { tokens.role(ofSession: $0) == .view })
     }
 
-    @Test("Words are compared whole")
+    @Test("Tokens are compared completely")
     func comparison() {
         #expect(TokenGuard.isEqual("abc", "abc"))
         for other in ["abd", "ab", "abcd", "", "ABC"] { #expect(!TokenGuard.isEqual("abc", other)) }

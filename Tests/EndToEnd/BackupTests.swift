@@ -7,7 +7,7 @@ extension SerialPeers {
     /// An output with two addresses.
     @Suite("Backup addresses")
     struct BackupTests {
-        @Test("The backup serves while the primary is away, and gives the stream back without a gap")
+        @Test("The backup takes over while the primary is away, and gives the stream back without a gap")
         func thereAndBack() async throws {
             let (primary, backup, other) = (
                 try await RTMPServer.running(), try await RTMPServer.running(), try await RTMPServer.running()
@@ -31,7 +31,7 @@ extension SerialPeers {
             #expect(steady.breaks.isEmpty && steady.span?.lowerBound == 0)
         }
 
-        @Test("A primary that was never there is no obstacle")
+        @Test("A primary that never answers does not keep the backup from going on air")
         func neverThere() async throws {
             let backup = try await RTMPServer.running()
             let dead = "rtmp://127.0.0.1:\(try Ports.free())/live/secretkey"

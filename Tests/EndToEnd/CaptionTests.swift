@@ -17,7 +17,7 @@ extension SerialShows {
         }
 
         @Test(
-            "Captions are shown once and in order behind the encoder, also of frames that are left out or shown again",
+            "Captions appear once and in order after the encoder, even if their frames are dropped or repeated",
             arguments: [
                 [], ["--copy"], ["--copy-audio"], ["--copy-video"], ["--fps", "12"], ["--fps", "50"],
                 ["--fps", "30", "--size", "160x90"],
@@ -33,7 +33,7 @@ extension SerialShows {
             #expect(try await CaptionedClip.captions(try #require(set.finished.first)) == all)
         }
 
-        @Test("Captions of a live input reach each output", arguments: [[], ["--copy"]])
+        @Test("Captions of a live input reach every output", arguments: [[], ["--copy"]])
         func live(flags: [String]) async throws {
             let input = directory.file("captioned.mp4")
             try await CaptionedClip.make(input, seconds: 5, in: directory)

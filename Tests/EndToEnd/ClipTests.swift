@@ -83,7 +83,7 @@ extension SerialShows {
             return path
         }
 
-        @Test("Each pair of a press and a release in a burst, in any order, is a clip of exactly its frames")
+        @Test("Each press and release in a burst, in any order, makes a clip of exactly its frames")
         func burst() async throws {
             let (relay, api) = try await start()
             try await waitUntil(3, api)
@@ -126,7 +126,7 @@ extension SerialShows {
             }
         }
 
-        @Test("Clips of closed files and of the open one are one file, in any order, each of their frames once")
+        @Test("Clips from closed files and from the open one are joined to one file, with each of their frames once")
         func stitched() async throws {
             let (relay, api) = try await start()
             try await waitUntil(9.5, api)
@@ -178,7 +178,7 @@ extension SerialShows {
             #expect(try await DecodedFrames(fade).counters.count == 45 + 40)
         }
 
-        @Test("While nothing is recorded clips have files of their own, from what was on air before the press on")
+        @Test("While nothing is recorded clips get their own files, which begin before the press")
         func replay() async throws {
             let (relay, api) = try await start(["--clips-only", "--replay", "4s"], segment: "1m")
             try await waitUntil(6, api, isRecording: false)
@@ -252,7 +252,7 @@ extension SerialShows {
             }
         }
 
-        @Test("A clip of what others encoded has the very frames of its press and its release")
+        @Test("A clip of a copied input has exactly the frames from its press to its release")
         func passedOn() async throws {
             let (signal, input) = (try await SignalFile(seconds: 14), directory.file("others.mp4"))
             // A keyframe each 3 s, B-frames, and nothing that says how it was encoded.
@@ -295,7 +295,7 @@ extension SerialShows {
             #expect(try await DecodedFrames(made).counters == (100..<130).map { UInt32($0) })
         }
 
-        @Test("A clip that runs while relay is killed ends with the last frame recorded, and keeps its file")
+        @Test("A clip that is running when relay is killed ends with the last recorded frame, and keeps its file")
         func crash() async throws {
             let (relay, api) = try await start()
             try await waitUntil(2, api)
@@ -331,7 +331,7 @@ extension SerialShows {
             _ = try await last.end(by: SIGTERM, within: .seconds(10))
         }
 
-        @Test("Clips begin and end by relay ctl; they need a recording, and end with it")
+        @Test("Clips are started and stopped with relay ctl; they need a recording, and end with it")
         func commands() async throws {
             let (relay, api) = try await start()
             try await waitUntil(2, api)

@@ -42,7 +42,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A file that is read again with an output more, unchanged or with a mistake is not felt by the other output"
+            "Reloading a file with a new output, without a change or with an error does not affect the other output"
         )
         func reload() async throws {
             let guest = try await RTMPServer.running()
@@ -66,7 +66,7 @@ extension SerialShows {
             #expect(frames.breaksBeforeEnd.isEmpty && !frames.counters.isEmpty)
         }
 
-        @Test("A channel that waits for its publisher is changed and ended, and the other one continues")
+        @Test("A channel that waits for its publisher is changed and ended, while the other one continues")
         func channels() async throws {
             let server = try await RTMPServer.running()
             let port = try Ports.free()
@@ -98,7 +98,7 @@ extension SerialShows {
         }
 
         @Test(
-            "The only channel is changed, and gets another name, and the process goes on; one that is over stays over")
+            "The process continues when its only channel is changed and renamed; a channel that has ended stays ended")
         func onlyChannel() async throws {
             let server = try await RTMPServer.running()
             // A key for each: the server names files by the second.
@@ -121,7 +121,7 @@ extension SerialShows {
             #expect(try await server.finishedRecordings().count == 3)
         }
 
-        @Test("A recording that the file changes starts again, and both files are whole")
+        @Test("A change in the file that affects the recording restarts it, and both recorded files are complete")
         func recording() async throws {
             let server = try await RTMPServer.running()
             let record = { (length: String) in "recording: {directory: \(directory.path)/rec, segment: \(length)}" }
@@ -150,7 +150,7 @@ extension SerialShows {
             #expect(try await DecodedFrames(try await server.recording()).breaksBeforeEnd.isEmpty)
         }
 
-        @Test("A recording that cannot be made kept a channel off air that was opened again")
+        @Test("A channel that is reopened goes on air even if its recording cannot be made")
         func lacking() async throws {
             let server = try await RTMPServer.running()
             // What is no directory can become one.
@@ -190,7 +190,7 @@ extension SerialShows {
             let rows: [Row]
         }
 
-        @Test("A check says what would work and what would not, and changes nothing")
+        @Test("A check reports what would work and what would not, and changes nothing")
         func check() async throws {
             let server = try await RTMPServer.running()
             let port = try Ports.free()
@@ -235,7 +235,7 @@ extension SerialShows {
             #expect(server.recordings.isEmpty && !FileManager.default.fileExists(atPath: directory.file("new")))
         }
 
-        @Test("A check of several sources says what decoding them takes, and showing them together")
+        @Test("A check of several sources reports the cost of decoding them and of composing them")
         func checkedSources() async throws {
             let port = try Ports.free()
             let clip = directory.file("clip.mp4")
@@ -263,7 +263,7 @@ extension SerialShows {
                 text.contains("one ") && text.contains("two ") && text.contains("; 1 could not be tried"), "\(text)")
         }
 
-        @Test("A file with mistakes, or none, ends with 64 and says where, without what is secret")
+        @Test("A missing or invalid file gives exit status 64 and an error with its position, without secrets")
         func wrong() async throws {
             try write("channels:\n  - outputs: [rtmp://host/live/secretkey]\n    encoder: {gop: never}\n")
             let result = try await RelayProcess.run(["--config", path])

@@ -6,7 +6,7 @@ import Testing
 
 extension SerialShows {
     /// A relay that is operated by HTTP while it is on air.
-    @Suite("Operating by HTTP")
+    @Suite("Operation by HTTP")
     struct ControlAPITests {
         private let directory: TemporaryDirectory
 
@@ -21,7 +21,7 @@ extension SerialShows {
 
         private let outputs = "/v1/channels/relay/outputs"
 
-        @Test("Outputs are added, paused, put on air again, changed, tried and removed; the first one feels nothing")
+        @Test("Outputs are added, paused, resumed, changed, retried and removed without affecting the first output")
         func operating() async throws {
             let (first, second) = (try await RTMPServer.running(), try await RTMPServer.running())
             let (relay, api) = try await start(["--rtmp", first.url(), "--duration", "25s"])
@@ -59,7 +59,7 @@ extension SerialShows {
             #expect(frames.breaksBeforeEnd.isEmpty && frames.counters.count > 700, "\(frames.breaksBeforeEnd)")
         }
 
-        @Test("The operator's recording: stopped, started and divided, each frame of it is there")
+        @Test("Every frame is there when an operator stops, starts and splits the recording")
         func recording() async throws {
             let path = directory.file("recordings")
             let (relay, api) = try await start(["--record", path])
@@ -95,7 +95,7 @@ extension SerialShows {
         }
 
         @Test(
-            "Without a token nothing is told, with one for looking nothing can be changed, and a page needs its session"
+            "Without a token nothing is shown, a view token changes nothing, and a page needs its session"
         )
         func roles() async throws {
             let (relay, api) = try await start([
@@ -148,7 +148,7 @@ extension SerialShows {
             for secret in ["looking-only-1234", "everything-5678"] { #expect(!result.log.contains(secret)) }
         }
 
-        @Test("Hostile requests get their answers, and the program feels nothing")
+        @Test("Hostile requests are answered, and the program is not affected")
         func hostile() async throws {
             let server = try await RTMPServer.running()
             let (relay, api) = try await start(["--rtmp", server.url(), "--duration", "20s"])
@@ -180,7 +180,7 @@ extension SerialShows {
         }
 
         @Test(
-            "The preview is the program from a keyframe on, for several at a time; one who does not read holds nobody up"
+            "The preview begins at a keyframe for each of several clients; one that does not read delays no other"
         )
         func preview() async throws {
             let (relay, api) = try await start(["--record", directory.file("recordings")])
@@ -204,7 +204,7 @@ extension SerialShows {
             _ = try await relay.end(by: SIGTERM, within: .seconds(10))
         }
 
-        @Test("A client that comes back gets each event once, with statuses between them")
+        @Test("A client that reconnects gets each event once, with statuses in between")
         func events() async throws {
             let (relay, api) = try await start(["--record", directory.file("recordings")])
             // The server answers before the channel is on air.

@@ -37,7 +37,7 @@ extension SerialShows {
         }
 
         @Test(
-            "Events reach a receiver that fails at first, in their order, once each, signed, and by a verified connection"
+            "Events are delivered signed, in order and once each over a verified connection, after initial failures"
         )
         func webhook() async throws {
             let authority = try await Authority()
@@ -66,7 +66,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A receiver whose certificate nobody vouches for, or that is not there, gets nothing and disturbs nothing")
+            "A receiver with an untrusted certificate, or an absent one, gets nothing and does not affect others")
         func deadWebhook() async throws {
             let authority = try await Authority()
             let certificate = try await authority.issue("IP:127.0.0.1")
@@ -83,7 +83,7 @@ extension SerialShows {
             withExtendedLifetime(authority) {}
         }
 
-        @Test("A server decides who publishes; while it is gone every publisher is refused")
+        @Test("A server decides who may publish; while it is unreachable every publisher is refused")
         func decision() async throws {
             let clip = try await Clip.noisy(seconds: 4, in: directory)
             let server = try await HookServer()
@@ -119,7 +119,7 @@ extension SerialShows {
             _ = try await second.end(by: SIGINT, within: .seconds(20))
         }
 
-        @Test("Commands show and change a relay that runs, and their status says what became of it")
+        @Test("Commands show and change a running relay, and their exit status gives the result")
         func commands() async throws {
             let port = try Ports.free()
             let token = try write("a-token-of-the-operator\n", to: "token")
@@ -172,7 +172,7 @@ extension SerialShows {
             #expect(over.code == .exited(69) && over.errors.contains("No relay answers"), "\(over)")
         }
 
-        @Test("What is gathered for a report holds none of the secrets that were planted everywhere")
+        @Test("A diagnostic report contains none of the secrets that were planted everywhere")
         func diagnose() async throws {
             let token = try write("planted-file-token\n", to: "token")
             let config = try write(

@@ -6,7 +6,7 @@ import Testing
 
 extension Serial {
     /// What is passed through, by each way in and by each way out.
-    @Suite("Copy, each way in and out")
+    @Suite("Copying from each input protocol to each output")
     struct CopyCarriageTests {
         enum Coding: String, CaseIterable { case avc, hevc }
         enum Way: String, CaseIterable { case file, udp, srt, rtmp }
@@ -111,7 +111,7 @@ extension Serial {
         }
 
         @Test(
-            "Each slice, all supplemental information and each frame of AAC are in every output as they came",
+            "Each slice, each SEI message and each AAC frame reaches every output unchanged",
             arguments: Coding.allCases, Way.allCases)
         func carried(coding: Coding, way: Way) async throws {
             let input = try await clip(coding)
@@ -150,7 +150,7 @@ extension Serial {
             }
         }
 
-        @Test("Recordings in transport streams hold the same", arguments: Coding.allCases)
+        @Test("Recordings in transport streams hold the same slices, messages and frames", arguments: Coding.allCases)
         func transportStreams(coding: Coding) async throws {
             let input = try await clip(coding)
             let result = try await RelayProcess.run(
@@ -168,7 +168,7 @@ extension Serial {
         }
 
         @Test(
-            "A variable frame rate keeps its times, and so does what comes in milliseconds",
+            "A variable frame rate keeps its times, and so do streams with times in milliseconds",
             arguments: [Way.file, .rtmp])
         func variableRate(way: Way) async throws {
             let input = try await clip(
@@ -185,7 +185,7 @@ extension Serial {
             #expect(verified.ending == .exited(0), "\(verified.log)")
         }
 
-        @Test("Audio that comes in milliseconds is recorded with times that are exact to the sample")
+        @Test("Audio with times in milliseconds is recorded with times that are exact to the sample")
         func exactAudio() async throws {
             let input = try await clip(.avc)
             try await send(input, .avc, by: .rtmp, to: ["--record", set.directory])
@@ -198,7 +198,7 @@ extension Serial {
         }
 
         @Test(
-            "A parameter set that comes in the middle of a GOP is in force at once, at every output",
+            "A parameter set in the middle of a GOP takes effect at once at every output",
             arguments: [Way.file, .udp])
         func parameterSets(way: Way) async throws {
             let (plain, changed, input) = (

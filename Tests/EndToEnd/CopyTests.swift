@@ -68,7 +68,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("Each NAL unit and each frame of AAC of a file is in RTMP, in SRT and in the recording, as it was")
+        @Test("Each NAL unit and each AAC frame of a file reaches RTMP, SRT and the recording unchanged")
         func file() async throws {
             let input = try await clip()
             let server = try await RTMPServer.running()
@@ -86,7 +86,7 @@ extension SerialPeers {
             #expect(before.count == after.count && zip(before, after).allSatisfy { abs($0 - $1) < 0.0011 })
         }
 
-        @Test("The same of what is published to a listener, for which relay waits")
+        @Test("Each NAL unit and each AAC frame from a publisher that relay waits for reaches every output unchanged")
         func published() async throws {
             let input = try await clip()
             let server = try await RTMPServer.running()
@@ -106,7 +106,7 @@ extension SerialPeers {
             try await expectEqual(sent, at: server, receiver)
         }
 
-        @Test("The same of a transport stream that comes by UDP, from the first keyframe on")
+        @Test("Each NAL unit and each AAC frame received by UDP reaches every output, from the first keyframe on")
         func transportStream() async throws {
             let input = try await clip()
             let server = try await RTMPServer.running()
@@ -133,7 +133,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("Outputs stay and the recording continues when the publisher is killed and comes back")
+        @Test("Outputs stay connected and the recording continues when the publisher is killed and comes back")
         func publisherReturns() async throws {
             let input = try await clip(seconds: 20)
             let server = try await RTMPServer.running()
@@ -163,7 +163,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("Another size and profile in mid-stream begins a new file, and outputs follow without a new connection")
+        @Test("A change of size and profile in mid-stream begins a new file, and outputs follow without reconnecting")
         func changes() async throws {
             let (small, large) = (
                 try await clip(seconds: 4),
@@ -210,7 +210,7 @@ extension SerialPeers {
             #expect(try await CodedUnits(try recorded) == CodedUnits(input))
         }
 
-        @Test("A looped file continues where its last packet ended")
+        @Test("A looped file continues exactly where its last packet ended")
         func loop() async throws {
             let input = try await clip(seconds: 2)
             let result = try await RelayProcess.run(
@@ -223,7 +223,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "What contradicts --copy, or cannot be carried, is named before anything goes live",
+            "Flags that contradict --copy, and streams that cannot be carried, are reported before anything goes live",
             arguments: [
                 (["--preset", "fast"], "--preset is for the encoder"), (["--gop", "1s"], "--gop is for the encoder"),
                 (["--input", "test:"], "test: is not"), (["--audio-input", "alsa:default"], "leave --audio-input out"),
@@ -238,7 +238,7 @@ extension SerialPeers {
             #expect(result.log.contains(sentence), "\(result.log)")
         }
 
-        @Test("HEVC is refused by name where an RTMP output is to carry it")
+        @Test("HEVC is refused by name if an RTMP output would have to carry it")
         func refusedCodec() async throws {
             let input = directory.file("hevc.mp4")
             try await Clip.make(

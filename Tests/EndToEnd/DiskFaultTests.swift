@@ -69,7 +69,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("A directory that is removed is used again when somebody makes it again")
+        @Test("A directory that was removed is used again when it is created again")
         func directoryRemoved() async throws {
             let disk = try await SmallDisk(megabytes: 50)
             let path = "\(disk.path)/recordings"
@@ -92,7 +92,7 @@ extension SerialRecordings {
             #expect(try #require(recorded.first ?? nil) == UInt32((gap.to + 1000) * 30 / 1_000_000_000))
         }
 
-        @Test("A disk that is unmounted is not replaced by what is under it, and is used again when it is back")
+        @Test("A disk that is unmounted is not replaced by the directory under it, and is used again when it is back")
         func unmounted() async throws {
             let disk = try await LoopDisk.ext4(megabytes: 100, memory: 60, options: "sync")
             let trial = try await Run(recordingTo: disk.path)
@@ -114,7 +114,7 @@ extension SerialRecordings {
             withExtendedLifetime(third) {}
         }
 
-        @Test("A file system that becomes read-only is let go of, and is used again when it has been mended")
+        @Test("A file system that becomes read-only is released, and used again after it was repaired")
         func becomesReadOnly() async throws {
             let disk = try await LoopDisk.ext4(megabytes: 100, memory: 60, options: "sync,errors=remount-ro")
             let trial = try await Run(recordingTo: disk.path)
@@ -131,7 +131,7 @@ extension SerialRecordings {
 
         /// Without `sync` the failure takes with it what the system had not written yet: that is a gap as well.
         @Test(
-            "A disk that answers every call with an I/O error is let go of, and is used again when it works",
+            "A disk that answers every call with an I/O error is released, and used again when it works",
             arguments: [("sync", 1...1), ("commit=1", 1...2)])
         func inputOutputError(options: String, gaps: ClosedRange<Int>) async throws {
             let disk = try await LoopDisk(
@@ -146,7 +146,7 @@ extension SerialRecordings {
             try await trial.check(gaps: gaps)
         }
 
-        @Test("A disk that promised more room than it has is used again when there is room behind it")
+        @Test("A disk that promised more space than it has is used again when there is real space")
         func thinlyProvisioned() async throws {
             let disk = try await LoopDisk.ext4(megabytes: 300, memory: 60, options: "sync,errors=continue")
             let trial = try await Run(recordingTo: disk.path)
@@ -166,7 +166,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "A quota that is used up is like a full disk",
+            "An exhausted quota is handled like a full disk",
             .needs((try? Tools.path(of: "mkfs.btrfs")) != nil, "mkfs.btrfs is not installed"))
         func quota() async throws {
             let disk = try await LoopDisk(

@@ -6,7 +6,7 @@ import Testing
 
 extension SerialPeers {
     /// How relay ends: by signals, and by a blow.
-    @Suite("Ends")
+    @Suite("End of the process")
     struct EndTests {
         private let directory: TemporaryDirectory
         private let set: RecordingSet
@@ -16,7 +16,7 @@ extension SerialPeers {
             set = RecordingSet(directory: directory.file("recordings"))
         }
 
-        @Test("After kill -9 the open file plays at once, lacks 0.6 s at most, and is completed by the next start")
+        @Test("After kill -9 the open file is playable, lacks at most 0.6 s, and is completed by the next start")
         func killed() async throws {
             let server = try await RTMPServer.running()
             let arguments = Shape.small + ["--record", set.directory, "--segment", "4s"]
@@ -51,7 +51,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "SIGINT and SIGTERM end cleanly: all files closed, everything recorded received",
+            "SIGINT and SIGTERM end relay cleanly: all files are closed, and receivers have everything recorded",
             arguments: [SIGINT, SIGTERM])
         func signalled(number: Int32) async throws {
             let server = try await RTMPServer.running()
@@ -74,7 +74,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "The forced end returned 0: a second signal ends at once, with 128 + its number",
+            "A second signal ends relay at once, with exit status 128 + its number",
             arguments: [SIGINT, SIGTERM])
         func signalledTwice(number: Int32) async throws {
             let frozen = try await RTMPServer.running()
@@ -100,7 +100,7 @@ extension SerialPeers {
             #expect(result.ending == .exited(128 + number))
         }
 
-        @Test("Two signals microseconds apart, as timeout sends them, counted as impatience: they end cleanly")
+        @Test("Two signals microseconds apart, as timeout sends them, end relay cleanly")
         func signalledTogether() async throws {
             let relay = try RelayProcess(Shape.small + ["--record", set.directory])
             try await eventually("something is recorded", within: .seconds(20)) {
@@ -114,7 +114,7 @@ extension SerialPeers {
             #expect(set.open.isEmpty && set.finished.count == 1)
         }
 
-        @Test("SIGHUP inherited as ignored was taken back: what nohup starts outlives its terminal")
+        @Test("SIGHUP stays ignored if it was inherited as ignored, so relay under nohup outlives its terminal")
         func nohup() async throws {
             let arguments = Shape.small + ["--record", set.directory]
             let relay = try RelayProcess(process: ChildProcess("nohup", [try Tools.relay()] + arguments))
@@ -132,7 +132,7 @@ extension SerialPeers {
             #expect(DecodedFrames.breaks(in: try await set.counters()).isEmpty)
         }
 
-        @Test("SIGHUP ends cleanly where it is not ignored")
+        @Test("SIGHUP ends relay cleanly if it is not ignored")
         func hangup() async throws {
             // Whatever the tests were started by.
             let arguments = ["--default-signal=HUP", try Tools.relay()] + Shape.small + ["--record", set.directory]

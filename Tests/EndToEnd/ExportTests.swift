@@ -86,7 +86,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A clip across three files shows every frame once, with audio in step and packets as recorded",
+            "A clip across three files has every frame once, with audio in sync and packets as recorded",
             arguments: [false, true])
         func clips(isExact: Bool) async throws {
             try await record()
@@ -113,7 +113,7 @@ extension SerialShows {
             }
         }
 
-        @Test("A gap stays a gap: frames and audio behind it are as late as they were")
+        @Test("A gap stays in a clip: frames and audio after it keep their times")
         func gap() async throws {
             try await record()
             try FileManager.default.removeItem(atPath: set.finished[1])
@@ -134,7 +134,7 @@ extension SerialShows {
             }
         }
 
-        @Test("One frame before a keyframe is coded with another before it that is not shown")
+        @Test("A clip that begins one frame before a keyframe encodes that frame after another, hidden one")
         func headOfOneFrame() async throws {
             try await record()
             let recorded = try await set.counters()
@@ -148,7 +148,7 @@ extension SerialShows {
             #expect(try await AVOffset(path, frames: frames).worst < 1)
         }
 
-        @Test("A damaged or foreign file is named in a sentence; once repaired, the copy stands for it")
+        @Test("A damaged or foreign file is named in a sentence; after a repair the copy replaces it")
         func damaged() async throws {
             try await record()
             let start = try await start()
@@ -178,7 +178,7 @@ extension SerialShows {
             #expect(again.files == 3 && again.gaps.isEmpty)
         }
 
-        @Test("What is being written now is named, and is no gap")
+        @Test("A file that is still being written is named, and does not count as a gap")
         func beingWritten() async throws {
             try await record()
             let start = try await start()
@@ -202,7 +202,7 @@ extension SerialShows {
             #expect(none.log.contains("There is no finished recording in \(set.directory)."), "\(none.log)")
         }
 
-        @Test("Nothing is made among the recordings, nor in the place of one")
+        @Test("No clip is written among the recordings, or over one")
         func outputs() async throws {
             try await record()
             let start = try await start()
@@ -225,7 +225,7 @@ extension SerialShows {
 
         private static let always = ["--from", "2020-01-01T00:00:00Z", "--to", "2100-01-01T00:00:00Z"]
 
-        @Test("From transport streams every frame of every file is shown once, with audio in step")
+        @Test("A clip from transport streams has every frame of every file once, with audio in sync")
         func transportStream() async throws {
             let recorded = try await RelayProcess.run(
                 Shape.small + ["--record-format", "ts", "--segment", "2s", "--duration", "5s"]
@@ -242,7 +242,7 @@ extension SerialShows {
             #expect(try await Probe.complaints(path) == "")
         }
 
-        @Test("Files that were coded in another way are coded again, whole, each at its time, and holes are told")
+        @Test("Files with another coding are encoded again, with each frame at its time, and gaps are reported")
         func different() async throws {
             for (size, length) in [("320x180", "5s"), ("480x270", "3s")] {
                 let recorded = try await RelayProcess.run(
@@ -264,7 +264,7 @@ extension SerialShows {
             #expect(try await Probe.complaints(path) == "")
         }
 
-        @Test("Several ranges become a clip each, or one of all", arguments: [false, true])
+        @Test("Several ranges become one clip each, or one clip together", arguments: [false, true])
         func ranges(isJoined: Bool) async throws {
             try await record()
             let recorded = try await set.counters()
@@ -288,7 +288,7 @@ extension SerialShows {
             #expect(uneven.ending == .exited(64) && uneven.log.contains("given together"), "\(uneven.log)")
         }
 
-        @Test("What cannot be exported is refused in a sentence, and nothing is left or overwritten")
+        @Test("An impossible export is refused in a sentence, and nothing is left behind or overwritten")
         func refusals() async throws {
             try await record()
             let start = try await start()
@@ -315,7 +315,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A disk without room is met before anything is written",
+            "A disk without enough space is reported before anything is written",
             .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
         func noRoom() async throws {
             try await record()

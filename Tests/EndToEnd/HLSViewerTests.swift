@@ -69,7 +69,7 @@ extension Serial {
             if let first { #expect(after.first == first) }
         }
 
-        @Test("A player that reads through a clean restart was thrown off by the end of the playlist, and plays on")
+        @Test("A player that reads through a clean restart keeps playing")
         func restart() async throws {
             let target = "hls:\(live)#" + options.map { "\($0)=\($1)" }.joined(separator: ",")
             let arguments = Shape.small + ["--gop", "1s", "--output", target]
@@ -87,7 +87,7 @@ extension Serial {
             #expect(frames[1] == 150)
         }
 
-        @Test("A player that reads through a pause of the output plays on")
+        @Test("A player that reads through a pause of the output keeps playing")
         func pause() async throws {
             let target = "hls:\(live)#name=hls," + options.map { "\($0)=\($1)" }.joined(separator: ",")
             let configuration = try RunCommand.parse(
@@ -115,7 +115,7 @@ extension Serial {
             #expect(status == .done)
         }
 
-        @Test("A player of the backup reads on when the stream came back to it after the primary had it")
+        @Test("A player of the backup continues when the stream returns to it after the primary had it")
         func backup() async throws {
             let primary = try RTMPServer()
             let target = "\(primary.url())#name=main,backup=hls:\(live),backup-after=1,primary-check=1s"

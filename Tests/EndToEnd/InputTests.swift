@@ -40,7 +40,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "One audio sample that is no number, or infinite, ended the program with status 70: it is silent",
+            "An audio sample that is NaN or infinite becomes silence, and the program continues",
             arguments: ["0/0", "1/0"])
         func badSample(sample: String) async throws {
             let input = directory.file("bad.mkv")
@@ -55,7 +55,7 @@ extension SerialPeers {
             #expect(audio.samples[48_100..<52_000].contains { abs($0) > 0.2 })
         }
 
-        @Test("A looped file plays without a hole in video or audio")
+        @Test("A looped file plays without a gap in video or audio")
         func loop() async throws {
             let path = try await record(try await signal(seconds: 2), ["--loop", "--duration", "7s"])
             let frames = try await DecodedFrames(path)
@@ -73,7 +73,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("A file is played in real time to its last frame, and relay ends with it")
+        @Test("A file is played in real time to its last frame, and then relay ends")
         func pacedToTheEnd() async throws {
             let server = try await RTMPServer.running()
             let input = try await signal(seconds: 4)
@@ -87,7 +87,7 @@ extension SerialPeers {
             #expect(frames.span == 0...119)
         }
 
-        @Test("An input of odd size becomes even")
+        @Test("An input with an odd size is shown with an even one")
         func oddSize() async throws {
             let input = directory.file("odd.mkv")
             try await Clip.make(
@@ -110,7 +110,7 @@ extension SerialPeers {
             #expect(try await Probe.times(path, "v:0").count == 60)
         }
 
-        @Test("Anamorphic pixels keep their shape")
+        @Test("Anamorphic pixels keep their aspect ratio")
         func anamorphic() async throws {
             let input = directory.file("anamorphic.mp4")
             try await Clip.make(input, Self.clip("s=360x288:r=25,setsar=16/11"))
@@ -119,7 +119,7 @@ extension SerialPeers {
             #expect(try await Probe.value(path, "v:0", "width") == "360")
         }
 
-        @Test("Untagged SD in an HD program is tagged BT.709, where it stayed untagged; in its own size BT.601")
+        @Test("Untagged SD is tagged BT.709 in an HD program, and BT.601 in its own size")
         func untaggedColor() async throws {
             let input = directory.file("untagged.avi")
             try await Clip.make(
@@ -137,7 +137,7 @@ extension SerialPeers {
             #expect(try await Probe.value(small, "v:0", "color_space") == "bt470bg")
         }
 
-        @Test("A program that filters nothing has neither libavfilter nor libavdevice in its memory")
+        @Test("A program that filters nothing loads neither libavfilter nor libavdevice")
         func loadedLibraries() async throws {
             let relay = try RelayProcess(Shape.small + ["--record", set.directory])
             try await eventually("the recording has begun", within: .seconds(30)) { !set.open.isEmpty }
@@ -163,7 +163,7 @@ extension SerialPeers {
             return ["LD_LIBRARY_PATH": [libraries, before].compactMap(\.self).joined(separator: ":")]
         }
 
-        @Test("Frames that need a libavfilter that is not installed were dropped for ever in silence: the run ends")
+        @Test("The run ends if frames need a libavfilter that is not installed")
         func noFilters() async throws {
             let result = try await RelayProcess.run(
                 ["--input", try await signal(seconds: 2), "--size", "640x480", "--record", set.directory],
@@ -172,7 +172,7 @@ extension SerialPeers {
             #expect(result.log.contains(/cannot be decoded: libavfilter.so.[0-9]+ is not installed/), "\(result.log)")
         }
 
-        @Test("A live input that needs a libavfilter that is not installed ends the run as well, and is not reopened")
+        @Test("The run also ends if a live input needs a libavfilter that is not installed; the input is not reopened")
         func noFiltersLive() async throws {
             let input = try await signal(seconds: 4)
             let port = try Ports.free()
@@ -208,7 +208,7 @@ extension SerialPeers {
             for (index, time) in times.enumerated() { #expect(abs(time - Double(index) / 30) < 0.001) }
         }
 
-        @Test("An input without audio gets silence as long as the video")
+        @Test("An input without audio gets silence of the same length as the video")
         func noAudio() async throws {
             let input = directory.file("silent.mp4")
             try await Clip.make(
@@ -220,7 +220,7 @@ extension SerialPeers {
             #expect(try await Probe.times(path, "v:0").count == 90)
         }
 
-        @Test("The audio can come from a second file")
+        @Test("Audio can come from a second file")
         func secondFile() async throws {
             let (frame, audio) = (directory.file("frame.mp4"), directory.file("audio.wav"))
             try await Clip.make(
@@ -235,7 +235,7 @@ extension SerialPeers {
             #expect(abs(decoded.samples.count - 144_000) <= 1024)
         }
 
-        @Test("A new size and rate change neither the length nor the place of the audio")
+        @Test("A change of size and rate affects neither the length nor the position of the audio")
         func converted() async throws {
             let path = try await record(try await signal(seconds: 4), ["--size", "640x360", "--fps", "60"])
             #expect(try await Probe.value(path, "v:0", "width") == "640")

@@ -67,7 +67,7 @@ extension SerialPeers {
             #expect(longest < 480, "silence of \(longest) samples up to sample \(end)")
         }
 
-        @Test("A transport stream over UDP lost 11 frames and repeated 6 half a second in, and its audio was off")
+        @Test("A transport stream over UDP keeps every frame, and its audio in sync")
         func udp() async throws {
             let clip = try await signal()
             let port = try Ports.free()
@@ -78,7 +78,7 @@ extension SerialPeers {
             try await check(recording, against: clip)
         }
 
-        @Test("A transport stream over SRT keeps every frame, and its audio where it was")
+        @Test("A transport stream over SRT keeps every frame, and its audio in sync")
         func srt() async throws {
             let clip = try await signal()
             let port = try Ports.free()
@@ -89,7 +89,7 @@ extension SerialPeers {
             try await check(recording, against: clip)
         }
 
-        @Test("A stream pulled from an RTMP server keeps every frame, and its audio where it was")
+        @Test("A stream pulled from an RTMP server keeps every frame, and its audio in sync")
         func rtmp() async throws {
             let clip = try await signal()
             let server = try await RTMPServer.running()
@@ -99,7 +99,7 @@ extension SerialPeers {
             try await check(recording, against: clip)
         }
 
-        @Test("A stream that is published to us by RTMP keeps every frame, and its audio where it was")
+        @Test("A stream that is published to relay by RTMP keeps every frame, and its audio in sync")
         func published() async throws {
             let clip = try await signal()
             let port = try Ports.free()
@@ -110,7 +110,7 @@ extension SerialPeers {
             try await check(recording, against: clip)
         }
 
-        @Test("HEVC, sent in Enhanced RTMP's form by our own output, is decoded by our own server, every frame of it")
+        @Test("HEVC in Enhanced RTMP from relay's own output is decoded by relay's own server, every frame of it")
         func enhanced() async throws {
             let clip = try await signal()
             let hevc = directory.file("hevc.mp4")
@@ -128,7 +128,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "A publisher that is killed and one of another size that comes later are one program for outputs and files")
+            "A killed publisher and a later one with another size make one program for outputs and files")
         func publishersChange() async throws {
             let clip = try await signal()
             let large = directory.file("large.mp4")
@@ -173,7 +173,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("With several sources, audio that a first publisher lacked stayed out for ever: the next one's is heard")
+        @Test("With several sources, audio that the first publisher lacks is heard when the next publisher has it")
         func audioComesLater() async throws {
             let clip = try await signal()
             let port = try Ports.free()
@@ -195,7 +195,7 @@ extension SerialPeers {
             #expect(audio.beeps.count > 3, "\(audio.beeps)\n\(result.log)")
         }
 
-        @Test("A live playlist gave 95 of 500 frames and silence: it is played at its own pace")
+        @Test("A live playlist is played at its own pace, with every frame")
         func playlist() async throws {
             let clip = try await signal(seconds: 40)
             let served = directory.file("served")
@@ -211,7 +211,7 @@ extension SerialPeers {
             try await check(recording, against: clip)
         }
 
-        @Test("Audio that is multiplexed 800 ms behind its video was cut for ever: it is waited for")
+        @Test("Audio that is multiplexed 800 ms behind its video is waited for")
         func lateAudio() async throws {
             let clip = try await signal()
             let stream = directory.file("stream.ts")

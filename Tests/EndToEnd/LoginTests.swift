@@ -8,7 +8,7 @@ extension SerialPeers {
     /// The logins of Adobe's and Limelight's servers.
     @Suite("Logins")
     struct LoginTests {
-        @Test("A user with the right password gets in, in three connections", arguments: LoginServer.Scheme.allCases)
+        @Test("The right password is accepted within three connections", arguments: LoginServer.Scheme.allCases)
         func rightPassword(scheme: LoginServer.Scheme) async throws {
             let server = try await LoginServer(scheme)
             let result = try await RelayProcess.run(
@@ -23,7 +23,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "A wrong password, an unknown user and no user at all are refused, and shown as such",
+            "A wrong password, an unknown user and a missing user are refused, and reported as such",
             arguments: LoginServer.Scheme.allCases)
         func wrongPassword(scheme: LoginServer.Scheme) async throws {
             let server = try await LoginServer(scheme)
@@ -41,7 +41,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "FFmpeg, which logs in by its own code, gets into the same server", arguments: LoginServer.Scheme.allCases)
+            "The test's server also accepts a login by FFmpeg", arguments: LoginServer.Scheme.allCases)
         func ffmpeg(scheme: LoginServer.Scheme) async throws {
             let server = try await LoginServer(scheme)
             try await run(

@@ -6,7 +6,7 @@ import Testing
 
 extension SerialRecordings {
     /// What was on air, made again from the recordings of its sources.
-    @Suite("Mended shows")
+    @Suite("Rendering a recorded show again")
     struct MendedShowTests {
         private struct Listing: Decodable {
             struct Segment: Decodable {
@@ -27,7 +27,7 @@ extension SerialRecordings {
             shows = ShowFiles(directory: directory)
         }
 
-        @Test("A show is rendered again from the recordings of its sources, each cut and transition on its frame")
+        @Test("A show is rendered again from the recordings of its sources, with each cut and transition on its frame")
         func again() async throws {
             try await record()
             let aired = try await aired()
@@ -48,7 +48,7 @@ extension SerialRecordings {
             #expect(others.isEmpty, "\(others)")
         }
 
-        @Test("A copied source that was away for a while comes back in step: the same cuts on the same frames")
+        @Test("A copied source that was away for a while is back in sync: the cuts are on the same frames")
         func away() async throws {
             let camera = Camera(address: "udp://127.0.0.1:\(try Ports.free())", file: directory.file("cam.ts"))
             try await camera.make()

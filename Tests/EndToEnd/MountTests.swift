@@ -54,7 +54,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "A disk that is mounted over the recording, swapped, and unmounted twice is recorded to each time it is there",
+            "A disk that is mounted over the recording, swapped, and unmounted twice is used whenever it is there",
             arguments: ["", "/recordings"])
         func whileRecording(below: String) async throws {
             let under = RecordingSet(directory: disks.under + below)
@@ -87,7 +87,7 @@ extension SerialRecordings {
             #expect(second.finished.count >= 6)
         }
 
-        @Test("After a restart an empty mount point is known, and recording begins on the disk when that is mounted")
+        @Test("After a restart an empty mount point is recognized, and recording begins when the disk is mounted")
         func remembered() async throws {
             let set = RecordingSet(directory: disks.first + "/recordings")
             try disks.mount(disks.first)
@@ -98,7 +98,7 @@ extension SerialRecordings {
             try await startsLate([], set)
         }
 
-        @Test("With --record-mount nothing is recorded before a disk is mounted, at the first start, too")
+        @Test("With --record-mount nothing is recorded before a disk is mounted, even at the first start")
         func required() async throws {
             try await startsLate(["--record-mount"], RecordingSet(directory: disks.first + "/recordings"))
         }

@@ -29,7 +29,7 @@ extension SerialPeers {
             return try await codedPackets(of: try await server.recording())
         }
 
-        @Test("Outputs are added, paused, resumed, tried again and removed without a byte of difference in another")
+        @Test("Outputs are added, paused, resumed, retried and removed without changing a byte of another output")
         func changesAreNotFelt() async throws {
             let guest = try await RTMPServer.running()
             let undisturbed = try await received { _ in }
@@ -54,7 +54,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("So many outputs that they share what the kernel holds carry the same packets as one alone")
+        @Test("24 outputs at once carry the same packets as a single one")
         func sharedBytes() async throws {
             let alone = try await received { _ in }
             let server = try await RTMPServer.running()

@@ -13,7 +13,7 @@ extension Serial {
         init() throws { directory = try TemporaryDirectory() }
 
         @Test(
-            "Every frame is once and in order in RTMP, SRT and MP4, and audio and video stay together",
+            "Every frame is once and in order in RTMP, SRT and MP4, and audio and video stay in sync",
             arguments: [("30", 12, 360), ("29.97", 7, 210), ("25", 6, 150)])
         func completeAndInSync(fps: String, seconds: Int, frames: Int) async throws {
             let server = try await RTMPServer.running()
@@ -54,7 +54,7 @@ extension Serial {
             #expect(frames.span == 0...179)
         }
 
-        @Test("A receiver may call relay, which listens, and gets every frame from a keyframe on")
+        @Test("A receiver that calls relay's listening output gets every frame from a keyframe on")
         func listener() async throws {
             let port = try Ports.free()
             let relay = try RelayProcess(
@@ -69,7 +69,7 @@ extension Serial {
             #expect(frames.counters.count >= 90)
         }
 
-        @Test("An encrypted SRT stream arrives whole")
+        @Test("An encrypted SRT stream arrives completely")
         func encrypted() async throws {
             let receiver = try await SRTReceiver(options: "passphrase=correct-horse&pbkeylen=16")
             let result = try await RelayProcess.run(
@@ -98,7 +98,7 @@ extension Serial {
             }
         }()
 
-        @Test("RTMP goes over IPv6 too", .needs(hasIPv6, "this system has no IPv6"))
+        @Test("RTMP works over IPv6, too", .needs(hasIPv6, "this system has no IPv6"))
         func overIPv6() async throws {
             let server = try await RTMPServer.running(host: "[::1]")
             let result = try await RelayProcess.run(Shape.small + ["--duration", "4s", "--rtmp", server.url()])

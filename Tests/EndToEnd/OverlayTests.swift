@@ -19,7 +19,7 @@ extension SerialShows {
                 "logo.png", "color=white:size=160x180,format=rgba,colorchannelmixer=aa=0.5", ["-frames:v", "1"])
         }
 
-        @Test("An image comes with its scene, goes when an operator says so, and is faded in from its frame on")
+        @Test("An image appears with its scene, disappears on an operator's command, and fades in from its frame on")
         func image() async throws {
             let (relay, api) = try await studio.start([
                 "--input", "\(try await studio.clip("black", rate: "30", tone: 440))#name=black",
@@ -47,7 +47,7 @@ extension SerialShows {
             #expect(abs(frames[shown + 31].left - 125) <= 5)
         }
 
-        @Test("A text is drawn with a clock that moves, changed while it is on air, and drawn over one input")
+        @Test("A text with a running clock is drawn, changed on air, and drawn over a single input")
         func text() async throws {
             let (relay, api) = try await studio.start([
                 "--input", "\(try await studio.clip("black", rate: "30", tone: 440))#name=black",
@@ -64,7 +64,7 @@ extension SerialShows {
             #expect(frames[changed + 5..<changed + 20].allSatisfy { $0.right <= 1 && $0.left > 0 })
         }
 
-        @Test("What cannot be is refused with what there is")
+        @Test("An impossible overlay is refused with the known alternatives")
         func refused() async throws {
             let (relay, api) = try await studio.start([
                 "--input", "test:#name=one", "--input", "test:#name=two",

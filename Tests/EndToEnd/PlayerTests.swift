@@ -32,7 +32,7 @@ extension SerialPeers {
             return try #require(frames.span, "\(name)")
         }
 
-        @Test("Players pull the program at once, one that sleeps for a while and a late one, and each gets every frame")
+        @Test("Players that start at once, late, or that pause for a while each get every frame")
         func program() async throws {
             let port = try Ports.free()
             let url = "rtmp://127.0.0.1:\(port)/live/program"
@@ -67,7 +67,7 @@ extension SerialPeers {
             #expect(try await Probe.complaints(directory.file("sleepy.flv")).isEmpty)
         }
 
-        @Test("One player that sleeps for long loses frames, its connection or both, and another loses none")
+        @Test("A player that does not read for long loses frames or its connection, and other players lose nothing")
         func sleeper() async throws {
             let clip = try await Clip.noisy(seconds: 20, in: directory)
             let port = try Ports.free()
@@ -90,7 +90,7 @@ extension SerialPeers {
             #expect(span.upperBound == 599)
         }
 
-        @Test("What is published to a port is played from the same port, NAL unit by NAL unit, with TLS and a key")
+        @Test("A stream that is published to a port is played from it NAL unit by NAL unit, with TLS and a key")
         func samePort() async throws {
             let clip = try await Clip.noisy(seconds: 8, in: directory)
             let authority = try await Authority()
@@ -127,7 +127,7 @@ extension SerialPeers {
             withExtendedLifetime(authority) {}
         }
 
-        @Test("Programs decide who publishes and who plays, by what they learn of the client")
+        @Test("Programs decide who may publish and play, from what they learn about the client")
         func commands() async throws {
             let clip = try await Clip.noisy(seconds: 6, in: directory)
             let script = directory.file("decide")

@@ -44,7 +44,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "A certificate that does not hold is refused, with the reason",
+            "An invalid certificate is refused, with the reason",
             arguments: [
                 ("DNS:other.example", 2, "localhost", "not valid for the host localhost"),
                 ("DNS:localhost", 2, "127.0.0.1", "not valid for the address 127.0.0.1"),
@@ -62,7 +62,7 @@ extension SerialPeers {
             #expect(server.recordings.isEmpty)
         }
 
-        @Test("An authority that the system does not know is refused, unless verification is off")
+        @Test("An unknown certificate authority is refused, unless verification is off")
         func unknownAuthority() async throws {
             let server = try await RTMPServer.running()
             let front = try await TLSFront(try await authority.issue("DNS:other.example"), target: server.port)
@@ -77,7 +77,7 @@ extension SerialPeers {
             try await check(server, frames: 120)
         }
 
-        @Test("A TLS handshake that never ends touches no other output, and names its step")
+        @Test("A TLS handshake that never ends affects no other output, and its step is reported")
         func silent() async throws {
             let (healthy, silent) = (try await RTMPServer.running(), try SilentServer())
             let set = RecordingSet(directory: directory.file("recordings"))
@@ -95,7 +95,7 @@ extension SerialPeers {
             #expect(frames.breaks.isEmpty && frames.counters.first == 0 && frames.counters.last == recorded.last)
         }
 
-        @Test("A frozen TLS server is noticed, costs the recording nothing, and gets the program again")
+        @Test("A frozen TLS server is detected, does not affect the recording, and gets the program again")
         func frozen() async throws {
             let server = try await RTMPServer.running()
             let front = try await TLSFront(try await authority.issue(Self.localhost), target: server.port)
@@ -124,7 +124,7 @@ extension SerialPeers {
             #expect(try await Probe.complaints(last).isEmpty)
         }
 
-        @Test("A program goes through an HTTP proxy and through a SOCKS proxy, with TLS inside")
+        @Test("A program is sent through an HTTP proxy and through a SOCKS proxy, with TLS inside")
         func proxied() async throws {
             let certificate = try await authority.issue(Self.localhost)
             for kind in ["http", "socks5"] {
@@ -141,7 +141,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("A proxy's refusal is told from a server that it does not reach")
+        @Test("A refusal by the proxy is distinguished from a server that the proxy cannot reach")
         func proxyRefusals() async throws {
             let server = try await RTMPServer.running()
             let (http, socks) = (try await TestProxy.http(target: server.port), try await TestProxy.socks())

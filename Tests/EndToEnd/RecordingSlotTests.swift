@@ -46,7 +46,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("A recording starts and stops twice on air: new files from keyframes on, nothing lost in the stream")
+        @Test("A recording that starts and stops twice on air makes new files from keyframes; the stream loses nothing")
         func startedTwice() async throws {
             let server = try await RTMPServer.running()
             let set = RecordingSet(directory: directory.file("recordings"))
@@ -83,7 +83,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("A recording that began with the program is stopped and started again while the channel stays on air")
+        @Test("The initial recording is stopped and started again while the channel stays on air")
         func restarted() async throws {
             let server = try await RTMPServer.running()
             let set = RecordingSet(directory: directory.file("recordings"))
@@ -102,7 +102,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("What cannot be recorded is refused on air, and the next start may be right")
+        @Test("An impossible recording is refused on air, and the next start may succeed")
         func refused() async throws {
             let recording = try recording
             var wrong = recording

@@ -69,7 +69,7 @@ extension SerialShows {
             return recorder
         }
 
-        @Test("Files come whole, by ranges from both ends, and only if they are recordings")
+        @Test("Recordings are served completely and by ranges from both ends, and other files are not served")
         func ranges() async throws {
             let recorder = try await recorder(files: 1)
             let first = try #require(try await recorder.list().first)
@@ -94,7 +94,7 @@ extension SerialShows {
             try await recorder.end()
         }
 
-        @Test("A playlist has each coded frame of a file once, and the files one behind the other")
+        @Test("A playlist has each encoded frame of a file once, and the files follow each other")
         func playlist() async throws {
             let recorder = try await recorder(files: 2)
             let files = try await recorder.list().filter { $0.state == "finished" }
@@ -121,7 +121,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A clip that reaches into the file that is written has the very frames, and leaves the recording as it is")
+            "A clip that reaches into the open file has exactly its frames, and does not affect the recording")
         func clip() async throws {
             let recorder = try await recorder(files: 1)
             try await eventually("the open file holds something", within: .seconds(10)) {
@@ -158,7 +158,7 @@ extension SerialShows {
             #expect(verified.ending == .exited(0) && verified.log.contains("no frame missing"), "\(verified.log)")
         }
 
-        @Test("What is held is not deleted; what is, is deleted at the second word, and the catalogue knows")
+        @Test("A held file is not deleted; another one is deleted on the second request, and the catalogue notes it")
         func keeping() async throws {
             let recorder = try await recorder(files: 2)
             let list = try await recorder.list()
@@ -180,7 +180,7 @@ extension SerialShows {
         }
 
         @Test(
-            "Thumbnails are JPEG of the size and the very frame that was asked for, and a marker is a chapter of its file"
+            "A thumbnail is a JPEG of the requested size and frame, and a marker is a chapter of its file"
         )
         func thumbnailsAndMarkers() async throws {
             let recorder = try await Recorder()

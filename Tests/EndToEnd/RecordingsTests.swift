@@ -71,7 +71,7 @@ extension SerialRecordings {
             return try decoder.decode(Listing.self, from: Data(output.utf8))
         }
 
-        @Test("A recording that was made without trouble is whole, decoded too, before and after a rebuilding")
+        @Test("A flawless recording verifies as complete, even when it is decoded, before and after a rebuild")
         func whole() async throws {
             let result = try await RelayProcess.run(
                 Shape.small + ["--record", set.directory, "--segment", "2s", "--duration", "7s"])
@@ -87,7 +87,7 @@ extension SerialRecordings {
             #expect(text.split(separator: "\n").last == "4 segments, 0:00:07, no frame missing", "\(text)")
         }
 
-        @Test("After kill -9 the files, the ledger and verify agree on what is there and where it ends")
+        @Test("After kill -9 the files, the catalogue and verify agree on what is recorded and where it ends")
         func killed() async throws {
             let arguments = Shape.small + ["--record", set.directory, "--segment", "3s"]
             let relay = try RelayProcess(arguments)
@@ -122,7 +122,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "A gap that a full disk makes is in the ledger with its bounds, and verify finds the same one in the files",
+            "A gap from a full disk is in the catalogue with its bounds, and verify finds the same gap in the files",
             .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
         func full() async throws {
             let disk = try await SmallDisk(megabytes: 30)
@@ -159,7 +159,7 @@ extension SerialRecordings {
             #expect(report.missing.map(\.frames) == [missing] && report.missing.first?.cause == gap.cause)
         }
 
-        @Test("What cannot be worked with is said in one sentence, and the exit status tells")
+        @Test("An unusable directory or file is reported in one sentence and by the exit status")
         func refused() async throws {
             for (arguments, status, text) in [
                 (["list", directory.file("nowhere")], Int32(66), "There is no "),
@@ -173,7 +173,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("Foreign and truncated files are told apart, and nothing is touched")
+        @Test("Foreign and truncated files are distinguished, and no file is changed")
         func foreign() async throws {
             let result = try await RelayProcess.run(
                 Shape.small + ["--record", set.directory, "--segment", "2s", "--duration", "5s"])

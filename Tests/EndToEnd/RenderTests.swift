@@ -41,7 +41,7 @@ extension SerialShows {
             try FileManager.default.contentsOfDirectory(atPath: directory.file("")).sorted()
         }
 
-        @Test("A show has the frames that it has on air, each on its place, and comes faster")
+        @Test("A rendered show has the same frames as on air, each at its position, and is made faster")
         func frames() async throws {
             try await files.ramp()
             let path = try files.show(show)
@@ -80,7 +80,7 @@ extension SerialShows {
                 ])
         }
 
-        @Test("A file that is cut off makes no show, which says so and leaves nothing")
+        @Test("A truncated file makes no show: the error is reported, and nothing is left behind")
         func cutOff() async throws {
             try await files.ramp()
             let path = directory.file("half.mp4")
@@ -99,7 +99,7 @@ extension SerialShows {
             #expect(try names() == before)
         }
 
-        @Test("What is cancelled leaves nothing, and the file that was there stays")
+        @Test("A cancelled render leaves nothing behind, and an existing file stays")
         func cancelled() async throws {
             let sources = try await files.sources()
             let path = try files.show(
@@ -119,7 +119,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A disk that something else fills in mid-render costs the show, which says so, and nothing else",
+            "A disk that another program fills during a render fails only the render, with a message",
             .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
         func fullDisk() async throws {
             let sources = try await files.sources()
@@ -145,7 +145,7 @@ extension SerialShows {
             #expect(try String(contentsOfFile: output, encoding: .utf8) == "kept")
         }
 
-        @Test("An output that is a file of the show, or a directory, is refused, and stays as it is")
+        @Test("An output path that is a file of the show, or a directory, is refused, and stays unchanged")
         func ownFile() async throws {
             let sources = try await files.sources()
             let path = try files.show("segments: [{source: white, frames: 9}]")
@@ -158,7 +158,7 @@ extension SerialShows {
             #expect(try names() == before && fileSize(input) == size)
         }
 
-        @Test("A file's last frame stands for a segment of its own length, and where that begins behind the file's end")
+        @Test("A file's last frame is held for a segment of fixed length, even one that begins after the file's end")
         func behindTheEnd() async throws {
             try await files.ramp()
             let show = try files.show(
@@ -177,7 +177,7 @@ extension SerialShows {
         }
 
         @Test(
-            "What cannot be rendered is refused with the reason, and nothing is made",
+            "An impossible render is refused with the reason, and nothing is made",
             arguments: [
                 ("segments: [{source: white}]", [], 64, "white lasts until somebody says so"),
                 ("{loop: true, name: Round, segments: [{source: white, frames: 9}]}", [], 64, "Round begins again"),

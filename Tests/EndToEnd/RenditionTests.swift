@@ -49,7 +49,7 @@ extension Serial {
             return (relay, APIClient(base: "http://127.0.0.1:\(port)"))
         }
 
-        @Test("The recording of another size, rate and GOP has each frame of the program once; the output has its own")
+        @Test("A recording with its own size, rate and GOP has each frame of the program once, and so does the output")
         func whole() async throws {
             let receiver = try await SRTReceiver()
             let result = try await RelayProcess.run(
@@ -95,7 +95,7 @@ extension Serial {
             #expect(verified.ending == .exited(0), "\(verified.log)")
         }
 
-        @Test("A rendition that the machine cannot encode loses frames, and the program none")
+        @Test("A rendition that is too slow to encode loses frames, and the program loses none")
         func starved() async throws {
             let receiver = try await SRTReceiver()
             let slow = "huge#size=3840x2160,preset=veryslow,tune=zerolatency,video-bitrate=20M,gop=1s"
@@ -117,7 +117,7 @@ extension Serial {
             #expect(try await DecodedAudio(path).samples.count == (240 * 1600 + 1023) / 1024 * 1024)
         }
 
-        @Test("An output that takes a rendition comes and goes by the API; one that is not there is refused")
+        @Test("Outputs of a rendition are added and removed by the API; an unknown rendition is refused")
         func api() async throws {
             let (first, guest) = (try await SRTReceiver(), try await SRTReceiver())
             let (relay, api) = try await start(

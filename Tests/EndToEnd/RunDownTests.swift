@@ -52,7 +52,7 @@ extension SerialShows {
         }
 
         @Test(
-            "Files alone are a program that begins with the first frame of the first and ends with the last of the last"
+            "Files alone make a program from the first frame of the first file to the last frame of the last one"
         )
         func filesAlone() async throws {
             try await files.ramp()
@@ -62,7 +62,7 @@ extension SerialShows {
             #expect(try await recorded() == (Array(0..<30) + Array(15..<30)).map { "\($0)" })
         }
 
-        @Test("On air, too, a file's last frame stands where a segment of its own length begins behind the file's end")
+        @Test("On air, too, a file's last frame is held if a segment of fixed length begins after the file's end")
         func behindTheEnd() async throws {
             try await files.ramp()
             let path = try files.show(
@@ -75,7 +75,7 @@ extension SerialShows {
             #expect(try await recorded() == expected.map { "\($0)" })
         }
 
-        @Test("What an operator cuts away from is resumed with what was left, and the status says where it is")
+        @Test("A segment that an operator cuts away from is resumed with its remaining time, and the status shows it")
         func operated() async throws {
             let path = try files.show(
                 """
@@ -115,7 +115,7 @@ extension SerialShows {
             #expect(seen == expected, "\(next) \(cut) \(resumed)")
         }
 
-        @Test("What cannot be played is refused with its place and its name, before the start and on air")
+        @Test("An unplayable segment is refused with its position and name, before the start and on air")
         func refused() async throws {
             let path = try files.show("segments:\n  - source: white\n  - file: gone.mp4\n")
             let arguments = try await files.sources()

@@ -56,7 +56,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "What FFmpeg sends encrypted is copied unit for unit, and wrong passphrases and stream ids beside it are refused"
+            "An encrypted stream from FFmpeg is copied unit by unit, and wrong passphrases and stream ids are refused"
         )
         func encrypted() async throws {
             let clip = try await clip()
@@ -82,7 +82,7 @@ extension SerialPeers {
             try await checkCopied(clip)
         }
 
-        @Test("srt-live-transmit is called, calls, and is met halfway, and nothing of what it sends is missing")
+        @Test("Caller, listener and rendezvous mode work with srt-live-transmit, and nothing of its stream is missing")
         func modes() async throws {
             let clip = try await clip()
             for mode in ["caller", "listener", "rendezvous"] {
@@ -124,7 +124,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("A sender that is killed and comes back continues the program, and no output notices")
+        @Test("A sender that is killed and comes back continues the program, and outputs are not affected")
         func comesBack() async throws {
             let clip = try await clip(seconds: 20)
             let server = try await RTMPServer.running()
@@ -147,7 +147,7 @@ extension SerialPeers {
             #expect(try await Probe.complaints(try #require(set.finished.first)).isEmpty)
         }
 
-        @Test("Video and audio come from two senders at one port, told apart by their stream ids")
+        @Test("Video and audio from two senders at one port are told apart by their stream ids")
         func sharedPort() async throws {
             let clip = try await clip(seconds: 20)
             let port = try Ports.free()
@@ -174,7 +174,7 @@ extension SerialPeers {
             #expect(audioSamples.count { abs($0) > 0.01 } > audioSamples.count / 2)
         }
 
-        @Test("What is no transport stream is named, and an address that cannot work is refused before anything starts")
+        @Test("Input that is no transport stream is reported, and an impossible address is refused before the start")
         func refusals() async throws {
             let port = try Ports.free()
             let relay = try RelayProcess(

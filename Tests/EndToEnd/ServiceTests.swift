@@ -7,7 +7,7 @@ import Testing
 
 extension SerialShows {
     /// What a service manager is told.
-    @Suite("As a service")
+    @Suite("Running as a service")
     struct ServiceTests {
         private let directory: TemporaryDirectory
         private let manager: Manager
@@ -60,7 +60,7 @@ extension SerialShows {
                 ])
         }
 
-        @Test("It is up when its channels run, tells of reading its file again, and of its end")
+        @Test("A service reports that it is ready when its channels run, and reports a reload and its end")
         func life() async throws {
             let outputs = "    recording: {directory: \(directory.file("rec"))}\n"
             try write("channels:\n\(Self.pattern)\n\(outputs)")
@@ -86,7 +86,7 @@ extension SerialShows {
             #expect(!FileManager.default.fileExists(atPath: directory.file("heartbeat")))
         }
 
-        @Test("The watchdog is not fed while a program's thread stands still, and is fed when the thread continues")
+        @Test("The watchdog is fed only while the program's thread runs")
         func wedge() async throws {
             try write("channels:\n\(Self.pattern)\n    recording: {directory: \(directory.file("rec"))}\n")
             let relay = try start()
@@ -105,7 +105,7 @@ extension SerialShows {
             #expect(result.ending == .exited(0), "\(result.log)")
         }
 
-        @Test("Cameras, targets and disks that are not there do not keep it from being up and well")
+        @Test("Cameras, servers and disks that are absent do not keep the service from being ready and healthy")
         func absent() async throws {
             let port = try Ports.free()
             try write(
@@ -131,7 +131,7 @@ extension SerialShows {
             #expect(manager.count("STOPPING=1") == 1, "\(result.log)")
         }
 
-        @Test("Where the journal reads, each line has its priority, and each line of a channel names it")
+        @Test("In the journal each line has its priority, and each line of a channel names the channel")
         func journal() async throws {
             let relay = try RelayProcess(
                 ["--input", "test:", "--record", directory.file("rec"), "--duration", "1s"] + Shape.small)

@@ -16,7 +16,7 @@ extension SerialRecordings {
             set = RecordingSet(directory: directory.file("recordings"))
         }
 
-        @Test("Where the video of what is copied stops, its playlist grows in time, and kill -9 costs 0.6 s of audio")
+        @Test("If the video of a copied input stops, its playlist grows in time, and kill -9 costs 0.6 s of audio")
         func videoStops() async throws {
             let input = directory.file("clip.mkv")
             try await Clip.make(

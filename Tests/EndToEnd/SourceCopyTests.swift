@@ -130,7 +130,7 @@ extension Serial {
             return shown
         }
 
-        @Test("Each file holds what was sent, begins where the program's does, and no frame is lost or comes twice")
+        @Test("Each file holds what its source sent, begins with the program's file, and has every frame once")
         func whole() async throws {
             let cameras = [
                 try await camera("fast", rate: 30, first: 40, step: 4),
@@ -179,7 +179,7 @@ extension Serial {
         }
 
         @Test(
-            "A source that comes late, goes and comes back is recorded while it is there, at its place in the program")
+            "A source that comes late, leaves and comes back is recorded while it is there, at its program time")
         func absent() async throws {
             let cameras = [
                 try await camera("fast", rate: 30, first: 40, step: 4, seconds: 40),
@@ -211,7 +211,7 @@ extension Serial {
             try await verify()
         }
 
-        @Test("Sources that a file adds on air are copied; restarted on air, their files begin where the program's do")
+        @Test("Sources that a reload adds are copied; when they restart on air, their files begin with the program's")
         func reloaded() async throws {
             let cameras = [
                 try await camera("fast", rate: 30, first: 40, step: 4, seconds: 30),

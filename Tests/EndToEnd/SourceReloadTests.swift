@@ -6,7 +6,7 @@ import Testing
 
 extension SerialRecordings {
     /// Sources that come and go because a configuration file is read again.
-    @Suite("Recordings of sources that a file changes")
+    @Suite("Recordings of sources that a reload changes")
     struct SourceReloadTests {
         private static let channel = "/v1/channels/show"
         private let directory: TemporaryDirectory
@@ -39,7 +39,7 @@ extension SerialRecordings {
             try await api.ask("GET", "\(Self.channel)/recordings?source=\(source)")
         }
 
-        @Test("The API has the recordings of sources that were added and of those that are gone, and a stop holds")
+        @Test("The API lists recordings of added and of removed sources, and a stopped recording stays stopped")
         func changed() async throws {
             try write(["cam1", "cam2"])
             let relay = try RelayProcess(["--config", path])

@@ -12,7 +12,7 @@ extension SerialShows {
 
         init() throws { studio = try Studio() }
 
-        @Test("Each of many cuts between sources of other rates is on the frame that the answer named")
+        @Test("Each of many cuts between sources with different rates is on the frame that the response named")
         func cuts() async throws {
             let (relay, api) = try await studio.start([
                 "--input", "test:#name=pattern",
@@ -43,7 +43,7 @@ extension SerialShows {
             #expect(verified.ending == .exited(0), "\(verified)")
         }
 
-        @Test("Scenes, a transition cut off by another, the preview and what it puts on air")
+        @Test("A transition is interrupted by another one, and take and auto put the preview on air")
         func scenes() async throws {
             let (relay, api) = try await studio.start([
                 "--input", "\(try await studio.clip("white", rate: "30", tone: 880))#name=white",
@@ -83,7 +83,7 @@ extension SerialShows {
             #expect(frames[auto + 15].left > 220 && frames[auto + 15].right > 220)
         }
 
-        @Test("A change that waits is listed, and taken back before its frame; the catalogue has what came on air")
+        @Test("A scheduled change is listed, and cancelled before its frame; the catalogue lists the scenes on air")
         func withdrawn() async throws {
             let (relay, api) = try await studio.start(["--input", "test:#name=one", "--input", "test:#name=two"])
             let now = try await api.ask("GET", Studio.program).json()["frame"] as? Int ?? 0
@@ -105,7 +105,7 @@ extension SerialShows {
             #expect(list.contains("two from frame \(near) of ") && !list.contains("frame \(far)"), "\(list)")
         }
 
-        @Test("What cannot be is refused with what there is, and changes nothing")
+        @Test("An impossible request is refused with the known alternatives, and changes nothing")
         func refused() async throws {
             let (relay, api) = try await studio.start(["--input", "test:#name=one", "--input", "test:#name=two"])
             let wrong = [
@@ -141,7 +141,7 @@ extension SerialShows {
                     + ["udp://127.0.0.1:\(port)?pkt_size=1316"])
         }
 
-        @Test("A source that is not shown is decoded by keyframes alone, or closed, until it is wanted")
+        @Test("A source that is not visible is decoded at keyframes only, or closed, until it is needed")
         func standby() async throws {
             let ports = (try Ports.free(), try Ports.free())
             let cameras = [try camera(ports.0), try camera(ports.1)]
@@ -191,7 +191,7 @@ extension SerialShows {
             #expect(frames[cut..<back].allSatisfy { $0.left > 220 }, "\(frames[cut..<back])")
         }
 
-        @Test("A source or live audio that is absent at the start holds up nothing: the next one says the shape")
+        @Test("A source or live audio that is absent at the start delays nothing: the next source decides the format")
         func absent() async throws {
             let (camera, audio, http) = (try Ports.free(), try Ports.free(), try Ports.free())
             let relay = try RelayProcess([
@@ -216,7 +216,7 @@ extension SerialShows {
             #expect(shape.contains("320,180,25/1"), "\(shape)")
         }
 
-        @Test("A source that goes away shows its slate, and the program continues with the others")
+        @Test("A source that leaves shows its slate, and the program continues with the others")
         func lost() async throws {
             let port = try Ports.free()
             let sender = try ChildProcess(

@@ -6,7 +6,7 @@ import Testing
 
 extension Serial {
     /// `relay stitch`: audio that is copied packet by packet, and where it meets new packets.
-    @Suite("StitchAudio")
+    @Suite("Audio of stitched clips")
     struct StitchAudioTests {
         private struct Plan: Decodable {
             struct Clip: Decodable {
@@ -62,7 +62,7 @@ extension Serial {
             .max() ?? .infinity
         }
 
-        @Test("One piece of a file is copied packet by packet, and heard as it was")
+        @Test("A single piece of a file is copied packet by packet, and sounds unchanged")
         func piece() async throws {
             let signal = try await signal()
             let clip = "\(signal)#from=2.5,to=9.3"
@@ -83,7 +83,7 @@ extension Serial {
             #expect(try await AVOffset(path, frames: frames).worst < 1)
         }
 
-        @Test("Frames are moved with their audio where it is copied, and nothing of either is lost or torn")
+        @Test("Frames are moved together with copied audio, and neither loses anything")
         func moved() async throws {
             let signal = try await signal()
             // 97 frames are 155200 samples: 576 more than packets.
@@ -128,7 +128,7 @@ extension Serial {
             }
         }
 
-        @Test("What bangs where copied packets meet new ones is heard as it was")
+        @Test("A loud transient at the seam between copied and encoded packets sounds unchanged")
         func bangs() async throws {
             let file = directory.file("bangs.mp4")
             // Where the first clip's packets end to be copied, and where the second one's begin.
@@ -150,7 +150,7 @@ extension Serial {
             #expect(worst(audio, whole, 97_000 + move..<104_000 + move, shift: 24_000 - move) < 0.01)
         }
 
-        @Test("Short clips are coded again to the sample, and keep their frames where they are")
+        @Test("Short clips are encoded again exactly to the sample, and their frames keep their positions")
         func short() async throws {
             let signal = try await signal()
             let clips = ["\(signal)#to=5", "\(signal)#from=8.2333,to=14.5"]

@@ -6,7 +6,7 @@ import Testing
 
 extension Serial {
     /// `relay stitch`: files that are not as simple as they look.
-    @Suite("StitchInputs")
+    @Suite("Inputs for stitching")
     struct StitchInputTests {
         private struct Plan: Decodable {
             struct Clip: Decodable {
@@ -52,7 +52,7 @@ extension Serial {
             try await DecodedFrames(path).counters.map { $0.map(Int.init) }
         }
 
-        @Test("High dynamic range beside other color is named, and mapped to what screens show")
+        @Test("High dynamic range among other inputs is reported, and mapped to standard range")
         func dynamicRange() async throws {
             let usual = try await variant("usual.mp4", ["-c:v", "libx264", "-g", "30"])
             let bright = directory.file("bright.mp4")
@@ -76,7 +76,7 @@ extension Serial {
         }
 
         @Test(
-            "Frames from a recovery point at the file's beginning on are there, and what lacks those before it is told")
+            "Frames from a recovery point at a file's beginning are kept, and missing ones before it are reported")
         func openGOP() async throws {
             let open = try await variant(
                 "open.mp4",
@@ -116,7 +116,7 @@ extension Serial {
             try Data(data).write(to: URL(fileURLWithPath: path))
         }
 
-        @Test("Exactly the frames that an edit list of several pieces shows are shown")
+        @Test("Exactly the frames that an edit list of several parts shows are visible")
         func pieces() async throws {
             let plain = try await variant("plain.mp4", ["-an", "-c:v", "libx264", "-g", "30"])
             let joined = directory.file("joined.mp4")
@@ -127,7 +127,7 @@ extension Serial {
             #expect(try await numbers(path) == Array(0..<30) + Array(45..<75))
         }
 
-        @Test("Time stamps that go back and ends that are missing are named, with the file and the time")
+        @Test("Decreasing timestamps and missing ends are reported, with the file and the time")
         func torn() async throws {
             let text = directory.file("text.mp4")
             try Data("no video".utf8).write(to: URL(fileURLWithPath: text))
@@ -154,7 +154,7 @@ extension Serial {
             }
         }
 
-        @Test("Frames that are damaged are told of, with the file and the time")
+        @Test("Damaged frames are reported, with the file and the time")
         func damaged() async throws {
             let whole = try await variant("whole.mp4", ["-c:v", "libx264", "-g", "30", "-an"])
             var bytes = try Data(contentsOf: URL(fileURLWithPath: whole))
@@ -175,7 +175,7 @@ extension Serial {
                 "\(result.log)")
         }
 
-        @Test("What was stitched is whole to the verification, whatever its form and however its audio was joined")
+        @Test("A stitched file verifies as intact in every format, however its audio was joined")
         func verified() async throws {
             let signal = try await signal()
             // Audio of more than ten seconds is coded again in front of some that is copied.
@@ -195,7 +195,7 @@ extension Serial {
             }
         }
 
-        @Test("Clips that are turned alike are copied, and so is the turn")
+        @Test("Clips with the same rotation are copied, with their rotation")
         func turned() async throws {
             let turned = directory.file("turned.mp4")
             try await Clip.make(
@@ -209,7 +209,7 @@ extension Serial {
             #expect(own.count == 180 && result == own + own)
         }
 
-        @Test("A transport stream that begins within a GOP is copied; one that lost packets is not, and it is told")
+        @Test("A transport stream that begins within a GOP is copied; one that lost packets is encoded and reported")
         func tornStream() async throws {
             let whole = try await variant("whole.ts", ["-c", "copy"], seconds: 6)
             let bytes = try Data(contentsOf: URL(fileURLWithPath: whole))
@@ -225,7 +225,7 @@ extension Serial {
             #expect(torn.reasons.contains("packets of it are missing or damaged") && torn.copiedFrames == 0, "\(torn)")
         }
 
-        @Test("Frames of other containers are copied, but for those of cut GOPs", arguments: ["mkv", "flv", "ts"])
+        @Test("Frames of other containers are copied, except those of cut GOPs", arguments: ["mkv", "flv", "ts"])
         func demuxed(container: String) async throws {
             let file = try await variant("file.\(container)", ["-c", "copy"], seconds: 6)
             let signal = try await signal()

@@ -69,7 +69,7 @@ extension SerialShows {
             return path
         }
 
-        @Test("Twenty pieces of one file show every frame once, with all audio and in step")
+        @Test("Twenty pieces of one file have every frame once, with all audio in sync")
         func pieces() async throws {
             let signal = try await signal()
             // From 0.1 s to 1.5 s; in frames, so that nothing is rounded.
@@ -91,7 +91,7 @@ extension SerialShows {
             #expect(try await DecodedAudio(signal).difference(from: audio, in: 2000..<frame * 1600 - 2000) < 0.01)
         }
 
-        @Test("Files that were encoded separately join without losing a frame, and each keeps its audio in step")
+        @Test("Files that were encoded separately are joined without losing a frame, each with its audio in sync")
         func separate() async throws {
             let signal = try await signal()
             var clips: [String] = []
@@ -116,7 +116,7 @@ extension SerialShows {
             #expect(chapters.split(separator: "\n").count == 4 && chapters.contains("part2"), "\(chapters)")
         }
 
-        @Test("Copied frames are bit for bit those of the source, and only frames of cut GOPs are coded again")
+        @Test("Copied frames are identical to the source's, and only frames of cut GOPs are encoded again")
         func smartRender() async throws {
             let signal = try await signal()
             let (path, report) = try await stitch(["\(signal)#from=1.5,to=7.3"])
@@ -132,7 +132,7 @@ extension SerialShows {
             #expect(try await AVOffset(path, frames: frames).worst < 1)
         }
 
-        @Test("What is not like the first clip is coded again, told why, and comes out right")
+        @Test("A clip that differs from the first is encoded again correctly, and the reason is reported")
         func kinds() async throws {
             let h264 = ["-c:v", "libx264", "-g", "30"]
             let first = try await variant("first.mp4", h264)
@@ -162,7 +162,7 @@ extension SerialShows {
             }
         }
 
-        @Test("Audio of another rate, of one channel or of none becomes that of the result")
+        @Test("Audio with another rate, with one channel or missing is converted to that of the result")
         func sounds() async throws {
             let video = ["-c:v", "libx264", "-g", "30"]
             let first = try await variant("first.mp4", video)
@@ -183,7 +183,7 @@ extension SerialShows {
             }
         }
 
-        @Test("Frames that an edit list hides stay hidden, and rotation and rates that vary are honored")
+        @Test("Frames that an edit list hides stay hidden, and rotation and variable rates are preserved")
         func edits() async throws {
             let first = try await variant("first.mp4", ["-c:v", "libx264", "-g", "30"])
             let cut = directory.file("cut.mp4")
@@ -215,7 +215,7 @@ extension SerialShows {
             }
         }
 
-        @Test("A transition is drawn of both clips, and nothing is shortened")
+        @Test("A transition uses frames of both clips, and shortens nothing")
         func transitions() async throws {
             let signal = try await signal()
             let (path, report) = try await stitch(
@@ -228,7 +228,7 @@ extension SerialShows {
             #expect(DecodedFrames.breaks(in: Array(frames.counters[150...])).isEmpty && frames.counters[150] == 210)
         }
 
-        @Test("As MOV and in fragments it holds the same packets, at the same times", arguments: ["mov", "fragmented"])
+        @Test("MOV and fragmented files hold the same packets at the same times", arguments: ["mov", "fragmented"])
         func forms(form: String) async throws {
             let signal = try await signal()
             let clips = ["\(signal)#from=0.1,to=3.5", "\(signal)#from=5,to=7.2", "\(signal)#from=1,to=2.5"]
@@ -268,7 +268,7 @@ extension SerialShows {
             return types
         }
 
-        @Test("What cannot be stitched is named in one sentence, and nothing is written")
+        @Test("Input that cannot be stitched is reported in one sentence, and nothing is written")
         func refusals() async throws {
             let signal = try await signal()
             let text = directory.file("text.mp4")
@@ -310,7 +310,7 @@ extension SerialShows {
             #expect(try await Probe.complaints(output) == "")
         }
 
-        @Test("An interrupted run leaves nothing, whatever interrupts it", arguments: [SIGINT, SIGKILL])
+        @Test("An interrupted run leaves nothing behind, whatever the cause", arguments: [SIGINT, SIGKILL])
         func interrupted(signal number: Int32) async throws {
             let signal = try await signal()
             let output = directory.file("out.mp4")
@@ -333,7 +333,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A run that is gone on with makes the bytes of one that was not interrupted", arguments: [SIGINT, SIGKILL])
+            "A resumed run writes the same bytes as an uninterrupted one", arguments: [SIGINT, SIGKILL])
         func resumed(signal number: Int32) async throws {
             let signal = try await signal()
             let arguments = ["stitch"] + Array(repeating: signal, count: 4) + ["--size", "1280x720", "--resume", "-o"]
@@ -371,7 +371,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A disk without room is met before anything is written, and one that fills up leaves nothing",
+            "A disk without enough space is reported before writing; one that fills up leaves no file behind",
             .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
         func noRoom() async throws {
             let signal = try await signal()

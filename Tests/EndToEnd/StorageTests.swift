@@ -14,7 +14,7 @@ extension SerialRecordings {
 
         /// Fills a disk of 50 MB to the end, frees space, and looks at everything.
         @Test(
-            "On a disk that becomes full the stream loses nothing, and recording resumes when space is free",
+            "On a disk that becomes full the stream loses nothing, and recording resumes when space is free again",
             arguments: [("8MB", "suspended"), ("0B", "recording failed")])
         func becomesFull(reserve: String, sign: String) async throws {
             let disk = try await SmallDisk(megabytes: 50)
@@ -64,7 +64,7 @@ extension SerialRecordings {
             #expect(log.contains("gap in the recording: \(missing) frames"), "\(missing): \(log)")
         }
 
-        @Test("An archive that fills its disk makes room for itself, and recording never stops")
+        @Test("An archive that fills its disk deletes its oldest files, and recording never stops")
         func makesRoom() async throws {
             let disk = try await SmallDisk(megabytes: 30)
             let set = RecordingSet(directory: "\(disk.path)/recordings")
@@ -86,7 +86,7 @@ extension SerialRecordings {
             #expect(recorded.count < stream.counters.count)
         }
 
-        @Test("An archive that keeps its disk free records again after each restart: old recordings count as room")
+        @Test("An archive that keeps its disk free is recorded again after each restart: old recordings count as space")
         func restarts() async throws {
             let disk = try await SmallDisk(megabytes: 100)
             let set = RecordingSet(directory: "\(disk.path)/recordings")
@@ -103,7 +103,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("On a disk that is smaller than a minute of recording, files are kept as long as there is room for them")
+        @Test("On a disk smaller than a minute of recording, files are kept as long as there is space for them")
         func tiny() async throws {
             let disk = try await SmallDisk(megabytes: 42)
             let set = RecordingSet(directory: "\(disk.path)/recordings")
@@ -117,7 +117,7 @@ extension SerialRecordings {
             #expect(set.finished.count >= 8)
         }
 
-        @Test("A card of 1 or 2 GB records with the default reserve, and keeps what it holds", arguments: [1000, 2000])
+        @Test("A card of 1 or 2 GB is used with the default reserve, and keeps its files", arguments: [1000, 2000])
         func card(megabytes: Int) async throws {
             let disk = try await SmallDisk(megabytes: megabytes)
             let set = RecordingSet(directory: "\(disk.path)/recordings")
@@ -130,7 +130,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "What a small card cannot hold is refused by the names of the flags",
+            "A recording that is too large for a small card is refused, and the message names the flags",
             arguments: [
                 (["--keep-free", "90%", "--keep-min", "0s"], "--keep-free 90% leaves no room for one file"),
                 (["--keep-free", "10%", "--segment", "1m"], "--keep-min 1h keeps about"),
@@ -149,7 +149,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "Retention that makes no sense is refused in one sentence",
+            "Contradictory retention rules are refused in one sentence",
             arguments: [
                 (["--keep", "10s"], "shorter than one file"), (["--keep", "40m"], "--keep-min"),
                 (["--keep-size", "2MB"], "less than one file"), (["--keep-free", "900PB"], "not an amount"),
@@ -162,7 +162,7 @@ extension SerialRecordings {
             #expect(result.log.contains(sentence), "\(result.log)")
         }
 
-        @Test("A recording that cannot fit is refused, with the three numbers, if there is nothing else to do")
+        @Test("A recording that cannot fit is refused with the three numbers, if relay has nothing else to do")
         func refused() async throws {
             let disk = try await SmallDisk(megabytes: 50)
             let result = try await RelayProcess.run(
@@ -174,7 +174,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("A recording that would end at the reserve before its time is refused, although twice its size is free")
+        @Test("A recording that would reach the reserve before its end is refused, although twice its size is free")
         func endsAtReserve() async throws {
             let disk = try await SmallDisk(megabytes: 50)
             // 10 s take 1.5 MB, and 52.4 MB are free; but only 400 kB more than the reserve.
@@ -184,7 +184,7 @@ extension SerialRecordings {
             #expect(result.log.contains("52.0 MB that --disk-reserve keeps free"), "\(result.log)")
         }
 
-        @Test("A recording that cannot fit does not keep the program off the air")
+        @Test("A recording that cannot fit does not keep the program off air")
         func refusedButLive() async throws {
             let disk = try await SmallDisk(megabytes: 50)
             let set = RecordingSet(directory: "\(disk.path)/recordings")

@@ -121,7 +121,7 @@ extension SerialRecordings {
             return DecodedFrames.breaks(in: own)
         }
 
-        @Test("A source that is killed costs a hot backup's viewers the timeout, and comes back with another shape")
+        @Test("A hot backup takes over after the timeout, and the killed source may return with another size")
         func killed() async throws {
             let clip = try await signal()
             let server = try await RTMPServer.running()
@@ -159,7 +159,7 @@ extension SerialRecordings {
             #expect(sources(received, [Self.first, Self.later, Self.backup]).prefix(3) == [0, 2, 1])
         }
 
-        @Test("A frozen source gives way to a file that was closed until then, and returns when it continues")
+        @Test("A frozen source is replaced by a file that was closed before, and is back on air when it resumes")
         func frozen() async throws {
             let clip = try await signal()
             let port = try Ports.free()
@@ -188,7 +188,7 @@ extension SerialRecordings {
             #expect(holes.isEmpty, "\(holes)")
         }
 
-        @Test("A channel whose input is absent begins with its slate, and every loss ends there")
+        @Test("A channel without its input begins with its slate, and every loss ends with the slate")
         func absent() async throws {
             let clip = try await signal()
             let port = try Ports.free()
@@ -218,7 +218,7 @@ extension SerialRecordings {
             #expect(try await Probe.complaints(path).isEmpty)
         }
 
-        @Test("Two losses in a row: the second backup takes over, and after it the slate")
+        @Test("After two losses in a row the second backup takes over, and after it the slate")
         func twice() async throws {
             let clip = try await signal()
             let (a, b, c) = (try Ports.free(), try Ports.free(), try Ports.free())
@@ -243,7 +243,7 @@ extension SerialRecordings {
             #expect(order(frames, [Self.first, Self.later, Self.backup]).last == .some(nil), "\(log)")
         }
 
-        @Test("A video track that dies while its audio continues is a loss; it was never noticed")
+        @Test("A video track that stops while its audio continues counts as a loss")
         func deadVideo() async throws {
             let clip = try await signal()
             let (a, b) = (try Ports.free(), try Ports.free())
@@ -267,7 +267,7 @@ extension SerialRecordings {
             #expect(holes(frames, in: Self.backup).isEmpty)
         }
 
-        @Test("Copied, the input that is back took the backup off air seconds before its own keyframe")
+        @Test("In copy mode a backup stays on air until the returning input has a keyframe")
         func copiedReturn() async throws {
             let clip = try await signal()
             let server = try await RTMPServer.running()
@@ -294,7 +294,7 @@ extension SerialRecordings {
             #expect(order(try await DecodedFrames(recording), [Self.first, Self.backup]) == [0, 1, 0])
         }
 
-        @Test("A copied backup goes on air at its keyframe, as it is: times continue, and each coding has its own file")
+        @Test("A copied backup goes on air at its keyframe unchanged: times continue, and each coding has its own file")
         func copied() async throws {
             let clip = try await signal()
             let server = try await RTMPServer.running()
@@ -335,7 +335,7 @@ extension SerialRecordings {
             #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
         }
 
-        @Test("Copied, a playlist that is a hot backup goes on air where it is now, not where it was opened")
+        @Test("In copy mode a playlist as hot backup goes on air at its live edge, not where it was opened")
         func copiedPlaylist() async throws {
             let clip = try await signal()
             let served = directory.file("served")
@@ -378,7 +378,7 @@ extension SerialRecordings {
             #expect(last.breaks.isEmpty, "\(last.breaks)")
         }
 
-        @Test("Copied, a slate with the input's size takes over at once, and the input comes back at its keyframe")
+        @Test("In copy mode a slate with the input's size takes over at once, and the input is back at its keyframe")
         func copiedSlate() async throws {
             let clip = try await signal()
             let server = try await RTMPServer.running()
@@ -419,7 +419,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("Copied, an absent input begins with a slate; one that is coded otherwise has none")
+        @Test("In copy mode an absent input begins with a slate; an input with another coding has no slate")
         func copiedAbsent() async throws {
             let clip = try await signal()
             let port = try Ports.free()
@@ -451,7 +451,7 @@ extension SerialRecordings {
             #expect(warned.log.contains("HEVC"), "\(warned.log)")
         }
 
-        @Test("Without a slate, and with no input that answers, it ends before it begins")
+        @Test("Without a slate, and without an input that answers, the program ends before it begins")
         func nothing() async throws {
             let dead = "rtmp://127.0.0.1:\(try Ports.free())/live/secretkey"
             let result = try await RelayProcess.run(

@@ -34,7 +34,7 @@ extension SerialShows {
         }
 
         @Test(
-            "Audio of a file is moved by as much as is asked, encoded or passed through",
+            "Audio of a file is moved by the requested time, encoded or copied",
             arguments: [(120, false), (-80, false), (120, true), (-80, true)])
         func file(milliseconds: Int, copies: Bool) async throws {
             let clip = try await signal(seconds: 8)
@@ -47,7 +47,7 @@ extension SerialShows {
             for offset in offsets { #expect(abs(offset - Double(milliseconds)) <= 2, "\(offsets)") }
         }
 
-        @Test("Audio of live input is moved by as much as is asked", arguments: [100, -100])
+        @Test("Audio of a live input is moved by the requested time", arguments: [100, -100])
         func live(milliseconds: Int) async throws {
             let clip = try await signal(seconds: 20)
             let port = try Ports.free()
@@ -69,7 +69,7 @@ extension SerialShows {
             for offset in offsets { #expect(abs(offset - Double(milliseconds)) <= 2, "\(offsets)") }
         }
 
-        @Test("A track that is not there is named before anything goes live, with those that are")
+        @Test("A missing track is reported before anything goes live, with the existing tracks")
         func missing() async throws {
             let clip = try await signal(seconds: 1)
             for (options, status, sentence) in [

@@ -74,17 +74,17 @@ extension Serial {
             return path
         }
 
-        @Test("What relay encodes is right at each frame rate", arguments: ["15", "30000/1001"])
+        @Test("relay's encoded stream conforms at each frame rate", arguments: ["15", "30000/1001"])
         func encoded(rate: String) async throws {
             try await judge(["--size", "160x90", "--preset", "ultrafast", "--fps", rate, "--duration", "4s"])
         }
 
-        @Test("A copied file whose audio comes in bundles is right")
+        @Test("A copied file whose audio comes in bursts conforms")
         func bundles() async throws {
             try await judge(["--input", try await clip("clip.ts", rate: "24"), "--copy"])
         }
 
-        @Test("A copied playlist is right")
+        @Test("A copied playlist conforms")
         func playlist() async throws {
             let clip = try await clip("clip.ts")
             let served = directory.file("served")
@@ -97,7 +97,7 @@ extension Serial {
         }
 
         @Test(
-            "Copied RTMP, which states no durations, is right where frames are missing and where stills are",
+            "Copied RTMP, which has no durations, conforms even if frames are missing or far apart",
             arguments: ["select='not(between(t,2,3.2))'", "select='not(mod(floor(t),2))+not(mod(n,12))'"])
         func published(filter: String) async throws {
             let clip = try await clip("clip.mp4", filter: filter)

@@ -43,7 +43,7 @@ extension SerialShows {
             return server
         }
 
-        @Test("Finished files reach a local remote, byte for byte, and a second run sends none of them again")
+        @Test("Finished files reach a local remote byte for byte, and a second run sends none of them again")
         func local() async throws {
             let first = try await record(["--upload", ":local:\(remote)/a/b"])
             #expect(first.ending == .exited(0), "\(first.log)")
@@ -57,7 +57,7 @@ extension SerialShows {
             #expect(set.finished.count == 4 && fileNames(in: "\(remote)/a/b").count == 1)
         }
 
-        @Test("What a server that is away did not get waits in the catalogue, and the next run sends it")
+        @Test("Files for an unreachable server wait in the catalogue, and the next run sends them")
         func webdavComesBack() async throws {
             let port = try Ports.free()
             let configuration = directory.file("rclone.conf")
@@ -91,7 +91,7 @@ extension SerialShows {
             #expect(set.finished.count == 3 && isComplete("\(remote)/shows"))
         }
 
-        @Test("A program gets the facts of each file that is finished, in order")
+        @Test("A program gets the facts about each finished file, in order")
         func program() async throws {
             let (program, notes) = (directory.file("note it"), directory.file("notes"))
             try """
@@ -128,7 +128,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A program that fails gets its files until it takes them, and none is deleted before; an operator's word counts"
+            "A failing program gets its files until it accepts them; none is deleted before, unless it is skipped"
         )
         func failingProgram() async throws {
             let (program, notes, status) = try hook()
@@ -155,7 +155,7 @@ extension SerialShows {
             #expect(Set(failed).isSubset(of: told), "\(told)")
         }
 
-        @Test("A remote that rclone does not know, or a program that is not there, is refused before anything starts")
+        @Test("An unknown rclone remote, or a missing program, is refused before anything starts")
         func refusals() async throws {
             for (flags, sentence) in [
                 (["--upload", "nowhere-\(UInt32.random(in: 0 ..< .max)):x"], "rclone has no remote"),

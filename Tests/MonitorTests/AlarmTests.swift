@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Alarms")
 struct AlarmTests {
-    /// An alarm and what it told, with when, in tenths of a second.
+    /// An alarm and the events that it reported, with their times in tenths of a second.
     private struct Trial {
         var alarm = Alarm(after: .seconds(2))
         var told: [(at: Int64, event: Alarm.Event)] = []
@@ -24,7 +24,7 @@ struct AlarmTests {
         private func at(_ tenths: Int64) -> Timestamp { Timestamp(nanoseconds: tenths * 100_000_000) }
     }
 
-    @Test("A fault is told once when it lasted, with its beginning, and once when it is over for a second")
+    @Test("A fault is reported with its beginning after it has lasted long enough, and again a second after it ends")
     func beginAndEnd() {
         var trial = Trial()
         trial.note(.right, tenths: 5)
@@ -60,7 +60,7 @@ struct AlarmTests {
         #expect(trial.told.count == 2 && trial.told.last?.event == .ended(after: .milliseconds(6200)))
     }
 
-    @Test("What lies between the two bounds neither begins a fault nor ends one")
+    @Test("A reading between the two thresholds neither begins a fault nor ends one")
     func between() {
         var trial = Trial()
         trial.note(.between, tenths: 50)

@@ -24,7 +24,7 @@ struct DetectorTests {
         FrameDetector(blackLevel: 10, frozenLevel: 0.05, isFullRange: fullRange)
     }
 
-    @Test("Black is what is dark but for two of a hundred pixels, in limited range and in full")
+    @Test("A frame is black if at most two percent of its pixels are bright, in limited range and in full range")
     func black() {
         for (level, fullRange, expected) in [
             (UInt8(16), false, Alarm.Reading.faulty), (37, false, .faulty), (40, false, .right), (20, true, .faulty),
@@ -39,7 +39,7 @@ struct DetectorTests {
         }
     }
 
-    @Test("Video that is the same, as storage or as pixels, stands still, and noise of an encoder does not hide it")
+    @Test("Video that repeats a frame, as storage or as pixels, is frozen, and encoder noise does not hide that")
     func frozen() {
         var detector = detector()
         let still = frame { x, y in UInt8((x + y) % 200 + 30) }
@@ -51,7 +51,7 @@ struct DetectorTests {
         }
     }
 
-    @Test("A small thing that moves, a cut and a slow fade are no still video")
+    @Test("Video with a small moving object, a cut or a slow fade is not frozen")
     func moving() {
         var detector = detector()
         for step in 0..<50 {
@@ -60,19 +60,19 @@ struct DetectorTests {
         }
         var readings: [Alarm.Reading] = []
         for level in 60..<200 { readings.append(detector.read(frame { _, _ in UInt8(level) }).frozen) }
-        // Each frame is nearly the one before, but none is the one with which it began.
+        // Each frame is nearly the previous one, but none is the one with which the fade began.
         let longest = readings.split(separator: .right).map(\.count).max() ?? 0
         #expect(longest <= 10)
     }
 
-    @Test("Black video is not called frozen as well")
+    @Test("Black video is not reported as frozen, too")
     func blackOnly() {
         var detector = detector()
         let black = frame { _, _ in 16 }
         for _ in 0..<5 { #expect(detector.read(black) == FrameDetector.Reading(black: .faulty, frozen: .right)) }
     }
 
-    @Test("Silence is below its level, and ends 6 dB above it")
+    @Test("Silence begins below its level and ends 6 dB above it")
     func silence() {
         let detector = SilenceDetector(level: -60)
         for (level, expected) in [(-61.0, Alarm.Reading.faulty), (-58, .between), (-53, .right)] {

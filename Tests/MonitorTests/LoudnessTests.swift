@@ -10,7 +10,7 @@ import Testing
 struct LoudnessTests {
     private static let piece = 1600
 
-    /// `seconds` of a tone of 1 kHz at `level` in dBFS on both channels, in pieces of a frame.
+    /// `seconds` seconds of a 1 kHz tone at `level` in dBFS on both channels, in buffers of one frame.
     private func tone(_ level: Double, seconds: Int, from start: Int = 0) -> [AudioBuffer] {
         let amplitude = Float(Decibels.amplitude(level))
         return (0..<seconds * 30).map { index in
@@ -33,7 +33,7 @@ struct LoudnessTests {
         #expect(abs(last.truePeak + 23) < 0.3)
     }
 
-    /// What a chain towards -23 LUFS makes of `audio`, measured by another meter over the last 5 s.
+    /// The output of a chain with the target -23 LUFS for `audio`, measured by another meter over the last 5 s.
     private func level(_ audio: [AudioBuffer]) throws -> LoudnessStatus {
         let chain = try LoudnessChain(target: -23, format: .program)
         var made: [AudioBuffer] = []
@@ -51,19 +51,19 @@ struct LoudnessTests {
         return last
     }
 
-    @Test("Audio of -35 and of -16 LUFS becomes -23 LUFS", arguments: [-35.0, -16, -23])
+    @Test("Audio of -35 and of -16 LUFS is adjusted to -23 LUFS", arguments: [-35.0, -16, -23])
     func leveled(input: Double) throws {
         let result = try level(tone(input, seconds: 30))
         #expect(abs(result.integrated + 23) <= 0.5, "\(result)")
     }
 
-    @Test("So does what becomes louder or quieter on the way", arguments: [(-35.0, -16.0), (-16, -35)])
+    @Test("Audio that becomes louder or quieter is adjusted to -23 LUFS, too", arguments: [(-35.0, -16.0), (-16, -35)])
     func steps(before: Double, after: Double) throws {
         let result = try level(tone(before, seconds: 30) + tone(after, seconds: 40, from: 30 * 48_000))
         #expect(abs(result.integrated + 23) <= 0.5, "\(result)")
     }
 
-    @Test("Pauses raise nothing, and silence leaves the gain as it is")
+    @Test("Pauses do not raise the gain, and silence leaves it unchanged")
     func pauses() {
         var ride = LoudnessRide(target: -23)
         let second = AudioBuffer.silence(at: 0, count: 48_000, format: .program)
@@ -83,7 +83,7 @@ struct LoudnessTests {
         #expect(ride.gain == 20)
     }
 
-    @Test("Nothing is above -1 dBTP behind the limiter, and it takes no time out of the program")
+    @Test("After the limiter no peak is above -1 dBTP, and no sample of the program is missing")
     func limiter() throws {
         for level in [-20.0, 6] {
             let limiter = try PeakLimiter(format: .program)

@@ -12,7 +12,7 @@ import Testing
 
 @Suite("The monitored program")
 struct MonitoredSinkTests {
-    /// Keeps what would be encoded.
+    /// Stores what would be encoded.
     private final class Encoder: ProgramSink {
         let taken = Mutex<(frames: [Int64], audio: [AudioBuffer], isFinished: Bool)>(([], [], false))
 
@@ -21,7 +21,7 @@ struct MonitoredSinkTests {
         func finish() { taken.withLock { $0.isFinished = true } }
     }
 
-    /// A log handler that keeps the lines.
+    /// A log handler that stores the lines.
     private struct Spy: LogHandler {
         final class Lines: Sendable { let all = Mutex<[String]>([]) }
 
@@ -55,7 +55,7 @@ struct MonitoredSinkTests {
         return VideoFrame(pts: 0, timeBase: .milliseconds, width: 320, height: 180, storage: storage)
     }
 
-    /// Puts `seconds` of the program in, with these levels of luma and of the samples.
+    /// Feeds `seconds` of the program, with these luma and sample levels.
     private func run(
         _ sink: MonitoredSink, from second: Int, seconds: Int, luma: (Int) -> UInt8, sample: Float
     ) throws {
@@ -69,14 +69,14 @@ struct MonitoredSinkTests {
     }
 
     @Test(
-        "A run of audio that cannot be measured goes on air as it is, keeps its place, and the next is measured again",
+        "Audio that cannot be measured goes on air unchanged at its position, and the next audio is measured again",
         arguments: [nil, -23.0])
     func refused(loudness: Double?) throws {
         var settings = MonitorSettings()
         (settings.measuresLoudness, settings.loudness) = (true, loudness)
         let sink = try sink(settings)
         try run(sink, from: 0, seconds: 1, luma: { _ in 16 }, sample: 0.1)
-        // libavfilter refuses audio whose rate is not that of its graph.
+        // libavfilter refuses audio whose rate differs from that of its graph.
         let other = AudioFormat(sampleRate: 44_100, channels: 2)
         try sink.encode(AudioBuffer.silence(at: 48_000, count: 1920, format: other))
         // A tone of 1 kHz.
@@ -93,7 +93,7 @@ struct MonitoredSinkTests {
         #expect(lines.all.withLock { $0.filter { $0.contains("not measured any more") }.isEmpty })
     }
 
-    @Test("Silence, black and still video are told with when they began and how long they lasted")
+    @Test("Silence, black video and frozen video are reported with their beginning and duration")
     func alarms() throws {
         var settings = MonitorSettings()
         (settings.silence, settings.black, settings.frozen) = (.seconds(3), .seconds(3), .seconds(3))
@@ -108,7 +108,7 @@ struct MonitoredSinkTests {
         #expect(status.black?.isActive == false && status.silence?.isActive == false && status.frozen?.isActive == true)
         try run(sink, from: 12, seconds: 3, luma: moving, sample: 0.1)
         try sink.finish()
-        // Video is looked at every other frame.
+        // Every other frame is examined.
         #expect(
             lines.all.withLock { $0 } == [
                 "warning the program's audio is silent since_s=2.0", "warning the program's video is black since_s=1.9",
@@ -120,7 +120,7 @@ struct MonitoredSinkTests {
         #expect(encoder.taken.withLock { $0.frames.count } == 15 * 25)
     }
 
-    @Test("Audio that is passed through is decoded beside it: its silence is told, and its loudness measured")
+    @Test("The audio of a passed-through program is decoded separately, and its silence and loudness are reported")
     func packets() throws {
         var settings = MonitorSettings()
         (settings.silence, settings.measuresLoudness) = (.seconds(2), true)
@@ -132,7 +132,7 @@ struct MonitoredSinkTests {
             let tone = (0..<48_000).map { level * Float(sin(2 * .pi * 1000 * Double($0) / 48_000)) }
             let audio = AudioBuffer(position: 0, format: .program, channels: [tone, tone])
             for packet in try encoder.encode(audio) { monitor.take(packet) }
-            // A packet more than may wait would not be looked at.
+            // If more packets waited than the limit, they would not be examined.
             try eventually("what was taken is measured") { monitor.isIdle }
         }
         let told = lines.all.withLock { $0 }
@@ -145,7 +145,7 @@ struct MonitoredSinkTests {
         #expect(abs(loudness.integrated + 23) < 0.5 && monitor.status.silence?.count == 1, "\(loudness)")
     }
 
-    @Test("Audio that stops while video continues is silence until there is audio again; it did not count")
+    @Test("Audio that stops while video continues counts as silence until it returns")
     func vanished() throws {
         var settings = MonitorSettings()
         settings.silence = .seconds(4)
@@ -181,7 +181,7 @@ struct MonitoredSinkTests {
             ], "\(told)")
     }
 
-    @Test("A program without audio, or without alarms, has none")
+    @Test("A program without audio, or without alarms, has no alarms")
     func off() throws {
         let sink = try sink(MonitorSettings(), audio: nil)
         try run(sink, from: 0, seconds: 12, luma: { UInt8(60 + $0 % 4 * 40) }, sample: 0)
@@ -194,7 +194,7 @@ struct MonitoredSinkTests {
         #expect(lines.all.withLock { $0 }.isEmpty)
     }
 
-    @Test("Audio that is leveled reaches the encoder whole, each sample at its place")
+    @Test("Audio that is adjusted reaches the encoder completely, with each sample at its position")
     func leveled() throws {
         var settings = MonitorSettings()
         settings.loudness = -23

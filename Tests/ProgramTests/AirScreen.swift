@@ -6,7 +6,7 @@ import Media
 @testable import Kernels
 @testable import Program
 
-/// What goes on air of stills, frame by frame, without a clock.
+/// Puts scenes of stills on air, frame by frame, without a clock.
 struct AirScreen {
     /// A change of scene.
     struct Change {
@@ -28,8 +28,8 @@ struct AirScreen {
         format = VideoFormat(width: width, height: height, frameRate: FrameRate(30))
     }
 
-    /// The first `count` frames, that begin with `scene`, and how many of those frames somebody still holds when they are
-    /// gone from the air.
+    /// Returns the first `count` frames, which begin with `scene`, and how many of them are still referenced after they
+    /// have left the air.
     func play(
         _ scene: Scene, _ changes: [Change], count: Int64, overlays: [Overlay] = []
     ) -> (frames: [PlainFrame], held: Int) {
@@ -54,7 +54,7 @@ struct AirScreen {
 }
 
 extension Scene {
-    /// Stills as `layout` has them.
+    /// Returns a scene of stills in the layout `layout`.
     static func stills(_ layout: SceneLayout.Kind, _ frames: [VideoFrame], inset: SceneLayout.Inset? = nil) -> Scene {
         let layout = SceneLayout(layout, frames.indices.map { "\($0)" }, inset: inset)
         let layers = zip(frames, layout.placements(in: .bt709)).map { Layer(.still($0), at: $1) }

@@ -7,13 +7,13 @@ import Testing
 
 @testable import Program
 
-/// A live source that is to be heard 100 ms earlier than it comes.
+/// A live source that is played 100 ms earlier than it comes.
 @Suite struct AudioAheadTests {
     private let feed = SourceFeed(
         pacing: .live(frameRate: FrameRate(25)), frameRate: FrameRate(25), audio: .program, clock: ManualClock())
 
-    /// Delivers what comes until there are `held` samples behind frame `index`, each of which is its position, counted from
-    /// 1, and takes what follows. Returns how far that is ahead; nil where something of it is missing.
+    /// Delivers audio until `held` samples are available after frame `index`; each sample is its position, counted from
+    /// 1. Takes the frame's audio, and returns how far it is ahead; nil if a sample is missing.
     private func take(_ index: Int64, held: Int64) -> Int64? {
         let range = SampleIndex(index * 1920)..<SampleIndex((index + 1) * 1920)
         let start = feed.state.withLock { $0.audio.end }
@@ -23,7 +23,7 @@ import Testing
         return audio.channels[0] == (audio.position..<audio.end).map { Float($0 + 1) } ? ahead : nil
     }
 
-    @Test("It was silent for good when less was buffered of it: it gives back some of its lead, and leads again later")
+    @Test("When less audio is buffered, a source gives back some of its lead, and leads again later")
     func shrinks() {
         for index in Int64(0)..<6 { #expect(take(index, held: 9600) == 4800) }
         for index in Int64(6)..<16 { #expect(take(index, held: 2000) != nil, "frame \(index)") }
@@ -31,7 +31,7 @@ import Testing
         for index in Int64(17)..<20 { #expect(take(index, held: 9600) == 4800) }
     }
 
-    @Test("It is heard again when it was away and comes back with less of a buffer")
+    @Test("A source that was away and comes back with a smaller buffer is audible again")
     func away() {
         for index in Int64(0)..<6 { #expect(take(index, held: 9600) == 4800) }
         for index in Int64(6)..<20 { _ = take(index, held: -9600) }

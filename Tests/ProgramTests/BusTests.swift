@@ -10,7 +10,7 @@ import Testing
 @testable import Kernels
 @testable import Program
 
-/// Keeps what goes on air, and does something at a frame.
+/// Records what goes on air, and calls a closure at a frame.
 private final class Screen: ProgramSink {
     let frames = Mutex<[(index: Int64, pts: Int64, width: Int)]>([])
     let samples = Mutex<[Float]>([])
@@ -28,7 +28,7 @@ private final class Screen: ProgramSink {
     func finish() throws {}
 }
 
-/// Times of a source whose stamps are the machine's.
+/// Maps a source's timestamps to the machine's clock unchanged.
 private final class PlainTimes: SourceTimes {
     func advance(to moment: Timestamp) {}
     func due(_ time: Timestamp, of track: TrackKind) -> Timestamp? { time }
@@ -81,7 +81,7 @@ struct BusTests {
         #expect(screen.samples.withLock { $0 } == [Float](repeating: 0, count: 19_200))
     }
 
-    @Test("A change of scene takes place at the next frame, and audio changes at the same one")
+    @Test("A scene change takes place at the next frame, and its audio changes at the same frame")
     func change() throws {
         let feed = file(frames: 20)
         bus.show(Scene(video: .still(still(8)), audio: nil))
@@ -96,12 +96,12 @@ struct BusTests {
         #expect(frames.map(\.width) == [8, 8, 8, 8, 8, 4, 4, 4, 4, 4])
         #expect(frames.suffix(5).map(\.pts) == [0, 1, 2, 3, 4])
         let samples = screen.samples.withLock { $0 }
-        // Faded in within half a frame, from the frame's first sample on.
+        // The new source fades in within half a frame, from the frame's first sample on.
         #expect(samples[9599] == 0 && samples[9600] > 0 && samples[9601] > samples[9600] && samples.count == 19_200)
         #expect(samples[10_560..<11_520].allSatisfy { $0 == 1 } && samples[11_520] == 2)
     }
 
-    @Test("What plays along unseen is where it would be on air")
+    @Test("A source that runs along unseen is at the position that it would have on air")
     func standby() throws {
         let feed = file(frames: 20)
         bus.add(feed)
@@ -112,7 +112,7 @@ struct BusTests {
         #expect(screen.samples.withLock { $0[10_560] } == 6)
     }
 
-    @Test("A file that pauses while unseen continues where it was left, with its audio")
+    @Test("A file that pauses while unseen continues at the same position, with its audio")
     func standsUnseen() throws {
         let feed = file(frames: 20, standsUnseen: true)
         bus.add(feed)
@@ -126,14 +126,14 @@ struct BusTests {
         let frames = screen.frames.withLock { $0 }
         #expect(frames.map(\.width) == [8, 8, 8, 4, 4, 4, 8, 8, 8, 8, 4, 4, 4, 4])
         #expect(frames[3..<6].map(\.pts) == [0, 1, 2])
-        // The frame in which its audio was faded out was played unseen.
+        // The frame during which its audio faded out was played unseen.
         #expect(frames[10...].map(\.pts) == [4, 5, 6, 7])
         let samples = screen.samples.withLock { $0 }
         #expect(samples[3 * 1920 + 1000] == 1 && samples[10 * 1920 + 1000] > 0)
         #expect(samples[7 * 1920..<10 * 1920].allSatisfy { $0 == 0 })
     }
 
-    @Test("A file that is kept back begins on its frame, with its audio, and its end is known before it comes")
+    @Test("A parked file begins exactly on its frame, with its audio, and its end is known in advance")
     func parked() throws {
         let feed = file(frames: 4)
         feed.park()
@@ -172,7 +172,7 @@ struct BusTests {
         #expect(feed.status.framesRepeated == 0)
     }
 
-    @Test("What comes late, or waits, was taken for video: a stale frame was shown before the first that was due")
+    @Test("Only frames shown on time prove that a source has video, not late or waiting ones")
     func signOfLife() throws {
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
         feed.attach(PlainTimes())
@@ -199,7 +199,7 @@ struct BusTests {
         #expect(seen.withLock { $0[10] } == .some(rate.start(of: 9)))
     }
 
-    @Test("A program that lagged took its healthy live sources for lost: what it looks at late is not late")
+    @Test("Sources of a program that lags do not count as lost, because they are judged by their own times")
     func lag() throws {
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
         feed.attach(PlainTimes())
@@ -231,17 +231,17 @@ struct BusTests {
         #expect(standstill.withLock { $0 } == .zero)
     }
 
-    @Test("A program whose first source was closed before another was shown ended at once: it waits for the next scene")
+    @Test("A program whose first source was closed before another was shown waits for the next scene")
     func closedBeforeTheFirst() throws {
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
         bus.add(feed)
         bus.show(Scene(video: .feed(feed), audio: feed))
         bus.remove(feed)
-        // It ended before anybody could show the next one.
+        // Regression: the program ended before the next scene could be shown.
         #expect(try ending(showingLater: Scene(video: .still(still(8)), audio: nil)) == .finished)
     }
 
-    @Test("A program that waits for a source without frames shows what is put in its place")
+    @Test("A program that waits for a source without frames shows the scene that replaces it")
     func replacedBeforeTheFirst() throws {
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
         bus.add(feed)
@@ -249,7 +249,7 @@ struct BusTests {
         #expect(try ending(showingLater: Scene(video: .still(still(8)), audio: nil)) == .finished)
     }
 
-    /// How a program of 5 frames ends that finds another scene after 100 ms, and is stopped after 20 s.
+    /// Returns how a program of 5 frames ends if its scene is replaced after 100 ms; it is stopped after 20 s.
     private func ending(showingLater scene: Scene) throws -> Program.Ending {
         let program = program(frames: 5)
         DispatchQueue.global().asyncAfter(deadline: .now() + 0.1) { [bus] in bus.show(scene) }
@@ -257,7 +257,7 @@ struct BusTests {
         return try program.run()
     }
 
-    @Test("A file that stalls froze the program: its frame stays, and it continues where it stopped, with its audio")
+    @Test("When a file stalls its frame is held, and it continues at the same position, with its audio")
     func stall() throws {
         let feed = file(frames: 3)
         bus.add(feed)
@@ -279,7 +279,7 @@ struct BusTests {
         #expect(samples[5 * 1920] == 0 && samples[6 * 1920] == 4)
     }
 
-    @Test("A source that is gone leaves its last frame on screen, and the program continues")
+    @Test("The last frame of a source that is gone is held, and the program continues")
     func gone() throws {
         let feed = file(frames: 3)
         feed.end(.video)

@@ -34,11 +34,11 @@ struct CompositorTests {
         return scenes + [[.full, outside], [outside], [split[1], pip[1]]]
     }()
 
-    @Test("Only what no source hides is black, or of the frame behind, whatever the memory showed before")
+    @Test("Parts that no source covers are black, or show the frame behind, whatever the memory held before")
     func background() {
         var compositor = Compositor(Self.format)
         for placements in Self.scenes {
-            // What the pool's memory shows from now on.
+            // From now on the pool's memory holds these values.
             for value: UInt8 in [77, 99] {
                 var canvas = compositor.pool.canvas()
                 canvas.fill(PixelColor(y: value, u: value, v: value))
@@ -55,7 +55,7 @@ struct CompositorTests {
         }
     }
 
-    /// One luma, between bars that are brighter than any white.
+    /// Returns a frame of one luma between bars that are brighter than white.
     private func barred(_ region: FrameRegion) -> VideoFrame {
         var plain = PlainFrame(width: 192, height: 108, PixelColor(y: 250, u: 128, v: 128))
         for y in region.y..<region.y + region.height {
@@ -66,7 +66,7 @@ struct CompositorTests {
         return frame
     }
 
-    @Test("Bars of a source are not seen beside others; what it leaves is black, or what is behind")
+    @Test("Bars of a source are hidden beside other sources; their place is black, or shows what is behind")
     func withoutBars() {
         var compositor = Compositor(VideoFormat(width: 192, height: 108, frameRate: FrameRate(25)))
         let upright = barred(FrameRegion(x: 66, y: 0, width: 60, height: 108))
@@ -86,20 +86,20 @@ struct CompositorTests {
         let main = PlainFrame(width: 192, height: 108, PixelColor(y: 60, u: 128, v: 128)).frame
         let places = SceneLayout(.pip, ["0", "1"]).placements(in: .bt709)
         let inset = PlainFrame(compositor.compose([(main, places[0]), (upright, places[1])])).y
-        // Its place begins at column 139, the source in it at 172.
+        // The placement begins at column 139, and the source in it at column 172.
         #expect(inset.samples.allSatisfy { $0 <= 235 } && inset[142, 90] == 60)
         #expect((98...102).contains(inset[180, 90]))
         let alone = compositor.compose([(upright, .full)])
         #expect(alone.storage === upright.storage)
     }
 
-    @Test("A source that fills the frame is its own frame, without a copy")
+    @Test("A source that fills the frame is passed on without a copy")
     func single() {
         var compositor = Compositor(Self.format)
         #expect(compositor.compose(layers([.full])).storage === sources[0].storage)
     }
 
-    @Test("What was composed is drawn over where it is; a source's own frame is copied and stays as it was")
+    @Test("Overlays are drawn into a composed frame in place, and into a copy of a source's own frame")
     func drawnOver() {
         var compositor = Compositor(Self.format)
         var composed: VideoFrame? = compositor.compose(layers([.full, .inset]))

@@ -7,12 +7,12 @@ import Testing
 @testable import Kernels
 @testable import Program
 
-@Suite("Two layers that change places, each drawn once")
+@Suite("Two layers that exchange their depth, each drawn once")
 struct ExchangeTests {
     private static let steps = 24
     private let format = VideoFormat(width: 320, height: 180, frameRate: FrameRate(25))
 
-    /// The two on the way to each other's place, with an edge or without.
+    /// Returns the placements of both layers at a step of the move, with or without borders.
     private func places(_ step: Int, edged: Bool) -> (Placement, Placement) {
         var inset = Placement.inset
         if edged {
@@ -25,7 +25,7 @@ struct ExchangeTests {
         )
     }
 
-    /// What is composed at once, and what is blended of both orders.
+    /// Returns the frame composed in one pass, and the blend of both orders.
     private func frames(_ a: VideoFrame, _ b: VideoFrame, _ step: Int, edged: Bool) -> (
         made: PlainFrame, wanted: PlainFrame
     ) {
@@ -45,7 +45,7 @@ struct ExchangeTests {
         return (PlainFrame(made), PlainFrame(compositor.blend(before, after, by: Transition(.fade), progress: share)))
     }
 
-    @Test("They show what a blend of both orders shows", arguments: 1..<steps)
+    @Test("Composing both orders in one pass gives the same frame as a blend of both", arguments: 1..<steps)
     func same(step: Int) {
         let (a, b) = (
             PlainFrame(width: 320, height: 180, seed: 1).frame, PlainFrame(width: 320, height: 180, seed: 2).frame
@@ -56,7 +56,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test("With borders and round corners, too; what is behind both is not seen through either", arguments: 1..<steps)
+    @Test("In one pass borders and round corners are right, too, and both layers are opaque", arguments: 1..<steps)
     func edged(step: Int) {
         let (a, b) = (flat(60), flat(200))
         let (made, wanted) = frames(a, b, step, edged: true)
@@ -74,7 +74,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test("Also where they lie outside in part, or where one of them is hardly there, or not at all")
+    @Test("Composing in one pass also works for layers partly outside the frame, and at the ends of the exchange")
     func edges() {
         let border = Placement.Border(width: 0.02, color: PixelColor(y: 235, u: 128, v: 128))
         let sizes = [(0.0, 0.0), (0.004, 0.01), (0.3, 0.3), (0.75, 0.02)]
@@ -87,7 +87,7 @@ struct ExchangeTests {
                         border: border)
                     let large = Placement(destination: .init(x: 0.1, y: 0.1, width: 0.8, height: 0.8))
                     for (one, other) in [(small, large), (large, small)] {
-                        // What the pool's memory shows from now on.
+                        // From now on the pool's memory holds these values.
                         for value: UInt8 in [1, 2, 3] {
                             var canvas = compositor.pool.canvas()
                             canvas.fill(PixelColor(y: value, u: value, v: value))
@@ -111,7 +111,7 @@ struct ExchangeTests {
         x >= place.x && x < place.x + place.width && y >= place.y && y < place.y + place.height
     }
 
-    /// Whether the arc of a corner passes the pixel, or nearly.
+    /// Whether the arc of a corner passes through the pixel, or nearly.
     private func isAtArc(_ x: Int, _ y: Int, of edge: PixelPlacement) -> Bool {
         guard isInCorner(x, y, of: edge) else { return false }
         let (place, radius) = (edge.outer, edge.outerRadius)

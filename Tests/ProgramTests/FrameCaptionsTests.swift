@@ -11,7 +11,7 @@ import Testing
         $0.initializeMemory(as: UInt8.self, repeating: 0)
     }
 
-    /// Frame `number` of a source of 60 frames a second.
+    /// Returns frame `number` of a source with 60 frames per second.
     private func frame(_ number: Int) -> VideoFrame {
         var frame = VideoFrame(
             pts: Int64(number), timeBase: TimeBase(1, 60), width: 2, height: 2, storage: Self.storage)
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(
-        "Captions of a file's frames that are left out go with the next one, and none come twice",
+        "Captions of a file's dropped frames go with the next frame, and no caption appears twice",
         arguments: [30, 60, 90])
     func file(rate: Int32) {
         var store = FrameStore()
@@ -41,14 +41,14 @@ import Testing
         #expect(store.choose(for: 202)?.captions.suffix(9) == [100, 1, 2, 101, 1, 2, 102, 1, 2])
     }
 
-    @Test("The same of a live source's, of those that are pushed out and of those that come too late")
+    @Test("Captions of a live source's dropped or late frames go with the next frame, and no caption appears twice")
     func live() {
         let rate = FrameRate(60)
         var frames = LiveFrames(frameRate: rate)
         let line = ClockLine(origin: .zero, image: .zero, rate: 0)
         let due = { (frame: VideoFrame) in Optional(Timestamp(frame.pts, in: frame.timeBase)) }
         for number in 0..<6 { frames.add(frame(number), limit: 4) }
-        // Two were pushed out, and two more are past when the program begins.
+        // Two were pushed out, and two more are too late when the program begins.
         #expect(frames.firstMoment(after: rate.start(of: 4) - .milliseconds(20), due: due) == rate.start(of: 4))
         let first = frames.choose(for: 3, on: line, due: due)
         #expect(first?.frame.captions == [0, 1, 2, 1, 1, 2, 2, 1, 2, 3, 1, 2] && first?.newlyDue == nil)
@@ -59,7 +59,7 @@ import Testing
         #expect(frames.choose(for: 9, on: line, due: due)?.frame.captions == [7, 1, 2, 8, 1, 2, 9, 1, 2])
     }
 
-    @Test("A frame that is shown early, because nothing is due yet, brings its captions when it is due")
+    @Test("A frame that is shown early, because none is due yet, delivers its captions when it is due")
     func early() {
         var frames = LiveFrames(frameRate: FrameRate(60))
         let line = ClockLine(origin: .zero, image: .zero, rate: 0)

@@ -5,9 +5,10 @@ import Program
 import TestSupport
 import Testing
 
-@Suite("Frames' places on the program's grid")
+@Suite("Assignment of frames to the program's slots")
 struct FrameSlotsTests {
-    /// The program frames of frames that are due at these times, in microseconds, and what was repeated and dropped.
+    /// Returns the program frames for frames that are due at these times, in microseconds, and the counts of repeated
+    /// and dropped ones.
     private func take(
         _ times: [Int64], _ frameRate: FrameRate = FrameRate(25)
     ) -> (frames: [Int64?], repeated: Int, dropped: Int) {
@@ -17,7 +18,7 @@ struct FrameSlotsTests {
     }
 
     @Test(
-        "A phase at the very edge, with stamps rounded to milliseconds, neither repeats nor drops",
+        "Frames at the edge between two slots, with millisecond timestamps, are neither repeated nor dropped",
         arguments: [0, 1, 2])
     func edge(shift: Int64) {
         let rate = FrameRate(30000, 1001)
@@ -29,7 +30,7 @@ struct FrameSlotsTests {
         #expect(taken.dropped == 0)
     }
 
-    @Test("A source that runs slower repeats, one that runs faster drops, once for each frame of drift")
+    @Test("A slower source repeats and a faster source drops one frame for each frame of drift")
     func drift() {
         let slow = take((0..<5000).map { $0 * 40_020 })
         #expect((2...3).contains(slow.repeated))
@@ -51,7 +52,7 @@ struct FrameSlotsTests {
         for index in 0..<40_000 {
             let sent: Int64 = rate.timeBase.rescale(Int64(index), to: TimeBase.nanoseconds)
             let due = sent + sent * drift / 1_000_000
-            // Rounded to milliseconds, and half a millisecond of jitter.
+            // Rounded to milliseconds, with half a millisecond of jitter.
             let stamp = (due + Int64.random(in: -500_000...500_000, using: &random)) / 1_000_000 * 1_000_000
             let before = slots.repeated + slots.dropped
             let slot = slots.take(Timestamp(nanoseconds: stamp))
@@ -60,13 +61,13 @@ struct FrameSlotsTests {
             let off = due - rate.start(of: slot).nanoseconds
             #expect(off.magnitude <= UInt64(length * 55 / 100 + 500_000), "frame \(index)")
         }
-        // 40000 frames are 8 more or fewer on the program's clock.
+        // 40000 frames drift by 8 frames on the program's clock.
         #expect((7...8).contains(slips.count) && slots.repeated == (drift > 0 ? slips.count : 0), "\(slips)")
         #expect(slots.dropped == (drift < 0 ? slips.count : 0))
     }
 
     @Test(
-        "Each frame of a source of another rate is shown within half a frame of its time, with millisecond stamps",
+        "Each frame of a source with another rate is within half a frame of its time, with millisecond timestamps",
         arguments: [
             (FrameRate(25), FrameRate(30)), (FrameRate(24), FrameRate(25)), (FrameRate(50), FrameRate(30)),
             (FrameRate(30000, 1001), FrameRate(30)), (FrameRate(60), FrameRate(30)), (FrameRate(15), FrameRate(30)),
@@ -83,12 +84,12 @@ struct FrameSlotsTests {
                 guard let slot = slots.take(Timestamp(nanoseconds: stamp)) else { continue }
                 furthest = max(furthest, (due - program.start(of: slot).nanoseconds).magnitude)
             }
-            // What a frame may be beyond the edge, and what a stamp is rounded by.
+            // The margin beyond the edge, plus the rounding of a timestamp.
             #expect(furthest <= UInt64(length * 53 / 100 + 1_000_000), "\(shift) ms")
         }
     }
 
-    @Test("A reference's frames follow each other while the program's clock comes to them")
+    @Test("A reference's frames keep following each other while the program's clock approaches them")
     func reference() {
         var slots = FrameSlots(frameRate: FrameRate(25))
         slots.isReference = true
@@ -99,7 +100,7 @@ struct FrameSlotsTests {
         #expect(later == 102)
     }
 
-    @Test("A lost frame is one repetition; a doubled one, or one that goes back, is dropped")
+    @Test("A lost frame is one repetition; a doubled frame, or one that goes back in time, is dropped")
     func holes() {
         let lost = take([0, 40_000, 120_000, 160_000])
         #expect(lost.frames == [0, 1, 3, 4])
@@ -109,7 +110,7 @@ struct FrameSlotsTests {
         #expect(doubled.dropped == 2)
     }
 
-    @Test("A source that restarts repeats nothing")
+    @Test("A source that restarts repeats no frame")
     func restart() {
         var slots = FrameSlots(frameRate: FrameRate(25))
         _ = slots.take(.zero)
@@ -119,8 +120,9 @@ struct FrameSlotsTests {
         #expect(slots.repeated == 0)
     }
 
-    // It was kept where it had been beside another reference, up to a frame away, and repeated half a minute later.
-    @Test("A source that becomes the reference lies in the slot nearest to its frames from the first one on")
+    // Regression: it kept its slot from beside another reference, up to a frame away, and repeated a frame half a
+    // minute later.
+    @Test("The frames of a new reference are in the nearest slots from the first one on")
     func newReference() {
         var slots = FrameSlots(frameRate: FrameRate(25))
         for index in 0..<10 { _ = slots.take(Timestamp(nanoseconds: (Int64(index) * 100 - 90) * 400_000)) }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Program
 
-@Suite("Choice of frames for a constant frame rate")
+@Suite("Choosing frames for a constant frame rate")
 struct FrameStoreTests {
     private static let storage = FrameBuffer(width: 2, height: 2) {
         $0.initializeMemory(as: UInt8.self, repeating: 0)
@@ -15,7 +15,7 @@ struct FrameStoreTests {
         VideoFrame(pts: pts, timeBase: .milliseconds, width: 2, height: 2, storage: Self.storage)
     }
 
-    /// Shows frames with these times (ms) at a rate, and returns which were shown.
+    /// Shows frames with these times (ms) at a rate; returns the times of the shown frames.
     private func show(_ times: [Int64], at rate: FrameRate, frames: Int64) -> (shown: [Int64?], store: FrameStore) {
         var store = FrameStore()
         for time in times {
@@ -26,7 +26,7 @@ struct FrameStoreTests {
     }
 
     @Test(
-        "A source of the program's own rate passes frame for frame, though its times are rounded to milliseconds",
+        "A source with the program's rate is passed frame by frame, even with times rounded to milliseconds",
         arguments: [FrameRate(30), FrameRate(30000, 1001), FrameRate(25), FrameRate(60), FrameRate(24000, 1001)])
     func sameRate(rate: FrameRate) {
         let times = (0..<900).map { rate.timeBase.rescale(Int64($0), to: .milliseconds, rounding: .down) }
@@ -45,7 +45,7 @@ struct FrameStoreTests {
         #expect(store.repeated == 30)
     }
 
-    @Test("The last frame is shown for as long as it lasts")
+    @Test("The last frame is shown for its whole duration")
     func lastFrame() {
         var store = FrameStore()
         store.add(frame(0), at: 0, until: 6)
@@ -54,7 +54,7 @@ struct FrameStoreTests {
         #expect(!store.hasVideo(from: 6))
     }
 
-    @Test("60 fps at 30 leaves out every other frame, and counts them")
+    @Test("60 fps at 30 drops every other frame, and counts the drops")
     func drops() {
         let times = (0..<120).map { Int64($0) * 1000 / 60 }
         let (shown, store) = show(times, at: FrameRate(30), frames: 59)
@@ -63,21 +63,21 @@ struct FrameStoreTests {
         #expect(store.repeated == 0)
     }
 
-    @Test("Two frames on one frame and none on the next are both shown")
+    @Test("If two frames fall on one program frame and none on the next, both are shown")
     func jitter() {
         let (shown, store) = show([0, 34, 48, 100, 133], at: FrameRate(30), frames: 5)
         #expect(shown == [0, 34, 48, 100, 133])
         #expect(store.dropped == 0)
     }
 
-    @Test("A frame from the past is shown and does not bring the order down")
+    @Test("A frame that goes back in time is shown, and the order stays")
     func backwards() {
         let (shown, _) = show([0, 33, 10, 100], at: FrameRate(30), frames: 4)
         #expect(shown == [0, 33, 10, 100])
     }
 }
 
-@Suite("Audio without a hole")
+@Suite("Audio without gaps")
 struct AudioStoreTests {
     private let format = AudioFormat(sampleRate: 48_000, channels: 1)
 
@@ -85,7 +85,7 @@ struct AudioStoreTests {
         AudioBuffer(position: Int64(range.lowerBound), format: format, channels: [range.map { Float($0 + 1) }])
     }
 
-    @Test("What was delivered comes out in whatever portions")
+    @Test("Delivered audio comes out the same in portions of any size")
     func portions() {
         var store = AudioStore(format: format)
         for start in stride(from: 0, to: 4096, by: 1024) { _ = store.add(audio(start..<start + 1024)) }
@@ -94,7 +94,7 @@ struct AudioStoreTests {
         #expect(all == (1...all.count).map(Float.init))
     }
 
-    @Test("A hole becomes silence to the sample")
+    @Test("A hole becomes silence, exact to the sample")
     func hole() {
         var store = AudioStore(format: format)
         _ = store.add(audio(0..<10))
@@ -107,7 +107,7 @@ struct AudioStoreTests {
         #expect(taken.channels[0] == expected)
     }
 
-    @Test("An overlap is replaced by what came later, and what comes too late is cut")
+    @Test("Overlapping audio is replaced by the later one, and late audio is cut")
     func overlap() {
         var store = AudioStore(format: format)
         _ = store.add(audio(0..<10))

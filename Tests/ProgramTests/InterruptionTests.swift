@@ -7,9 +7,9 @@ import Testing
 @testable import Kernels
 @testable import Program
 
-@Suite("Transitions that are interrupted")
+@Suite("Interrupted transitions")
 struct InterruptionTests {
-    /// A second.
+    /// The length of a transition in frames: a second.
     private static let length: Int64 = 30
     private static let kinds = Transition.Kind.allCases.filter { $0 != .cut }
 
@@ -23,7 +23,7 @@ struct InterruptionTests {
 
     private func single(_ number: Int) -> Scene { .stills(.single, [stills[number]]) }
 
-    /// The first frame of a transition from what `frame` shows.
+    /// Returns the first frame of a transition that starts from `frame`.
     private func first(_ frame: PlainFrame, _ next: Int, _ transition: Transition) -> PlainFrame {
         var canvas = pool.canvas()
         renderer.render(
@@ -35,7 +35,7 @@ struct InterruptionTests {
         .init(frame: frame, scene: scene, transition: Transition(kind), frames: kind == .cut ? 0 : Self.length)
     }
 
-    @Test("Another one begins with the very frame that is seen, at each frame of each kind", arguments: kinds)
+    @Test("A new transition starts with the very frame that is visible, at each frame of each kind", arguments: kinds)
     func byAnother(kind: Transition.Kind) throws {
         let place = try #require(Self.kinds.firstIndex(of: kind))
         for step in 1...Self.length {
@@ -43,14 +43,14 @@ struct InterruptionTests {
             let (frames, held) = screen.play(
                 single(0), [change(2, single(1), kind), change(2 + step, single(2), other)], count: 36 + step)
             let at = Int(2 + step)
-            // Behind the last frame of the first one there is its whole scene.
+            // After the last frame of the first transition its whole scene is visible.
             let before = step == Self.length ? images[1] : frames[at - 1]
             #expect(frames[at] == first(before, 2, Transition(other)), "\(other) at frame \(step)")
             #expect(frames.last == images[2] && held == 0)
         }
     }
 
-    @Test("A cut shows the new scene on its frame, at each frame of each kind", arguments: kinds)
+    @Test("A cut shows the new scene exactly on its frame, at each frame of each kind", arguments: kinds)
     func byACut(kind: Transition.Kind) {
         for step in 1...Self.length {
             let (frames, held) = screen.play(
@@ -60,7 +60,7 @@ struct InterruptionTests {
         }
     }
 
-    @Test("What interrupts may be interrupted, too", arguments: kinds)
+    @Test("A transition that interrupts another one may be interrupted, too", arguments: kinds)
     func twice(kind: Transition.Kind) throws {
         let place = try #require(Self.kinds.firstIndex(of: kind))
         let (second, third) = (Self.kinds[(place + 7) % Self.kinds.count], Self.kinds[(place + 12) % Self.kinds.count])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Program
 
-/// Which frame of a live source a program begins with.
+/// The choice of the first frame when a program begins with a live source.
 @Suite struct LiveFramesTests {
     private static let storage = FrameBuffer(width: 2, height: 2) {
         $0.initializeMemory(as: UInt8.self, repeating: 0)
@@ -14,7 +14,7 @@ import Testing
 
     private func due(_ frame: VideoFrame) -> Timestamp? { Timestamp(frame.pts, in: frame.timeBase) }
 
-    /// When a program begins if it looks at 0, when the newest of `count` frames has come.
+    /// Returns when a program begins that looks at time 0, when the newest of `count` frames has arrived.
     private func beginning(_ count: Int64) -> Timestamp? {
         var frames = LiveFrames(frameRate: rate)
         for number in 0..<count {
@@ -25,18 +25,18 @@ import Testing
         return frames.firstMoment(after: .zero, due: due)
     }
 
-    @Test("A program began with a frame of silence on a busy machine: its first frame leaves time for its audio")
+    @Test("The first frame of a program leaves enough time for its audio")
     func notice() {
         #expect(beginning(20) == rate.start(of: 5))
     }
 
-    @Test("For a source that is shown at once, half of the available time must be enough", arguments: [2, 3, 4, 5])
+    @Test("For a source without buffering, half of the available time must be enough", arguments: [2, 3, 4, 5])
     func direct(count: Int64) {
         #expect(beginning(count) == rate.start(of: FrameIndex(count / 2)))
     }
 
-    /// Shows the 60 frames of a second and a fifth of the program, in which frames of `source` come just before they are shown,
-    /// but for those of `missing`. Returns the frames that were shown again, and those of them that were late.
+    /// Shows 60 program frames while frames of `source` arrive just in time, except those in `missing`. Returns the
+    /// number of repeated frames, and of late ones among them.
     private func counts(source: Int32, missing: Range<Int64> = 0..<0) -> (repeated: Int, late: Int) {
         var frames = LiveFrames(frameRate: rate)
         let line = ClockLine(origin: .zero, image: .zero, rate: 0)
@@ -54,18 +54,18 @@ import Testing
         return (frames.repeated, frames.late)
     }
 
-    @Test("A frame that is shown again because of its source's rate is not late; one whose successor has not come is")
+    @Test("A frame repeated because of its source's rate is not late; one whose successor has not arrived is")
     func counted() {
         #expect(counts(source: 50) == (0, 0))
         #expect(counts(source: 25) == (30, 0))
         #expect(counts(source: 30).late == 0)
-        // Ten frames of the program without one of the source.
+        // Ten program frames are without a source frame.
         #expect(counts(source: 50, missing: 20..<30) == (10, 10))
-        // Each frame of the source is shown twice, and five are missing.
+        // Each source frame is shown twice, and five are missing.
         #expect(counts(source: 25, missing: 10..<15) == (35, 10))
     }
 
-    /// Returns how many of 600 frames wait that come `interval` sixtieths of a second apart and that are not taken.
+    /// Returns how many of 600 frames wait that arrive `interval` sixtieths of a second apart and are not taken.
     private func waiting(interval: Int64) -> Int {
         var frames = LiveFrames(frameRate: rate)
         for number in 0..<Int64(600) {
@@ -76,7 +76,7 @@ import Testing
         return 600 - frames.dropped
     }
 
-    @Test("A second and a half waits, at whatever rate, but for some frames that lie far apart; and never too many")
+    @Test("At any rate at most 1.5 s of frames wait, apart from a few frames of a low rate")
     func room() {
         #expect(waiting(interval: 1) == 91)
         #expect(waiting(interval: 2) == 46)
@@ -85,16 +85,16 @@ import Testing
         #expect(waiting(interval: -1) == 200)
     }
 
-    @Test("The newest frame of all is shown if none is in time")
+    @Test("The newest frame is shown if none is in time")
     func late() {
         #expect(beginning(1) == .zero)
         #expect(beginning(0) == nil)
     }
 
-    // A reference's frames come to the middle of their ticks by 1000 ppm at most; meanwhile what was shown with them was up to
-    // a whole frame older or newer.
+    // A reference's frames approach the middle of their ticks by at most 1000 ppm; meanwhile frames shown with them
+    // were up to a whole frame older or newer.
     @Test(
-        "Frames that are shown with those of a new reference are of the same moment, wherever that lies at first",
+        "Frames that are shown with those of a new reference are simultaneous with them, whatever its initial phase",
         arguments: [-9, -4, 0, 6, 9], [-8, -3, 2, 8])
     func pairing(phase: Int64, distance: Int64) throws {
         var clock = ReferenceClock(frameRate: rate, start: .zero)
@@ -110,7 +110,7 @@ import Testing
                 pts: index.number, timeBase: TimeBase(1, 50), width: 2, height: 2, storage: Self.storage)
             reference.add(frame, limit: 100)
             other.add(frame, limit: 100)
-            // Both were captured at the same rate, and come at the same way.
+            // Both were captured at the same rate, and arrive in the same way.
             let shown = reference.choose(for: index, on: clock.line) { due($0).map { $0 + .milliseconds(phase) } }
             if let due = shown?.newlyDue { clock.note(1, due: due, stretch: 0, now: now) }
             other.referencePhase = .nanoseconds(Int64(clock.steadyPhase))

@@ -7,8 +7,7 @@ import Testing
 
 @testable import Program
 
-/// A live source whose clock runs off ours by `rate`, and whose frames and audio come in time, as far as a clock that is
-/// moved by hand has come.
+/// A live source whose clock differs from ours by `rate`, and whose frames and audio arrive in time on a manual clock.
 private final class ManualLiveSource: SourceTimes, MonotonicClock {
     struct State {
         var now: Int64 = 0
@@ -38,7 +37,7 @@ private final class ManualLiveSource: SourceTimes, MonotonicClock {
     func stretch(of track: TrackKind) -> Double { -rate }
     func advance(to moment: Timestamp) {}
 
-    /// Delivers what is due within 200 ms of `moment`, and moves the clock there.
+    /// Delivers what is due within 200 ms of `moment`, and advances the clock to it.
     func sleep(until deadline: Int64) {
         deliver(until: deadline + 200_000_000)
         state.withLock { $0.now = max($0.now, deadline) }
@@ -62,8 +61,8 @@ private final class ManualLiveSource: SourceTimes, MonotonicClock {
     }
 }
 
-/// A source of 25 frames a second that was collected before it was opened: a frame is decoded each time somebody looks at
-/// the clock, which stands still.
+/// A source of 25 frames per second with a backlog from before it was opened: each read of the clock, which stands
+/// still, decodes a frame.
 private final class BacklogSource: SourceTimes, MonotonicClock {
     private static let storage = FrameBuffer(width: 2, height: 2) {
         $0.initializeMemory(as: UInt8.self, repeating: 0)
@@ -84,7 +83,7 @@ private final class BacklogSource: SourceTimes, MonotonicClock {
     func deliver() {
         guard let feed = feed.withLock({ $0 }) else { return }
         let pts = state.withLock { state -> Int64? in
-            // The feed looks at the clock, too.
+            // The feed reads the clock, too.
             guard state.delivered < count, !state.isDelivering else { return nil }
             state.isDelivering = true
             return state.delivered
@@ -102,7 +101,7 @@ private final class BacklogSource: SourceTimes, MonotonicClock {
     func advance(to moment: Timestamp) {}
 }
 
-/// Keeps which frames of the source went on air.
+/// Records which frames of the source went on air.
 private final class FrameLog: ProgramSink {
     let frames = Mutex<[Int64]>([])
     func encode(_ frame: VideoFrame, at index: Int64) throws { frames.withLock { $0.append(frame.pts) } }
@@ -129,7 +128,7 @@ struct LiveSourceTests {
     }
 
     @Test(
-        "Frames of a source whose clock is off ours were repeated or dropped every minute: none is in ten",
+        "No frame of a source with a deviating clock is repeated or dropped in ten minutes",
         arguments: [-300e-6, 300e-6], [FrameRate(25), FrameRate(30000, 1001)])
     func drift(rate: Double, frameRate: FrameRate) throws {
         let source = ManualLiveSource(frameRate: frameRate, rate: rate, phase: .milliseconds(13))
@@ -137,8 +136,8 @@ struct LiveSourceTests {
         #expect(shown == Array(shown[0]..<shown[0] + 15_000))
     }
 
-    /// When a program ends whose video comes by the machine's clock, and whose audio by one that is off by `rate`, in
-    /// seconds.
+    /// Returns when a program ends, in seconds, whose video follows the machine's clock, and whose audio follows a
+    /// clock that is off by `rate`.
     private func end(rate: Double, leads: Bool) throws -> Double {
         let video = ManualLiveSource(frameRate: FrameRate(25))
         let feed = SourceFeed(
@@ -157,28 +156,28 @@ struct LiveSourceTests {
         return Double(video.now) / 1e9
     }
 
-    @Test("A source that is not seen leads the program's clock if it was asked to", arguments: [-300e-6, 300e-6])
+    @Test("A source that is not visible can lead the program's clock", arguments: [-300e-6, 300e-6])
     func leader(rate: Double) throws {
         let (free, led) = (try end(rate: rate, leads: false), try end(rate: rate, leads: true))
-        // Ten minutes, but for the seconds in which the rate is taken up.
+        // Ten minutes, minus the seconds until the rate is adopted.
         #expect(abs((free - led) - 600 * rate) < 0.002)
     }
 
-    @Test("A source of half the program's rate has each frame twice")
+    @Test("A source with half the program's rate shows each frame twice")
     func half() throws {
         let shown = try run(ManualLiveSource(frameRate: FrameRate(25)), programRate: FrameRate(50), frames: 100)
         #expect(shown == (0..<100).map { shown[0] + Int64($0 / 2) })
     }
 
-    @Test("The program begins with the first frame that leaves time for its audio, and in its phase")
+    @Test("The program begins with the first frame that leaves time for its audio, in that frame's phase")
     func start() throws {
         let source = ManualLiveSource(frameRate: FrameRate(25), phase: .milliseconds(-390))
         let shown = try run(source, programRate: FrameRate(25), frames: 50)
-        // The first that is not late is frame 10, and the newest one is due in 170 ms.
+        // The first frame that is not late is frame 10, and the newest one is due in 170 ms.
         #expect(shown == Array(12..<62))
     }
 
-    @Test("A program began while a backlog was decoded, with no time for its audio: it waits for the newest frame")
+    @Test("A program waits for the newest frame of a backlog before it begins, so that there is time for its audio")
     func backlog() throws {
         let source = BacklogSource(frames: 75, newestDue: .milliseconds(200))
         let feed = SourceFeed(
@@ -191,7 +190,7 @@ struct LiveSourceTests {
         #expect(start == Timestamp.zero + .milliseconds(120))
     }
 
-    @Test("After a source is placed again, a frame decoded just after its tick is shown; it was left out")
+    @Test("After a source is placed again, a frame that is decoded just after its tick is shown")
     func backlogOnAir() {
         let source = ManualLiveSource(frameRate: FrameRate(25))
         let feed = SourceFeed(
@@ -211,12 +210,12 @@ struct LiveSourceTests {
         feed.markBehind()
         feed.deliver(source.frame(3))
         source.state.withLock { $0.now = 400_000_000 }
-        // A decoder that does not come to the end is not waited for.
+        // The program does not wait for ever for a decoder that never finishes.
         #expect(feed.frame(for: 4)?.frame.pts == 3)
         source.feed.withLock { $0 = nil }
     }
 
-    @Test("A source that came back with twice the frame rate froze for good: what it brings ahead is shown in turn")
+    @Test("Frames of a source that comes back with twice the frame rate are shown in turn")
     func twiceTheRate() throws {
         let (source, rate) = (ManualLiveSource(frameRate: FrameRate(60)), FrameRate(30))
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: source)
@@ -233,7 +232,7 @@ struct LiveSourceTests {
         source.feed.withLock { $0 = nil }
     }
 
-    @Test("Frames that wait move with their source's map, and those that come too late are left out")
+    @Test("Waiting frames move with their source's time map, and late ones are dropped")
     func steps() throws {
         var frames = LiveFrames(frameRate: FrameRate(25))
         let storage = FrameBuffer(width: 2, height: 2) { $0.initializeMemory(as: UInt8.self, repeating: 0) }
@@ -261,7 +260,7 @@ struct LiveSourceTests {
         #expect(frames.dropped == 2)
     }
 
-    @Test("Audio that waits moves with its source's map")
+    @Test("Waiting audio moves with its source's time map")
     func audioSteps() {
         var store = AudioStore(format: .program)
         let ones = [Float](repeating: 1, count: 100)

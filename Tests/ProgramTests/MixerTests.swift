@@ -7,12 +7,12 @@ import Testing
 
 @testable import Program
 
-@Suite("The mix")
+@Suite("The mixer")
 struct MixerTests {
     private let clock = ManualClock()
     private let rate = FrameRate(25)
 
-    /// A feed of a sine of this frequency, level and phase, a second long.
+    /// Returns a feed with one second of a sine of this frequency, level and phase.
     private func feed(_ hertz: Double, level: Double = 0.25, phase: Double = 0) -> SourceFeed {
         feed((0..<48_000).map { Float(level * sin(2 * .pi * hertz * Double($0) / 48_000 + phase)) })
     }
@@ -27,7 +27,7 @@ struct MixerTests {
         return feed
     }
 
-    /// Mixes frame by frame and limits the result, as the program does; `parts` says which feeds each frame has. The
+    /// Mixes frame by frame and limits the result, as the program does; `parts` returns the feeds of each frame. The
     /// feeds are paused in the frames `standing`.
     private func mix(
         _ frames: Int64, fade: Int64 = 960, standing: Range<Int64> = 0..<0, _ parts: (Int64) -> [Mixer.Part]
@@ -52,14 +52,14 @@ struct MixerTests {
         return samples
     }
 
-    @Test("What is alone passes as it is, to the last bit, also above the limiter's ceiling")
+    @Test("A single source passes unchanged to the last bit, even above the limiter's ceiling")
     func alone() {
         let feed = feed(440, level: 1)
         let samples = mix(10) { _ in [.init(feed: feed, isHeard: true)] }
         #expect(samples == (0..<19_200).map { Float(sin(2 * .pi * 440 * Double($0) / 48_000)) })
     }
 
-    @Test("A source is heard so much later, to the sample, and another delay is faded into within 10 ms")
+    @Test("A source is delayed exactly to the sample, and a change of the delay is cross-faded within 10 ms")
     func delayed() {
         let feed = feed(440)
         let samples = mix(12) { index in
@@ -67,7 +67,7 @@ struct MixerTests {
         }
         let own = (0..<24_000).map { Float(0.25 * sin(2 * .pi * 440 * Double($0) / 48_000)) }
         #expect(Array(samples[..<7680]) == Array(own[..<7680]))
-        // What it has then has been kept: nothing is missing, and what was heard last is heard again.
+        // The audio from then was kept: nothing is missing, and the last part is heard again.
         #expect(Array(samples[8160..<15_360]) == Array(own[7160..<14_360]))
         #expect(Array(samples[15_840..<23_040]) == Array(own[15_840..<23_040]))
         let steps = zip(samples, samples.dropFirst()).map { abs($1 - $0) }
@@ -75,7 +75,7 @@ struct MixerTests {
         #expect((steps.max() ?? 1) < natural * 1.2, "no click")
     }
 
-    @Test("A source is heard so much earlier, to the sample, and goes back, without a click")
+    @Test("A source is advanced exactly to the sample and goes back, without a click")
     func earlier() {
         let feed = feed(440)
         let samples = mix(16) { index in
@@ -85,7 +85,7 @@ struct MixerTests {
         #expect(Array(samples[..<7680]) == Array(own[..<7680]))
         #expect(Array(samples[8160..<15_360]) == Array(own[13_160..<20_360]))
         #expect(Array(samples[15_840..<23_040]) == Array(own[15_140..<22_340]))
-        // What was taken ahead is given back, and nothing is missing.
+        // The audio that was taken ahead is given back, and nothing is missing.
         #expect(Array(samples[23_520..<30_720]) == Array(own[23_520..<30_720]))
         let steps = zip(samples, samples.dropFirst()).map { abs($1 - $0) }
         let natural = zip(own, own.dropFirst()).map { abs($1 - $0) }.max() ?? 0
@@ -99,15 +99,15 @@ struct MixerTests {
             [.init(feed: feed, isHeard: true, offset: (4..<8).contains(index) ? -5000 : 0)]
         }
         let own = (0..<48_000).map { Float(0.25 * sin(2 * .pi * 440 * Double($0) / 48_000)) }
-        // The audio is two frames later than it was, as its video is.
+        // The audio is two frames later than before, like its video.
         #expect(Array(samples[25_000..<30_720]) == Array(own[21_160..<26_880]))
     }
 
-    @Test("A live source is heard earlier by half of what is buffered of it, and not by more")
+    @Test("A live source can be advanced by half of its buffered audio, and not by more")
     func earlierLive() {
         let live = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
         let own = (0..<48_000).map { Float(0.25 * sin(2 * .pi * 440 * Double($0) / 48_000)) }
-        // 200 ms before it is due, as from a source of that latency.
+        // Delivered 200 ms before it is due, as from a source with that latency.
         var delivered = 0
         let deliver = { (end: Int) in
             let part = Array(own[delivered..<end])
@@ -123,7 +123,7 @@ struct MixerTests {
         #expect(live.mostAhead == 4800)
     }
 
-    @Test("What came is told as it came, however much later or earlier it is heard", arguments: [-3000, 0, 3000])
+    @Test("Unshifted audio of a source is available, whatever its delay or lead", arguments: [-3000, 0, 3000])
     func asItCame(offset: Int64) {
         let (feed, source) = (feed(440), Bus())
         var mixer = Mixer(format: .program)
@@ -136,7 +136,7 @@ struct MixerTests {
         }
     }
 
-    @Test("What was late from the beginning is silent until then")
+    @Test("A source that is delayed from the beginning is silent until then")
     func lateFromTheBeginning() {
         let feed = feed(440)
         let samples = mix(4) { _ in [.init(feed: feed, isHeard: true, offset: 3000)] }
@@ -144,7 +144,7 @@ struct MixerTests {
         #expect(samples[..<3000].allSatisfy { $0 == 0 } && Array(samples[3000...]) == own)
     }
 
-    @Test("A cut begins at the first sample of its frame, is over after half a frame, and makes no splash")
+    @Test("A cut begins at the first sample of its frame, lasts half a frame, and makes no click")
     func cut() {
         let (a, b) = (feed(440), feed(523))
         let samples = mix(10) { index in
@@ -157,16 +157,17 @@ struct MixerTests {
         #expect(splash(Array(samples[8000..<12_096])) < -60)
     }
 
-    /// The level above 7 kHz of 4096 samples against all of it, in decibels, worst of the windows.
+    /// Returns the energy above 7 kHz relative to the total in windows of 4096 samples, in decibels; the highest of the
+    /// windows.
     private func splash(_ samples: [Float]) -> Double {
-        // A first difference of high order falls by far more than 60 dB below 1 kHz.
+        // A difference filter of high order attenuates by far more than 60 dB below 1 kHz.
         var high = samples.map(Double.init)
         for _ in 0..<6 { high = zip(high.dropFirst(), high).map { ($0 - $1) / 2 } }
         let power = { (values: [Double]) in values.reduce(0) { $0 + $1 * $1 } / Double(values.count) }
         return 10 * log10(power(high) / power(samples.map(Double.init)))
     }
 
-    @Test("Two that have nothing to do with each other keep their loudness in the middle of a fade")
+    @Test("Two unrelated sources keep their loudness in the middle of a fade")
     func equalPower() {
         let (a, b) = (feed(440), feed(1000))
         let samples = mix(20, fade: 19_200) { index in
@@ -179,7 +180,7 @@ struct MixerTests {
         samples.reduce(0) { $0 + Double($1 * $1) } / Double(samples.count)
     }
 
-    @Test("Two that are the same signal are heard at the same level all through a fade", arguments: [960, 19_200])
+    @Test("Two sources with the same signal keep their level throughout a fade", arguments: [960, 19_200])
     func sameSignal(fade: Int64) {
         let (a, b) = (feed(440), feed(440))
         let samples = mix(20, fade: fade) { index in
@@ -191,7 +192,7 @@ struct MixerTests {
     }
 
     @Test(
-        "Two that are the same signal are heard at the same level where one gives way to the other and comes back at once"
+        "Two sources with the same signal keep their level if the first one comes back at once"
     )
     func thereAndBack() {
         let (a, b) = (feed(440), feed(440))
@@ -202,7 +203,7 @@ struct MixerTests {
         #expect(zip(samples, own).allSatisfy { abs($0 - $1) < 0.0005 })
     }
 
-    @Test("Two that are half alike keep their loudness, too")
+    @Test("Two half-similar sources keep their loudness, too")
     func halfAlike() {
         var random = SeededRandom(seed: 7)
         var noise: [Float] { (0..<48_000).map { _ in Float.random(in: -0.15...0.15, using: &random) } }
@@ -214,7 +215,7 @@ struct MixerTests {
         #expect(abs(10 * log10(power(samples[17_280..<21_120]) / power(samples[0..<9600]))) < 0.4)
     }
 
-    @Test("A gain goes over within a frame, and what is muted is silent")
+    @Test("A gain changes smoothly within a frame, and a muted source is silent")
     func gain() {
         let feed = feed(440)
         let samples = mix(10) { index in
@@ -226,7 +227,7 @@ struct MixerTests {
         #expect(zip(samples, samples.dropFirst()).allSatisfy { abs($0 - $1) < 0.016 })
     }
 
-    @Test("A cut in the middle of a long fade lets nothing of it be heard any more")
+    @Test("A cut in the middle of a long fade silences the old source")
     func cutOff() {
         let (a, b, c) = (feed(440), feed(660), feed(880))
         var mixer = Mixer(format: .program)
@@ -242,7 +243,7 @@ struct MixerTests {
         #expect(Array(samples[16_320...]) == expected)
     }
 
-    @Test("What the limiter turned down in a fade comes back slowly, and not at the next frame")
+    @Test("The limiter's gain after a fade comes back slowly, and not at the next frame")
     func released() {
         let (a, b) = (feed(440, level: 0.95), feed(450, level: 0.95))
         let samples = mix(20) { index in
@@ -255,7 +256,7 @@ struct MixerTests {
         #expect(Array(samples[24_000...]) == Array(plain[24_000...]))
     }
 
-    @Test("A cut between sources that are louder than the limiter allows makes no click", arguments: [0.89, 0.95, 1])
+    @Test("A cut between sources above the limiter's ceiling makes no click", arguments: [0.89, 0.95, 1])
     func loudCut(level: Double) {
         for step in 0..<4 {
             let phase = Double(step) * .pi / 2
@@ -266,7 +267,7 @@ struct MixerTests {
             #expect(samples[9600..<11_520].allSatisfy { abs($0) <= Limiter.ceiling * 1.00001 })
             let worst = loudestHigh(samples, in: 9120..<12_720)
             #expect(worst < -60, "\(worst) dBFS at phase \(phase)")
-            // Up to what the limiter looks ahead, and after it let go, to the last bit.
+            // The sources are identical to the last bit until the limiter's look-ahead, and after its release.
             let own = (0..<9600).map { Float(level * sin(2 * .pi * 440 * Double($0) / 48_000 + phase)) }
             #expect(Array(samples[..<9348]) == Array(own[..<9348]))
             let next = (0..<23_040).map { Float(level * sin(2 * .pi * 880 * Double($0) / 48_000 + phase * 1.7)) }
@@ -274,7 +275,7 @@ struct MixerTests {
         }
     }
 
-    /// The level above 6 kHz, in dBFS, of the loudest 5 ms of `range`.
+    /// Returns the level above 6 kHz, in dBFS, of the loudest 5 ms in `range`.
     private func loudestHigh(_ samples: [Float], in range: Range<Int>) -> Double {
         let half = 95
         let taps = (-half...half).map { tap -> Double in
@@ -291,7 +292,7 @@ struct MixerTests {
         return 10 * log10(powers.max() ?? 0)
     }
 
-    @Test("What is mixed and not too loud is the sum of what came, sample for sample")
+    @Test("A mix below the ceiling is the exact sum of its sources, sample for sample")
     func sum() {
         let (a, b) = (feed(440, level: 0.4), feed(997, level: 0.4))
         let samples = mix(10) { _ in [a, b].map { .init(feed: $0, isHeard: true) } }
@@ -302,13 +303,13 @@ struct MixerTests {
         #expect(zip(samples, expected).allSatisfy { abs(Double($0) - $1) < 1e-6 })
     }
 
-    @Test("What was mixed too loud stays below -1 dB, between the samples, too")
+    @Test("A mix that is too loud stays below -1 dB, also between the samples")
     func limited() {
         let feeds = [feed(11_990, level: 0.7), feed(997, level: 0.6), feed(440, level: 0.5)]
         let samples = mix(20) { _ in feeds.map { .init(feed: $0, isHeard: true) } }
         #expect(samples.allSatisfy { abs($0) <= Limiter.ceiling * 1.00001 })
         var worst = 0.0
-        // Between the samples, by a long windowed sine.
+        // Interpolates between the samples with a long windowed sine.
         for index in stride(from: 64, to: samples.count - 64, by: 7) {
             for phase in [0.25, 0.5, 0.75] {
                 var value = 0.0
@@ -323,7 +324,7 @@ struct MixerTests {
         #expect(20 * log10(worst) < -1, "\(20 * log10(worst)) dBTP")
     }
 
-    @Test("A meter shows the peak, and falls by 20 dB a second")
+    @Test("A meter shows the peak, and falls by 20 dB per second")
     func meter() {
         let source = Bus()
         let (meter, feed) = (source.meter, feed(440, level: 0.5))

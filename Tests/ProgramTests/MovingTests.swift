@@ -7,10 +7,10 @@ import Testing
 @testable import Kernels
 @testable import Program
 
-@Suite("Sources that move from scene to scene")
+@Suite("Layers that move from scene to scene")
 struct MovingTests {
     private static let length: Int64 = 24
-    /// A little more than the border and the corners, and what even pixels add.
+    /// A little more than the border, the corners and the rounding to even pixels.
     private static let margin = 8.0
 
     private let width = 320
@@ -32,7 +32,7 @@ struct MovingTests {
         .init(frame: frame, scene: scene, transition: Transition(.move), frames: frames)
     }
 
-    /// Where a layer is: a scene's own place, or on the way to one.
+    /// Returns where each layer is at a fraction of the move.
     private func places(_ from: Scene, _ to: Scene, _ fraction: Double) -> [Placement.Rectangle] {
         (from.layers + to.layers).map { layer in
             func place(_ scene: Scene) -> Placement? { scene.layers.first { $0.video == layer.video }?.placement }
@@ -55,7 +55,7 @@ struct MovingTests {
         }
     }
 
-    /// Whether an edge passes the pixel, or nearly, between two places.
+    /// Whether an edge passes over the pixel, or nearly, between two positions.
     private func isSwept(_ x: Int, _ y: Int, _ before: [Placement.Rectangle], _ after: [Placement.Rectangle]) -> Bool {
         zip(before, after).contains { before, after in
             func inside(_ place: Placement.Rectangle, by margin: Double) -> Bool {
@@ -68,14 +68,14 @@ struct MovingTests {
         }
     }
 
-    /// The largest change from one frame to the next of a pixel that no edge passes on the way.
+    /// Returns the largest change, from one frame to the next, of a pixel that no edge passes on the way.
     private func largestStep(
         _ frames: ArraySlice<PlainFrame>, _ places: [[Placement.Rectangle]]
     ) -> Int {
         var largest = 0
         for step in 0..<frames.count - 1 {
             let (before, after) = (frames[frames.startIndex + step].y, frames[frames.startIndex + step + 1].y)
-            // What is flat jumps as a whole.
+            // Flat areas jump as a whole.
             for y in stride(from: 0, to: height, by: 5) {
                 for x in stride(from: 0, to: width, by: 5) {
                     let difference = abs(Int(before[x, y]) - Int(after[x, y]))
@@ -86,31 +86,31 @@ struct MovingTests {
         return largest
     }
 
-    /// The largest step of a move from one scene to the other, both of them included.
+    /// Returns the largest step of a move from one scene to the other, including both.
     private func largestStep(_ from: Scene, _ to: Scene) -> Int {
         let frames = screen.play(from, [change(2, to)], count: Self.length + 4).frames
         let places = (0...Self.length + 1).map { self.places(from, to, Double($0) / Double(Self.length + 1)) }
         return largestStep(frames[1...Int(Self.length) + 2], places)
     }
 
-    /// What a step may be: that of a fade from the darkest to the brightest, and roundings.
+    /// The largest allowed step: that of a fade from the darkest to the brightest, plus rounding.
     private var bound: Int { (200 - 16) / Int(Self.length + 1) + 3 }
 
-    @Test("Two that change places are seen to do it: neither covers the other at once")
+    @Test("Two layers that exchange their depth do so visibly: neither covers the other at once")
     func swapped() {
         #expect(largestStep(.stills(.pip, [a, b]), .stills(.pip, [b, a])) <= bound)
     }
 
-    @Test("The second of an inset grows over the first, which stands; and back")
+    @Test("The inset grows over the other layer, which stays in place, and shrinks back")
     func grows() {
         let (pip, single) = (Scene.stills(.pip, [a, b]), Scene.stills(.single, [b]))
         #expect(largestStep(pip, single) <= bound && largestStep(single, pip) <= bound)
         let frames = screen.play(pip, [change(2, single)], count: Self.length + 4).frames
-        // What it does not cover yet is the first one's.
+        // The part that it does not cover yet shows the first layer.
         #expect((2...20).allSatisfy { frames[$0].y[2, 2] == 60 })
     }
 
-    @Test("Halves and cells come of an inset without a jump, in either order, and so does the way back")
+    @Test("An inset turns into halves and cells without a jump, in either order, and back again")
     func parted() {
         let pip = Scene.stills(.pip, [a, b])
         for layout in [SceneLayout.Kind.splitHorizontal, .splitVertical, .grid] {
@@ -125,7 +125,7 @@ struct MovingTests {
         #expect(largestStep(.stills(.single, [c]), three) <= bound)
     }
 
-    @Test("Cells that their sources do not fill come and go without a jump of what they leave")
+    @Test("Cells that their sources do not fill appear and disappear without a jump")
     func shaped() {
         let cells = [a, b, Self.flat(90), Self.flat(180)].map { frame in
             var upright = frame
@@ -136,7 +136,7 @@ struct MovingTests {
         #expect(largestStep(single, grid) <= bound && largestStep(grid, single) <= bound)
     }
 
-    @Test("Between two that fill the frame it is a fade, also behind an inset")
+    @Test("Between two layers that fill the frame the move is a fade, even behind an inset")
     func full() {
         #expect(largestStep(.stills(.single, [a]), .stills(.single, [b])) <= bound)
         #expect(largestStep(.stills(.pip, [a, c]), .stills(.pip, [b, c])) <= bound)
@@ -162,7 +162,7 @@ struct MovingTests {
         #expect(frames.last == screen.play(last, [], count: 1).frames[0])
     }
 
-    @Test("A swap that is taken back half-way goes back from where it is", arguments: 1..<length)
+    @Test("An exchange that is reversed half-way goes back from its current state", arguments: 1..<length)
     func takenBack(step: Int64) {
         let (from, to) = (Scene.stills(.pip, [a, b]), Scene.stills(.pip, [b, a]))
         let (frames, held) = screen.play(from, [change(1, to), change(1 + step, from)], count: 28 + step)
@@ -174,7 +174,7 @@ struct MovingTests {
         #expect(frames.last == screen.play(from, [], count: 1).frames[0] && held == 0)
     }
 
-    @Test("A cut in a move shows the new scene on its frame", arguments: 1...length)
+    @Test("A cut during a move shows the new scene exactly on its frame", arguments: 1...length)
     func cutOff(step: Int64) {
         let changes = [
             change(1, .stills(.splitVertical, [b, a])), change(1 + step, .stills(.single, [c]), frames: 0),

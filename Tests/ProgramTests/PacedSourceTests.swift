@@ -34,8 +34,8 @@ import Testing
             AudioBuffer(position: frames.lowerBound * 1920, format: .program, channels: [channel, channel]))
     }
 
-    /// Plays frame `index` of a program that left out so many frames before it, and expects that it shows the frame `pts`,
-    /// and that the first sample that belongs to it is `first` and the last one `last`.
+    /// Plays frame `index` of a program that skipped `skipped` frames before it. Checks that the frame `pts` is shown,
+    /// and that the frame's first sample is `first` and its last one `last`.
     private func play(
         _ index: Int64, skipped: Int64 = 0, shows pts: Int64?, hears first: Int64, to last: Int64? = nil,
         sourceLocation: SourceLocation = #_sourceLocation
@@ -50,7 +50,7 @@ import Testing
         #expect(heard.last == Float(last ?? first), "frame \(index)", sourceLocation: sourceLocation)
     }
 
-    @Test("A file of sparse frames froze, and its audio with it: its frame stands while its audio plays")
+    @Test("The frame of a file with sparse frames is held while its audio plays")
     func sparse() {
         deliver(frames: 0..<1)
         deliver(audio: 0..<25)
@@ -59,7 +59,7 @@ import Testing
         #expect(feed.isPrimed)
         for index in Int64(0)..<100 {
             play(index, shows: 0, hears: index + 1)
-            // Delivers as a reader does that cannot read on: a second ahead.
+            // Delivers a second ahead, like a reader that cannot read on.
             deliver(audio: index + 25..<index + 26)
             feed.markStarved(.video)
             #expect(hasVideo)
@@ -72,7 +72,7 @@ import Testing
         #expect(feed.status.framesLate == 0 && feed.status.silentSamples == 0)
     }
 
-    @Test("A disk that is too slow for a file of sparse frames lets video and audio stand together")
+    @Test("If the disk is too slow for a file with sparse frames, video and audio stop together")
     func slowDisk() {
         deliver(frames: 0..<1)
         deliver(audio: 0..<25)
@@ -83,7 +83,7 @@ import Testing
         }
         let last = now
         play(24, shows: 0, hears: 25)
-        // Whether a frame belongs to this audio is not known before more was read.
+        // Whether a frame belongs to this audio is unknown before more was read.
         deliver(audio: 25..<26)
         for index in Int64(25)..<30 { play(index, shows: 0, hears: 0) }
         #expect(feed.status.framesLate == 5 && feed.newestVideo(at: now) == last)
@@ -92,7 +92,7 @@ import Testing
         for index in Int64(30)..<36 { play(index, shows: index < 35 ? 0 : 30, hears: index - 4) }
     }
 
-    @Test("A loop that is opened again stands with its audio, as neither track has anything")
+    @Test("When a loop is reopened its video and audio stop together, because neither track has anything")
     func openedAgain() {
         deliver(frames: 0..<1)
         deliver(audio: 0..<25)
@@ -104,7 +104,7 @@ import Testing
         play(2, shows: 1, hears: 2)
     }
 
-    @Test("The rest of a file's audio was cut off as a loss of video: its last frame stands until that is over")
+    @Test("A file's last frame is held until its audio is over")
     func tail() {
         deliver(frames: 0..<4)
         deliver(audio: 0..<20)
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test(
-        "A file's end is that of its audio where that is longer by more than a container's padding",
+        "A file ends with its audio if that is longer by more than a container's padding",
         arguments: [(Int64(2), FrameIndex(9)), (Int64(3), FrameIndex(12))])
     func end(tail: Int64, end: FrameIndex) {
         feed.begin(at: 5)
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    @Test("Frames that a program left out while a file stalled put the file's audio behind its video for good")
+    @Test("A file's audio stays in sync with its video when a program skips frames while the file stalls")
     func skippedWhileStalled() {
         deliver(frames: 0..<3)
         deliver(audio: 0..<3)
@@ -147,10 +147,10 @@ import Testing
         deliver(frames: 3..<8)
         deliver(audio: 3..<10)
         play(21, shows: 3, hears: 4)
-        // A file that plays advances by as many frames as were left out.
+        // A playing file advances by as many frames as were skipped.
         play(24, skipped: 2, shows: 6, hears: 5, to: 7)
         play(25, shows: 7, hears: 8)
-        // The frames for which the file is paused are not left out a second time.
+        // The frames for which the file is paused are not skipped a second time.
         feed.stand(for: 3)
         play(29, shows: 7, hears: 0)
         deliver(frames: 8..<9)

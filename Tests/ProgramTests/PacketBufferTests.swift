@@ -19,7 +19,7 @@ struct PacketBufferTests {
 
     init() { shelf = PacketBuffer(delay: .zero, wanted: wanted) }
 
-    /// Frames of 40 ms, each twelfth of which is a keyframe, and audio with each.
+    /// Adds frames of 40 ms, every twelfth of them a keyframe, each with audio.
     private func put(_ numbers: Range<Int64>) {
         for number in numbers {
             for track in [Self.video, Self.audio] {
@@ -31,13 +31,13 @@ struct PacketBufferTests {
         }
     }
 
-    /// The numbers of what is taken of a track up to a frame.
+    /// Takes the packets before a frame, and returns their numbers by track.
     private func take(before end: Int64 = .max) -> [TrackKind: [Int64]] {
         let taken = shelf.take { $0.dts / 3600 < end ? $0 : nil }
         return Dictionary(grouping: taken, by: \.track).mapValues { $0.map { $0.dts / 3600 } }
     }
 
-    @Test("Each packet is taken once; after a rewind, packets come from the newest keyframe that was taken")
+    @Test("Each packet is taken once; after a rewind, packets begin with the newest keyframe that was taken")
     func group() {
         put(0..<30)
         #expect(take(before: 20)[.video] == Array(0..<20))
@@ -51,7 +51,7 @@ struct PacketBufferTests {
         #expect(take().isEmpty)
     }
 
-    @Test("While none are wanted none are kept, and then they begin with a keyframe")
+    @Test("Packets are kept only while they are wanted, and begin with a keyframe")
     func unwanted() {
         put(0..<5)
         wanted.isOn = false
@@ -70,7 +70,7 @@ struct PacketBufferTests {
         #expect(take(before: 50)[.video]?.count == 50)
         put(100..<1000)
         shelf.rewind()
-        // 12 s of frames of 40 ms behind the newest.
+        // 12 s of frames of 40 ms before the newest.
         #expect(take()[.video] == Array(699..<1000))
     }
 }

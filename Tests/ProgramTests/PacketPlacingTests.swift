@@ -5,7 +5,7 @@ import Testing
 
 @testable import Program
 
-@Suite("Places of a source's packets in the program")
+@Suite("Program times of a source's packets")
 struct PacketPlacingTests {
     private static let video = TrackDescription(
         video: .h264, frames: FrameFormat(width: 320, height: 180), timeBase: .mpegTS,
@@ -24,10 +24,10 @@ struct PacketPlacingTests {
         Set(zip(packets, packets.dropFirst()).map { $1.dts - $0.dts })
     }
 
-    @Test("As long as the clocks are within 5 ms the sender's intervals stay; beyond that they are followed, smoothly")
+    @Test("The sender's intervals are kept while the clocks are within 5 ms; beyond that packets follow smoothly")
     func drift() {
         var placing = PacketPlacing()
-        // 100 ppm apart.
+        // The clocks differ by 100 ppm.
         let placed = (0..<Int64(5000)).map { placing.place(frame($0), target: 1_000_000_000 + $0 * 4000) }
         #expect(steps(Array(placed.prefix(1200))) == [3600])
         #expect(steps(placed).isSubset(of: [3600, 3601]))
@@ -36,7 +36,7 @@ struct PacketPlacingTests {
         #expect(placed.allSatisfy { $0.pts - $0.dts == 7200 && $0.duration == 3600 })
     }
 
-    @Test("What comes later all at once leaves a hole; what comes earlier is caught up with, and the order stays")
+    @Test("A step to later times leaves a hole; a step to earlier times is made up gradually, and the order stays")
     func steps() {
         var placing = PacketPlacing()
         let later = (0..<Int64(50)).map { placing.place(frame($0), target: $0 < 25 ? 0 : 300_000_000) }
@@ -46,7 +46,7 @@ struct PacketPlacingTests {
         #expect(abs(earlier[349].dts - 399 * 3600) <= 450)
     }
 
-    @Test("Another sender's times are placed where they are due, and never before what there was")
+    @Test("Another sender's packets are placed where they are due, and never before earlier packets")
     func another() {
         var placing = PacketPlacing()
         _ = (0..<Int64(25)).map { placing.place(frame($0), target: 0) }
@@ -56,7 +56,7 @@ struct PacketPlacingTests {
         #expect(back.dts > far.dts && back.dts - far.dts <= 2)
     }
 
-    @Test("Packets of audio follow each other without a hole, though their times are rounded to milliseconds")
+    @Test("Audio packets follow each other without a hole, even with times rounded to milliseconds")
     func audio() {
         var placing = PacketPlacing()
         let placed = (0..<Int64(500)).map { number in

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Program
 
-/// Keeps what goes on air.
+/// Records what goes on air.
 private final class AirCheck: ProgramSink {
     struct State {
         var frames: [(index: Int64, pts: Int64)] = []
@@ -95,21 +95,21 @@ struct ProgramTests {
         }
     }
 
-    @Test("A frame limit ends the program to the frame")
+    @Test("A frame limit ends the program exactly at that frame")
     func limit() throws {
         let (air, ending) = try run(frames: 300, limit: 100)
         #expect(ending == .finished)
         #expect(air.state.withLock { $0.frames.count } == 100)
     }
 
-    @Test("A source without a frame is an empty program")
+    @Test("A source without a frame makes an empty program")
     func empty() throws {
         let (air, ending) = try run(frames: 0)
         #expect(ending == .empty)
         #expect(air.state.withLock { $0.frames.isEmpty })
     }
 
-    @Test("A paced program puts each frame out at its moment, the lead ahead of it")
+    @Test("A paced program outputs each frame at its time, and is ahead of it by the lead")
     func pacing() throws {
         let (air, _) = try run(frames: 90, pacing: .realTime(lead: 10))
         air.state.withLock { state in
@@ -133,7 +133,7 @@ struct ProgramTests {
         #expect(paced == Timestamp(nanoseconds: 1_001_001_000))
     }
 
-    @Test("Audio that outlasts the video holds the last frame, but for a container's padding")
+    @Test("Audio that outlasts the video holds the last frame, unless it is only the container's padding")
     func longAudio() throws {
         for (extra, frames) in [(Int64(4000), 30), (48_048, 60)] {
             let source = SourceFeed(pacing: .waits, frameRate: rate, audio: .program, clock: ManualClock())

@@ -8,7 +8,8 @@ import Testing
 struct ReferenceClockTests {
     private static let second: Int64 = 1_000_000_000
 
-    /// A source whose frames are due at `offset` milliseconds and then every frame, by a clock `ppm` faster than ours.
+    /// A source whose frames are due at `offset` milliseconds and every frame after that, on a clock `ppm` faster than
+    /// ours.
     private struct Reference {
         var number = 1
         var frameRate = FrameRate(25)
@@ -23,7 +24,7 @@ struct ReferenceClockTests {
         var stretch: Double { -ppm * 1e-6 / (1 + ppm * 1e-6) }
     }
 
-    /// Lets `clock` follow `reference` from `start` to `end`, in seconds; `seen` gets the clock at each frame.
+    /// Lets `clock` follow `reference` from `start` to `end`, in seconds; calls `seen` with the clock at each frame.
     private func follow(
         _ clock: inout ReferenceClock, _ reference: Reference, from start: Int64, until end: Int64,
         seen: (ReferenceClock, Timestamp) -> Void = { _, _ in }
@@ -39,13 +40,13 @@ struct ReferenceClockTests {
         }
     }
 
-    /// How far `moment` lies from the nearest frame of the program, in milliseconds.
+    /// Returns how far `moment` is from the nearest program frame, in milliseconds.
     private func phase(_ clock: ReferenceClock, _ moment: Timestamp) -> Double {
         let position = clock.position(at: moment)
         return (position - clock.frameRate.start(of: clock.frameRate.frame(at: position))).inSeconds * 1000
     }
 
-    @Test("Without a reference a program runs by the machine's clock")
+    @Test("Without a reference a program follows the machine's clock")
     func free() {
         var clock = ReferenceClock(frameRate: FrameRate(30000, 1001), start: Timestamp(nanoseconds: 5))
         for time in stride(from: Int64(0), to: 100 * Self.second, by: 33_000_000) {
@@ -59,7 +60,7 @@ struct ReferenceClockTests {
     }
 
     @Test(
-        "A reference's frames come to lie in the middle of ticks, by at most 1000 ppm and 100 ppm a second",
+        "A reference's frames move to the middle of ticks, by at most 1000 ppm and 100 ppm per second",
         arguments: [0, 19, -19, 7.3], [-500, 0, 300] as [Double])
     func lock(offset: Double, ppm: Double) {
         var clock = ReferenceClock(frameRate: FrameRate(25), start: .zero)
@@ -78,7 +79,7 @@ struct ReferenceClockTests {
         #expect(abs(clock.rate - ppm * 1e-6) < 2e-6)
     }
 
-    @Test("Ticks never go back, nor move by more than 1000 ppm, whatever the references do")
+    @Test("Ticks never go back, and never move by more than 1000 ppm, whatever the references do")
     func monotonic() {
         var clock = ReferenceClock(frameRate: FrameRate(25), start: .zero)
         var last: (moment: Timestamp, index: FrameIndex)?
@@ -99,7 +100,7 @@ struct ReferenceClockTests {
         }
     }
 
-    @Test("While the reference is silent its rate is held, and its return is no step")
+    @Test("While the reference is silent its rate is held, and its return causes no step")
     func holding() {
         var clock = ReferenceClock(frameRate: FrameRate(25), start: .zero)
         clock.follow(1, sourceRate: FrameRate(25))
@@ -116,7 +117,7 @@ struct ReferenceClockTests {
         #expect(worst < 0.5)
     }
 
-    @Test("Another reference takes over by a glide within a minute, and what is not followed is ignored")
+    @Test("Another reference takes over by a glide within a minute, and sources that are not followed are ignored")
     func takeOver() {
         var clock = ReferenceClock(frameRate: FrameRate(25), start: .zero)
         clock.follow(1, sourceRate: FrameRate(25))
@@ -133,7 +134,7 @@ struct ReferenceClockTests {
         #expect(abs(clock.rate + 200e-6) < 20e-6)
     }
 
-    @Test("Without a reference any more, the program glides back to the machine's rate")
+    @Test("When the reference is removed, the program glides back to the machine's rate")
     func released() {
         var clock = ReferenceClock(frameRate: FrameRate(25), start: .zero)
         clock.follow(1, sourceRate: FrameRate(25))
@@ -147,7 +148,7 @@ struct ReferenceClockTests {
     }
 
     @Test(
-        "Twice, half and 6/5 of the program's rate share its phase; 29.97 on 25 shares the rate alone",
+        "Twice, half and 6/5 of the program's rate share its phase; 29.97 on 25 shares only the rate",
         arguments: [(FrameRate(50), 20), (FrameRate(25, 2), 40), (FrameRate(30), 40.0 / 6)] as [(FrameRate, Double)])
     func otherRates(frameRate: FrameRate, grid: Double) {
         var clock = ReferenceClock(frameRate: FrameRate(25), start: .zero)
@@ -165,7 +166,7 @@ struct ReferenceClockTests {
         #expect(abs(other.rate - 100e-6) < 1e-6)
     }
 
-    @Test("The steady phase is without the jitter of stamps, and goes along when the reference's frames move at once")
+    @Test("The steady phase ignores timestamp jitter, and follows when the reference's frames jump")
     func steadyPhase() {
         var clock = ReferenceClock(frameRate: FrameRate(25), start: .zero)
         clock.follow(1, sourceRate: FrameRate(25))

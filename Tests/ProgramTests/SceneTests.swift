@@ -10,9 +10,9 @@ import Testing
 @testable import Kernels
 @testable import Program
 
-/// Keeps a sample of each frame that goes on air, and its audio, and does something at a frame.
+/// Records luma samples of each frame that goes on air, and its audio, and calls a closure at a frame.
 private final class Screen: ProgramSink {
-    /// Luma in the middle, and in the upper left and the lower right corner.
+    /// The luma in the middle, in the upper left and in the lower right corner.
     let frames = Mutex<[(index: Int64, middle: UInt8, first: UInt8, last: UInt8)]>([])
     let samples = Mutex<[Float]>([])
     let at = Mutex<[Int64: @Sendable () -> Void]>([:])
@@ -39,7 +39,7 @@ struct SceneTests {
     private let screen = Screen()
     private let bus = Bus()
 
-    /// A source whose frames are all of one luma, and whose audio is all of one level.
+    /// Returns a source whose frames all have one luma, and whose audio has one level.
     private func source(_ luma: UInt8, level: Float = 0, frames: Int64 = 100) -> Bus {
         let feed = SourceFeed(pacing: .paced, frameRate: Self.rate, audio: .program, clock: clock)
         let storage = FrameBuffer(width: 160, height: 96) { $0.initializeMemory(as: UInt8.self, repeating: luma) }
@@ -72,7 +72,7 @@ struct SceneTests {
 
     private var middles: [UInt8] { screen.frames.withLock { $0.map(\.middle) } }
 
-    @Test("A cut is at the frame that was named, asked for late or long before")
+    @Test("A cut is at its requested frame, whether it was requested late or long before")
     func cuts() throws {
         let (a, b) = (source(50), source(200))
         bus.show(scene(.single, [a]))
@@ -94,7 +94,7 @@ struct SceneTests {
     }
 
     @Test(
-        "A source that is away and has no slate holds up the beginning for 10 s, if another has something",
+        "A source that is away and has no slate delays the start by 10 s, if another source has frames",
         arguments: [0, 1])
     func absent(place: Int) throws {
         var sources = [source(50)]
@@ -108,7 +108,7 @@ struct SceneTests {
         #expect(frames.allSatisfy { (place == 0 ? $0.last : $0.first) == 50 })
     }
 
-    @Test("A fade goes in even steps from the first frame to the last, and audio with it at equal power")
+    @Test("A fade goes in even steps from the first frame to the last, and its audio with equal power")
     func fade() throws {
         let (a, b) = (source(40, level: 0.5), source(240))
         bus.show(scene(.single, [a]))
@@ -125,7 +125,7 @@ struct SceneTests {
         #expect(zip(samples[9600...], samples[9601...]).allSatisfy { $0 >= $1 })
     }
 
-    @Test("A cut that a program makes up for is heard within half a frame of it, and not of all that was skipped")
+    @Test("A cut after skipped frames is audible within half a frame, and not over all skipped ones")
     func lateCut() throws {
         let (a, b) = (source(40, level: 0.5), source(240))
         bus.show(scene(.single, [a]))
@@ -143,7 +143,7 @@ struct SceneTests {
         #expect(samples.count == 76_800, "with what was skipped")
     }
 
-    @Test("The program has a meter of its own, of what is heard")
+    @Test("The program has its own meter for its audio")
     func meter() throws {
         let (a, b) = (source(40, level: 0.5), source(240, level: 0.125))
         bus.show(scene(.single, [b]))
@@ -152,7 +152,7 @@ struct SceneTests {
         #expect(bus.meter.levels.count == 2 && bus.meter.levels.allSatisfy { abs($0 + 18.06) < 0.1 })
     }
 
-    @Test("Another change in the middle of one begins with what is seen, and gives what was asked", arguments: 0..<12)
+    @Test("A change that interrupts another starts from the visible state, and reaches its scene", arguments: 0..<12)
     func interrupted(at step: Int64) throws {
         let (a, b, c) = (source(40), source(240), source(120))
         bus.show(scene(.single, [a]))
@@ -167,7 +167,7 @@ struct SceneTests {
         #expect(seen.last == 120)
     }
 
-    @Test("A cut in the middle of a transition shows the new scene at its frame", arguments: 0..<12)
+    @Test("A cut in the middle of a transition shows the new scene exactly at its frame", arguments: 0..<12)
     func cutOff(at step: Int64) throws {
         let (a, b, c) = (source(40), source(240), source(120))
         bus.show(scene(.single, [a]))
@@ -180,7 +180,7 @@ struct SceneTests {
         #expect(middles[Int(2 + step)] != 120 && middles[Int(3 + step)...].allSatisfy { $0 == 120 })
     }
 
-    @Test("An inset moves to a half of the frame, and continues from where it is when that is changed")
+    @Test("An inset moves to half of the frame, and continues from its position when it is interrupted")
     func moves() throws {
         let (a, b) = (source(50), source(200))
         bus.show(scene(.pip, [a, b]))
@@ -192,11 +192,11 @@ struct SceneTests {
         try play(30)
         let frames = screen.frames.withLock { $0 }
         #expect(frames[2].last == 50 && frames[2].first == 50, "with a margin")
-        // Half of the way the inset reaches the corner, and then it shrinks where it stands.
+        // The inset reaches the corner half-way, and then shrinks in place.
         #expect(frames.last?.middle == 50 && frames.last?.last == 50)
     }
 
-    @Test("A change at the frame behind another's last one begins with the whole scene")
+    @Test("A change at the frame after another one's last frame starts from the whole scene")
     func chained() throws {
         let (a, b, c) = (source(40), source(240), source(120))
         bus.show(scene(.single, [a]))
@@ -208,7 +208,7 @@ struct SceneTests {
         #expect(seen[8] == 220 || abs(seen[8] - 220) <= 1, "a sixth of the way from 240 to 120: \(seen)")
     }
 
-    @Test("A source whose next input has no frame yet shows its last one")
+    @Test("A source whose next input has no frame yet shows its last frame")
     func between() throws {
         let (a, b) = (source(50), source(200))
         bus.show(scene(.splitHorizontal, [a, b]))
@@ -222,7 +222,7 @@ struct SceneTests {
         #expect(screen.frames.withLock { $0.allSatisfy { $0.first == 50 && $0.last == 200 } })
     }
 
-    @Test("A source that has no frame any more stands still, and neither the others nor the transition wait for it")
+    @Test("A stalled source's last frame is held, and neither other sources nor the transition wait for it")
     func stalled() throws {
         let (a, b) = (source(50), source(200, frames: 6))
         bus.show(scene(.splitHorizontal, [a, b]))
@@ -234,7 +234,7 @@ struct SceneTests {
         #expect(frames[24].first == 200 && frames[24].last == 200)
     }
 
-    @Test("An inset stands in a corner by its name, or where x and y say")
+    @Test("An inset is placed in a named corner, or at x and y")
     func corners() throws {
         func read(_ text: String) throws -> SceneLayout.Inset {
             try JSONDecoder().decode(SceneLayout.Inset.self, from: Data(text.utf8))
@@ -250,7 +250,7 @@ struct SceneTests {
         #expect(throws: (any Error).self) { try read(#"{"x":0.1,"width":0.5}"#) }
     }
 
-    @Test("A grid has as many rows as it needs, in the middle of the frame", arguments: 1...9)
+    @Test("A grid has as many rows as it needs, centered in the frame", arguments: 1...9)
     func grid(count: Int) throws {
         let (columns, rows) = [1: (1, 1), 2: (2, 1), 3: (2, 2), 4: (2, 2), 5: (3, 2), 6: (3, 2)][count] ?? (3, 3)
         let places = SceneLayout(.grid, (0..<count).map { "\($0)" }).placements(in: .bt709).map(\.destination)
@@ -261,7 +261,7 @@ struct SceneTests {
         #expect(abs(first.x) < 1e-9 && abs(last.x - Double((count - 1) % columns) * size) < 1e-9)
     }
 
-    @Test("What a layout does not have is refused")
+    @Test("A setting that a layout does not have is refused")
     func details() {
         for (kind, count) in [(SceneLayout.Kind.single, 1), (.splitHorizontal, 2), (.splitVertical, 2), (.grid, 2)] {
             let layout = SceneLayout(kind, (0..<count).map { "\($0)" }, inset: .standard)
@@ -274,7 +274,7 @@ struct SceneTests {
         #expect(throws: Never.self) { try SceneLayout(.splitVertical, ["a", "b"], fit: .crop).check() }
     }
 
-    @Test("Layouts take as many sources as they have places, and an inset lies within the frame")
+    @Test("A layout takes as many sources as it has places, and an inset must be within the frame")
     func layouts() throws {
         for (layout, count) in [(SceneLayout.Kind.single, 1), (.pip, 2), (.splitVertical, 2), (.grid, 9), (.slate, 0)] {
             let names = (0..<count).map { "cam\($0)" }

@@ -6,9 +6,9 @@ import Testing
 @testable import Kernels
 @testable import Program
 
-@Suite("Places of sources of another shape")
+@Suite("Placements of sources with another aspect ratio")
 struct ShapeTests {
-    /// 9:16 and 2.4:1 between bars, in 1920x1080.
+    /// Content of 9:16 and 2.4:1 between bars, in 1920x1080.
     private let upright = FrameRegion(x: 656, y: 0, width: 608, height: 1080)
     private let wide = FrameRegion(x: 0, y: 140, width: 1920, height: 800)
 
@@ -35,7 +35,7 @@ struct ShapeTests {
         [upright: rectangle(656, 0, 608, 1080), wide: rectangle(0, 140, 1920, 800)]
     }
 
-    @Test("The middle of what the source itself shows fills the part of a split")
+    @Test("The middle of a source's content fills its part of a split")
     func cropped() {
         let half = rectangle(0, 0, 960, 1080)
         check(places(.splitHorizontal)[0], upright, shows: rectangle(656, 198, 608, 684), at: half)
@@ -43,35 +43,35 @@ struct ShapeTests {
         check(places(.splitVertical)[0], upright, shows: rectangle(656, 454, 608, 172), at: rectangle(0, 0, 1920, 540))
     }
 
-    @Test("All of it, as large as fits, stands in the middle of the part of a split")
+    @Test("With contain, the whole source is as large as possible in the middle of its part of a split")
     func fitted() {
         let place = places(.splitHorizontal, fit: .contain)[1]
         check(place, upright, shows: rectangle(656, 0, 608, 1080), at: rectangle(1136, 0, 608, 1080))
         check(place, wide, shows: rectangle(0, 140, 1920, 800), at: rectangle(960, 340, 960, 400))
     }
 
-    @Test("An inset has the source's shape, within its place and towards the corner that this is near to")
+    @Test("An inset has the source's aspect ratio, within its placement and aligned to the nearest corner")
     func inset() {
         check(places(.pip)[1], upright, shows: rectangle(656, 0, 608, 1080), at: rectangle(1720, 784, 152, 270))
         let top = places(.pip, inset: .init(x: 0.5, y: 0, width: 0.25))[1]
         check(top, wide, shows: rectangle(0, 140, 1920, 800), at: rectangle(960, 0, 480, 200))
         let left = places(.pip, inset: .init(.bottomLeft))[1]
         check(left, upright, shows: rectangle(656, 0, 608, 1080), at: rectangle(48, 784, 152, 270))
-        // As wide as the frame, it has no side to stand at.
+        // An inset as wide as the frame has no side to align to.
         let large = places(.pip, inset: .init(x: 0, y: 0, width: 1))[1]
         check(large, upright, shows: rectangle(656, 0, 608, 1080), at: rectangle(656, 0, 608, 1080))
     }
 
-    @Test("A cell of a grid shows all of it, as large as fits, and nothing of its bars")
+    @Test("A cell of a grid shows the whole content as large as possible, without its bars")
     func cells() {
         let four = places(.grid, 4)[3]
         check(four, upright, shows: rectangle(656, 0, 608, 1080), at: rectangle(1288, 540, 304, 540))
         check(four, wide, shows: rectangle(0, 140, 1920, 800), at: rectangle(960, 610, 960, 400))
-        // 202.7 columns are 204 on even pixels, three times that would be more than there is.
+        // 202.7 columns become 204 even pixels; three times that would exceed the source.
         check(places(.grid, 5)[0], upright, shows: rectangle(656, 0, 608, 1080), at: rectangle(218, 180, 204, 360))
     }
 
-    @Test("One source alone is seen as it is, with its bars")
+    @Test("A single source is shown unchanged, with its bars")
     func alone() {
         for place in places(.single, 1) + places(.grid, 1) + [places(.pip)[0]] {
             #expect(place == .full)
@@ -79,7 +79,7 @@ struct ShapeTests {
         }
     }
 
-    @Test("In a move bars vanish and come little by little, and nothing changes its shape")
+    @Test("During a move bars disappear and appear gradually, and no aspect ratio changes")
     func moves() {
         let ends = [places(.pip)[1], places(.splitHorizontal)[0], places(.splitHorizontal, fit: .contain)[1]]
         let all = [Placement.full] + ends + [places(.grid, 4)[2]]

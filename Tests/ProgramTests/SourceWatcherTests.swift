@@ -25,14 +25,14 @@ private final class Watcher: SourceWatcher {
     }
 }
 
-@Suite("What a program hands on of its sources")
+@Suite("Content of sources for watchers")
 struct SourceWatcherTests {
     private static let rate = FrameRate(25)
     private let clock = ManualClock()
     private let bus = Bus()
     private let sink = Nowhere()
 
-    /// A source whose audio in frame N is of the level N / 100.
+    /// Returns a source whose audio in frame N has the level N / 100.
     private func source(frames: Int64) -> Bus {
         let feed = SourceFeed(pacing: .paced, frameRate: Self.rate, audio: .program, clock: clock)
         let storage = FrameBuffer(width: 16, height: 16) { $0.initializeMemory(as: UInt8.self, repeating: 0) }
@@ -60,7 +60,7 @@ struct SourceWatcherTests {
         _ = try program.run()
     }
 
-    @Test("Each frame of each source comes once with its own audio, on air or not, muted or not")
+    @Test("A watcher gets each frame of each source once, with its own audio, on air or not, muted or not")
     func wholly() throws {
         let (a, b) = (source(frames: 20), source(frames: 20))
         let watchers = [Watcher(), Watcher()]
@@ -80,7 +80,7 @@ struct SourceWatcherTests {
         }
     }
 
-    @Test("A watcher of a running program begins with the frame that was named, and ends at once")
+    @Test("A watcher of a running program starts at the given frame, and stops at once")
     func late() throws {
         let (a, b) = (source(frames: 20), source(frames: 20))
         let watchers = [Watcher(), Watcher()]
@@ -94,7 +94,7 @@ struct SourceWatcherTests {
         #expect(watchers[1].taken.withLock { $0.map(\.index) } == Array(6..<15))
     }
 
-    @Test("A source that shows nothing yet has no frame and silence; one that is over keeps its last frame")
+    @Test("A source that shows nothing yet has no frame and silence; one that has ended keeps its last frame")
     func without() throws {
         let (a, b, absent) = (source(frames: 20), source(frames: 3), Bus())
         let watchers = [Watcher(), Watcher()]

@@ -8,7 +8,7 @@ import Testing
 @testable import Kernels
 @testable import Program
 
-@Suite("Drawing at any place, in any size")
+@Suite("Drawing at any position and in any size")
 struct WildPlacesTests {
     private let sizes = [2, 4, 6, 16, 18, 64, 130]
 
@@ -27,7 +27,7 @@ struct WildPlacesTests {
         return PlainFrame(width: width, height: sizes.randomElement(using: &random) ?? 2, seed: 1).frame
     }
 
-    @Test("A source is drawn wherever it stands, and whatever its size")
+    @Test("A source is drawn at any position and in any size")
     func placements() {
         var random = SeededRandom()
         let scaler = Scaler()
@@ -49,7 +49,7 @@ struct WildPlacesTests {
         }
     }
 
-    @Test("An image changes nothing but what it covers, at places within, at and beyond the edges")
+    @Test("An image changes only the pixels that it covers, at positions within, at and beyond the edges")
     func images() {
         var random = SeededRandom()
         for _ in 0..<1000 {
@@ -74,7 +74,7 @@ struct WildPlacesTests {
         }
     }
 
-    @Test("A clock in a font that has no digits shows nothing")
+    @Test("A clock in a font without digits shows nothing")
     func noDigits() throws {
         let text = try OverlayText("at {time}")
         let art = OverlayArt(text, x: 0, y: 0, opacity: 1, color: .bt709) { letters in

@@ -10,7 +10,7 @@ import Testing
 @testable import Publisher
 
 @Suite struct AttemptReportTests {
-    @Test("Outputs 8: what SRT callers and servers say passes one limit, and nothing else does")
+    @Test("Notices about SRT callers and servers are limited, and other events are not")
     func limit() {
         let (clock, events) = (ManualClock(), EventLog())
         let report = AttemptReport(clock: clock) { events.note($0) }
@@ -24,7 +24,7 @@ import Testing
         #expect(events.notices.last == "later")
     }
 
-    @Test("The end is told once, and nothing after it or after silence")
+    @Test("The end is reported once, and nothing is reported after it or after the report was silenced")
     func end() {
         let events = EventLog()
         let report = AttemptReport { events.note($0) }

@@ -3,7 +3,7 @@
 import TestSupport
 import Testing
 
-/// The check itself, on a stream that is made here by hand and damaged in one place.
+/// Tests the check itself, on a handmade stream that is damaged in one place.
 @Suite("Check of a transport stream")
 struct BroadcastCheckTests {
     /// A stream of frames 40 ms apart, each in one packet with the clock, and tables every 80 ms.
@@ -28,7 +28,7 @@ struct BroadcastCheckTests {
             table(0x1000, [2, 0xB0, 18, 0, 1, 0xC1, 0, 0, 0xE1, 0x00, 0xF0, 0, 0x1B, 0xE1, 0x00, 0xF0, 0])
         }
 
-        /// A frame; times are milliseconds.
+        /// Adds a frame; times are in milliseconds.
         mutating func frame(clock: Int64, decoding: Int64, pid: Int = 0x100, isDiscontinuous: Bool = false) {
             let base = clock * 90
             var packet = header(pid, 0x30) + [7, isDiscontinuous ? 0x90 : 0x10]
@@ -43,7 +43,8 @@ struct BroadcastCheckTests {
         }
     }
 
-    /// A second of the stream, with what `change` makes of the clock and the decoding time of each frame, by its number.
+    /// Returns a second of the stream; `change` may change the clock and the decoding time of each frame, by its
+    /// number.
     private static func stream(
         tables: Set<Int> = Set(stride(from: 0, to: 25, by: 2)),
         _ change: (Int, inout Int64, inout Int64) -> Void = { _, _, _ in }
@@ -60,7 +61,7 @@ struct BroadcastCheckTests {
 
     private func faults(_ bytes: [UInt8]) -> [BroadcastCheck.Fault: Int] { BroadcastCheck(bytes).counts }
 
-    @Test("A stream without faults has none, and its intervals are measured")
+    @Test("A correct stream passes the check, and its intervals are measured")
     func right() {
         let check = BroadcastCheck(Self.stream())
         #expect(check.findings.isEmpty, "\(check.findings)")
@@ -70,7 +71,7 @@ struct BroadcastCheckTests {
         #expect((75...85).contains(check.longestTableInterval))
     }
 
-    @Test("Damaged packets, missing packets and damaged tables are found")
+    @Test("Damaged packets, missing packets and damaged tables are detected")
     func packets() {
         var bytes = Self.stream()
         bytes[188 * 10] = 0
@@ -84,7 +85,7 @@ struct BroadcastCheckTests {
         #expect(faults(table) == [.checksum: 1])
     }
 
-    @Test("Tables that come too seldom, and streams that no table names, are found")
+    @Test("Tables that are too rare, and streams that no table lists, are detected")
     func tables() {
         #expect(faults(Self.stream(tables: [0, 12]))[.tables] == 2)
         #expect(faults(Self.stream(tables: []))[.tables] == 1)
@@ -94,7 +95,7 @@ struct BroadcastCheckTests {
         #expect(faults(other.bytes) == [.pid: 1])
     }
 
-    @Test("A clock that goes back, jumps or pauses is found, and one that says so is not")
+    @Test("A clock that goes back, jumps or pauses is detected, and an announced discontinuity is accepted")
     func clock() {
         #expect(faults(Self.stream { number, clock, _ in if number == 9 { clock -= 60 } })[.clockJump] == 1)
         #expect(faults(Self.stream { number, clock, _ in if number == 9 { clock += 15 } }) == [.clockInterval: 1])
@@ -112,13 +113,13 @@ struct BroadcastCheckTests {
         #expect(check.findings.isEmpty && check.announcedJumps == 1, "\(check.findings)")
     }
 
-    @Test("What is to be decoded before it has come, and presentation times far apart, are found")
+    @Test("Frames that arrive after their decoding time, and presentation times far apart, are detected")
     func units() {
         #expect(faults(Self.stream { number, clock, time in if number == 9 { time = clock } }) == [.late: 1])
         #expect(faults(Self.stream { number, _, time in if number > 9 { time += 700 } }) == [.presentationInterval: 1])
     }
 
-    @Test("A clock that wraps around goes forward")
+    @Test("A clock that wraps around counts as going forward")
     func wrap() {
         let wrap: Int64 = (1 << 33) / 90
         let check = BroadcastCheck(

@@ -5,13 +5,13 @@ import Glibc
 import Synchronization
 import TestSupport
 
-/// A path of UDP between one caller and a port of the loopback interface, which a test can cut and mend. A thread carries
-/// the datagrams until the object is gone.
+/// A UDP path between one caller and a port of the loopback interface, which a test can cut and restore. A thread
+/// forwards the datagrams until the object is released.
 final class CutPath: Sendable {
-    /// What passes.
+    /// Which datagrams pass.
     enum Passage: Sendable {
         case both
-        /// What the caller sends is lost; what it is answered arrives.
+        /// Datagrams from the caller are lost; the answers pass.
         case answersOnly
         case none
     }
@@ -45,10 +45,10 @@ final class CutPath: Sendable {
 
     deinit { state.value.withLock { $0.isOver = true } }
 
-    /// Lets only this pass from now on.
+    /// Lets only these datagrams pass from now on.
     func pass(_ passage: Passage) { state.value.withLock { $0.passage = passage } }
 
-    /// Datagrams that did not pass.
+    /// The number of datagrams that did not pass.
     var lost: Int { state.value.withLock { $0.lost } }
 
     private static func carry(

@@ -10,7 +10,7 @@ import Testing
 
 @testable import Publisher
 
-/// What an attempt makes of the reason for which it ends.
+/// How an attempt handles the reason of its end.
 @Suite struct HLSAttemptTests {
     private let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
 
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(
-        "An output that was paused or backing off at the program's end left its playlist open: nothing but its end is written",
+        "If an output is paused or backing off at the program's end, only the playlist's end is written",
         arguments: [("program", true), ("always", true), ("never", false)])
     func conclusion(endList: String, isClosed: Bool) async throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -82,7 +82,7 @@ import Testing
         return target.makeAttempt(queue: packets, description: Samples.description) { events.note($0) }
     }
 
-    @Test("A directory whose parent does not exist is a failure that may pass, and says which directory")
+    @Test("A directory whose parent is missing is a temporary failure, which names the directory")
     func unreachable() throws {
         let events = EventLog()
         let attempt = try attempt(path + "/a/b", events)
@@ -92,7 +92,7 @@ import Testing
         #expect(events.failure?.reason.contains(path) == true)
     }
 
-    @Test("A directory that another attempt writes to is not taken from it")
+    @Test("A directory that another attempt writes to is refused")
     func taken() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let (events, others) = (EventLog(), EventLog())

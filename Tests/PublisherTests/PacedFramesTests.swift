@@ -7,7 +7,8 @@ import Testing
 
 @testable import Publisher
 
-/// When the last message of each frame leaves by SRT and by UDP, without sockets: both spread a frame over its length.
+/// When the last message of each frame leaves by SRT and by UDP, without sockets: both spread a frame over its
+/// duration.
 @Suite("Frames by SRT and by UDP")
 struct PacedFramesTests {
     private static let millisecond: Int64 = 1_000_000
@@ -16,7 +17,8 @@ struct PacedFramesTests {
         video: .h264, frames: FrameFormat(width: 640, height: 360), timeBase: .milliseconds,
         decoderConfiguration: SharedBytes([1]))
 
-    /// Frames that arrive when they are to be decoded. `duration` is what each says of itself, in milliseconds.
+    /// Returns frames that arrive at their decoding times. `duration` is the duration that each states, in
+    /// milliseconds.
     private static func frames(_ steps: [Int64], duration: Int64) -> [EncodedPacket] {
         var time: Int64 = 0
         return ([0] + steps).map { step in
@@ -26,7 +28,7 @@ struct PacedFramesTests {
         }
     }
 
-    /// When the last message of each frame carries its time for the receiver, in milliseconds.
+    /// Returns the receiver's time in the last message of each frame, in milliseconds.
     private static func bySRT(_ frames: [EncodedPacket]) -> [Double] {
         var (pace, spacing) = (SRTPace(), FrameSpacing())
         return frames.map { frame in
@@ -38,7 +40,7 @@ struct PacedFramesTests {
         }
     }
 
-    /// When the last datagram of each frame leaves, in milliseconds: at the latest when the next frame comes.
+    /// Returns when the last datagram of each frame leaves, in milliseconds: at the latest when the next frame comes.
     private static func byUDP(_ frames: [EncodedPacket]) -> [Double] {
         var (pacing, spacing) = (UDPPacing(), FrameSpacing())
         return frames.indices.map { index in
@@ -58,7 +60,7 @@ struct PacedFramesTests {
     }
 
     @Test(
-        "Behind a gap, and at each still of a variable rate, SRT is never later than UDP by more than a frame",
+        "After a gap, and at each still of a variable rate, SRT is at most one frame later than UDP",
         arguments: [0, 40, 1000])
     func lateness(duration: Int64) {
         let smooth = [Int64](repeating: 40, count: 12)
@@ -69,7 +71,7 @@ struct PacedFramesTests {
         #expect(late.allSatisfy { $0 <= 40 }, "\(late.max() ?? 0) ms")
     }
 
-    @Test("A length that was measured over a gap is not the length of the frame behind it")
+    @Test("A duration that was measured across a gap is not used for the frame after it")
     func spacing() {
         var spacing = FrameSpacing()
         var intervals: [Int64] = []

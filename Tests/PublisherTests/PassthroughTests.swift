@@ -10,13 +10,13 @@ import Testing
 @testable import Publisher
 @testable import RTMP
 
-/// What outputs make of what somebody else encoded.
+/// How outputs carry copied streams.
 @Suite struct PassthroughTests {
     private let path = NSTemporaryDirectory() + "relay-pass-\(UUID().uuidString)"
 
     init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
 
-    /// What ffprobe says of the packets of `kind` in a file: their hashes.
+    /// Returns the hashes of the packets of `kind` in a file, from ffprobe.
     private func hashes(_ file: String, _ kind: String, _ filter: String) throws -> [String] {
         let process = Process()
         let pipe = Pipe()
@@ -30,7 +30,7 @@ import Testing
         let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
         return text.split(separator: "\n").filter { !$0.hasPrefix("#") }
-            // Behind the hash come those of what the demuxer knows besides.
+            // After the hash come those of the side data.
             .compactMap { $0.split(separator: ",").dropFirst(5).first.map { $0.trimmingCharacters(in: .whitespaces) } }
     }
 
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(
-        "A transport stream carries each NAL unit and each frame of audio as it was",
+        "A transport stream carries each NAL unit and each audio frame unchanged",
         arguments: [
             (["libx264", "aac"], [], "h264_mp4toannexb,filter_units=remove_types=7-9", "null"),
             (["libx264", "libmp3lame"], [], "h264_mp4toannexb,filter_units=remove_types=7-9", "null"),
@@ -68,17 +68,17 @@ import Testing
         let before = try hashes("\(path)/clip.mp4", "v", units)
         #expect(try hashes(file, "v", units) == before)
         #expect(before.count == 50)
-        // ADTS and Opus headers are the container's; those of the other two belong to the frames.
+        // ADTS and Opus headers belong to the container; those of the other two belong to the frames.
         guard codecs[1] == "ac3" || codecs[1] == "libmp3lame" else { return }
         #expect(try hashes(file, "a", audio) == hashes("\(path)/clip.mp4", "a", audio))
     }
 
     @Test(
-        "FLV bodies of H.264 with AAC or MP3 are as ffmpeg's, and players of FLV read them",
+        "FLV bodies of H.264 with AAC or MP3 equal those of ffmpeg, and FLV players read them",
         arguments: ["aac", "libmp3lame"])
     func flv(codec: String) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
-        // Times of whole milliseconds, as RTMP has them.
+        // Times in whole milliseconds, as in RTMP.
         let clip = try CodedClip(
             video: "libx264", audio: codec, options: ["-ar", "44100"], name: "clip.flv", in: path)
         #expect(Carriage.rtmp.refusal(of: clip.description) == nil)
@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test(
-        "HLS segments hold what came in, bit by bit",
+        "HLS segments contain the input bit by bit",
         arguments: [
             (["libx264", "aac", "mp4"], []),
             (["libx265", "aac", "mp4"], ["-preset", "ultrafast", "-x265-params", "log-level=none"]),
@@ -122,7 +122,7 @@ import Testing
         #expect(isSame)
     }
 
-    @Test("What an output cannot carry is refused by name, before it goes live and in mid-stream")
+    @Test("A codec that an output cannot carry is refused by name, before it goes live and in mid-stream")
     func refuses() throws {
         let (hevc, opus) = (
             TrackDescription(
@@ -138,7 +138,7 @@ import Testing
         #expect(RTMPTarget(url: url, name: "a", pool: pool, isEnhanced: true).refusal(of: stream) == nil)
         #expect(Carriage.transportStream.refusal(of: stream) == nil)
         #expect(Carriage.hls.refusal(of: StreamDescription(audio: Samples.audioTrack)) == nil)
-        // Timed data without a place is left out.
+        // Timed data that the container cannot hold is left out.
         let cues = TrackDescription(data: .scte35, timeBase: .mpegTS)
         #expect(Carriage.rtmp.refusal(of: StreamDescription(video: Samples.otherTrack, data: [cues])) == nil)
     }

@@ -91,7 +91,7 @@ import Testing
         try eventually(line: line) { attempt.progress.details.receivers?.count == count }
     }
 
-    @Test("A player begins with its headers and the GOP under way, gets each frame once, and is told of the end")
+    @Test("A player gets its headers, the current GOP and each frame once, and is told about the end")
     func life() throws {
         publish(0..<45)
         try begin()
@@ -121,7 +121,7 @@ import Testing
         #expect(attempt.progress.frames == 80 && attempt.progress.drops.packets == 0)
     }
 
-    @Test("A player that does not read loses frames, which are counted, and another loses none")
+    @Test("A player that does not read loses frames, which are counted, and another player loses none")
     func slow() throws {
         publish(0..<1)
         try begin()
@@ -136,13 +136,13 @@ import Testing
         #expect(attempt.progress.details.receivers?.queueMilliseconds ?? 0 <= 4000)
         try eventually { events.notices.contains { $0.hasPrefix("player 1 takes less") } }
         #expect(!events.notices.contains { $0.hasPrefix("player 2 takes") })
-        // When it reads again it continues, in order, with what waited.
+        // When it reads again it continues in order with the waiting packets.
         publish(300..<301, bytes: 1000)
         try slow.reads { $0.frames.last == 10_000 }
         #expect(zip(slow.frames, slow.frames.dropFirst()).allSatisfy { $0 < $1 } && slow.frames.count < 200)
     }
 
-    @Test("Half of a hundred players stop reading: the others get every frame, and no more is held than one may hold")
+    @Test("If half of a hundred players stop reading, the others get every frame, and memory stays bounded")
     func crowd() throws {
         publish(0..<1, bytes: 4000)
         try begin()
@@ -163,7 +163,7 @@ import Testing
         for reader in readers {
             #expect(zip(reader.frames, reader.frames.dropFirst()).allSatisfy { $0 < $1 })
         }
-        // 3 s of queue, the GOP under way, and what 50 small sockets have of the beginning.
+        // 3 s of queue, the current GOP, and the beginning in 50 small sockets.
         let held = sent.count { $0.payload != nil }
         #expect(held < 150, "\(held)")
         #expect(attempt.progress.drops.frames > 50 * 50)
@@ -171,20 +171,20 @@ import Testing
     }
 
     @Test(
-        "A GOP that is longer than the bounds of a queue reaches a player whole, and is held for no longer than needed")
+        "A GOP that exceeds the limits of a queue reaches a player completely, and is kept no longer than needed")
     func longGOP() throws {
         publish(0..<300, bytes: 3000, gop: 1000)
         try begin()
         let player = try join()
         try player.reads { $0.frames.count == 300 }
-        // Half a second: of more at once, frames may be refused before the writer has its turn.
+        // Half a second: with more at once, frames may be refused before the writer runs.
         publish(300..<315, gop: 1000)
         try player.reads { $0.frames.count == 315 }
         #expect(attempt.progress.drops.packets == 0)
     }
 
     @Test(
-        "A player that does not say that it knows HEVC is sent away, with the reason in the log, and one that does plays"
+        "A player without HEVC support is refused, with the reason in the log, and one with it plays"
     )
     func codecs() throws {
         let hevc = TrackDescription(
@@ -211,7 +211,7 @@ import Testing
         try player.reads(line: line) { $0.messages.count { $0.body == [0, 7, 1, 2, 3, 4] } == answers + 1 }
     }
 
-    @Test("A player that pauses gets nothing and continues with a keyframe, and one that stops leaves")
+    @Test("A player that pauses gets nothing and resumes at a keyframe, and one that stops leaves")
     func wishes() throws {
         publish(0..<10)
         try begin()
@@ -219,10 +219,10 @@ import Testing
         try player.reads { $0.frames.count == 10 }
         player.say("pause", .boolean(true))
         player.say("receiveAudio", .boolean(true))
-        // What is sent behind an answered ping was read before.
+        // Everything sent before an answered ping was read before.
         try ping(player)
-        // Sends half a second at a time: a ping behind it is read when the turn that serves it is over. With more,
-        // frames may be refused before the writer has its turn.
+        // Sends half a second at a time: a later ping is read when the turn that serves it is over. With more, frames
+        // may be refused before the writer runs.
         for start in stride(from: Int64(10), to: 40, by: 15) {
             publish(start..<start + 15)
             try ping(player)
@@ -242,7 +242,7 @@ import Testing
         #expect(attempt.progress.details.receivers?.total == 1)
     }
 
-    @Test("A client that joins while the stream is not served is let go, and a pause of the output ends its players")
+    @Test("A client that joins while the stream is not served is refused, and a pause of the output ends its players")
     func pauses() throws {
         let early = try join()
         var byte: UInt8 = 0

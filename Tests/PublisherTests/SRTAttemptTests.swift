@@ -8,7 +8,7 @@ import Testing
 
 @testable import Publisher
 
-/// Attempts that call and attempts that are called, each the other's peer on the loopback interface.
+/// Attempts that call and attempts that listen, which are each other's peers on the loopback interface.
 @Suite(.serialized) struct SRTAttemptTests {
     private struct Listener {
         let packets = PacketQueue(limits: .live, isFromStart: true)
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    /// A listener with `options` at a port of its own, once it listens, and a caller with `callerOptions` that calls it.
+    /// Returns a listener with `options` at its own port, once it listens, and a caller with `callerOptions`.
     private func pair(
         _ options: String, calling callerOptions: String, line: Int = #line
     ) throws -> (listener: Listener, caller: Caller) {
@@ -61,7 +61,7 @@ import Testing
         return (listener, try Caller("srt://127.0.0.1:\(port)?\(callerOptions)"))
     }
 
-    /// A listener with `options` that is on air, because it was called.
+    /// Returns a listener with `options` that is on air, because it was called.
     private func livePair(_ options: String, line: Int = #line) throws -> (listener: Listener, caller: Caller) {
         let (listener, caller) = try pair(options, calling: "latency=50", line: line)
         caller.attempt.start()
@@ -84,19 +84,19 @@ import Testing
         caller.attempt.abandon()
         try eventually { listener.attempt.progress.details.receivers?.count == 0 }
         try eventually("it waits for the next caller") { listener.events.waits == 2 }
-        // What the caller that left had got stays counted.
+        // The frames of the caller that left stay counted.
         #expect(listener.attempt.progress.frames == 15)
         listener.attempt.drain(until: .max, reason: .programOver)
         try eventually { listener.events.isDrained }
     }
 
-    @Test("What a receiver that left had not got was counted nowhere: it is dropped, in the totals and in the log")
+    @Test("Frames that a receiver had not got when it left count as dropped, in the totals and in the log")
     func leaves() throws {
         let (listener, caller) = try livePair("latency=50&maxbw=60000&sndbuf=100000")
         push(0..<1, to: listener.packets)
         listener.attempt.wake()
         try eventually { listener.attempt.progress.frames == 1 }
-        // A megabyte, of which the library takes 100 kB, and 60 kB more each second.
+        // A megabyte, of which the library takes 100 kB, and then 60 kB per second.
         push(1..<20, to: listener.packets, bytes: 50_000)
         listener.attempt.wake()
         try eventually { listener.attempt.progress.frames > 1 }
@@ -113,7 +113,7 @@ import Testing
         listener.attempt.abandon()
     }
 
-    @Test("A call carries what is queued, and its end is told when the receiver has it")
+    @Test("A call carries the queued packets, and its end is reported when the receiver has them")
     func calls() throws {
         let (listener, caller) = try pair("latency=50", calling: "latency=50")
         push(0..<30, to: caller.packets)
@@ -142,7 +142,7 @@ import Testing
         try eventually { listener.events.isDrained }
     }
 
-    @Test("A receiver with another passphrase refuses for good, and the passphrase is in no word of it")
+    @Test("A receiver with another passphrase causes a permanent failure, which does not show the passphrase")
     func passphrase() throws {
         let (listener, caller) = try pair("passphrase=0123456789", calling: "passphrase=9876543210")
         caller.attempt.start()

@@ -4,10 +4,10 @@ import CSRT
 import Glibc
 import Synchronization
 
-/// A receiver that is libsrt and nothing else: it listens on the loopback interface, takes one caller, and keeps what
-/// that sends. Nothing of it blocks: a test asks it again until it has what it should have.
+/// A receiver that uses libsrt directly: it listens on the loopback interface, accepts one caller, and stores what it
+/// receives. It never blocks: a test polls it until it has the expected data.
 final class SRTPeer: Sendable {
-    /// What the library did not do, in its words.
+    /// A failed call of the library, in its words.
     struct Failure: Error { let operation, reason: String }
 
     private struct State {
@@ -15,7 +15,7 @@ final class SRTPeer: Sendable {
         var bytes: [UInt8] = []
     }
 
-    /// Its threads are ended first when the process ends: they crash in a process whose libraries are taken down.
+    /// Ends the library's threads first when the process ends, because they crash when libraries are unloaded.
     private static let library: Void = {
         srt_startup()
         srt_setloglevel(LOG_CRIT)
@@ -26,8 +26,8 @@ final class SRTPeer: Sendable {
     private let listener: SRTSOCKET
     private let state = Mutex(State())
 
-    /// Listens at `port`, or at one that the library chooses, and holds what it gets for `latency` milliseconds. A
-    /// caller is refused with `rejection`, if there is one.
+    /// Listens at `port`, or at one that the library chooses, with a latency of `latency` milliseconds. A caller is
+    /// refused with `rejection`, if there is one.
     init(
         port: UInt16 = 0, latency: CInt = 50, passphrase: String? = nil, rejection: Int = 0
     ) throws(Failure) {
@@ -58,7 +58,7 @@ final class SRTPeer: Sendable {
         srt_close(listener)
     }
 
-    /// What the library calls for each caller, with the code in place of a pointer.
+    /// The library's callback for each caller, with the code in place of a pointer.
     private static let refuse:
         @convention(c) (
             UnsafeMutableRawPointer?, SRTSOCKET, CInt, UnsafePointer<sockaddr>?, UnsafePointer<CChar>?
@@ -75,7 +75,7 @@ final class SRTPeer: Sendable {
         _ = withUnsafeBytes(of: value) { srt_setsockflag(socket, option, $0.baseAddress, CInt($0.count)) }
     }
 
-    /// Whether somebody has called, and was let in.
+    /// Whether a caller was accepted.
     var isCalled: Bool {
         state.withLock { state in
             if state.caller == nil, case let socket = srt_accept(listener, nil, nil), socket != SRT_INVALID_SOCK {
@@ -86,7 +86,7 @@ final class SRTPeer: Sendable {
         }
     }
 
-    /// All that the caller has sent and the library has given out by now.
+    /// Everything that was sent and that the library has released by now.
     var received: [UInt8] {
         state.withLock { state in
             var message = [CChar](repeating: 0, count: 1500)
@@ -97,7 +97,7 @@ final class SRTPeer: Sendable {
         }
     }
 
-    /// How many data packets came, without those that came again; nil without a caller.
+    /// The number of data packets without retransmissions; nil without a caller.
     var uniquePackets: Int64? {
         guard let caller = state.withLock({ $0.caller }) else { return nil }
         var statistics = SRT_TRACEBSTATS()
@@ -110,7 +110,7 @@ final class SRTPeer: Sendable {
         return srt_getsockstate(caller) != SRTS_CONNECTED
     }
 
-    /// Closes the connection, whatever is under way.
+    /// Closes the connection at once.
     func hangUp() {
         guard let caller = state.withLock({ $0.caller.take() }) else { return }
         srt_close(caller)

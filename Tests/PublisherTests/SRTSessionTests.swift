@@ -11,12 +11,12 @@ import Testing
 
 @testable import Publisher
 
-/// One connection and what it carries; the other end of it is libsrt alone.
+/// Tests one connection and its data; the other end uses libsrt directly.
 @Suite("SRT session", .serialized)
 struct SRTSessionTests {
     private static let description = TransportStreamTests.description(FrameRate(30))
 
-    /// A session over a socket that is connected, what it sends, and what it told.
+    /// A session over a connected socket, with its packets and its reports.
     private struct Sender {
         let packets = PacketQueue(limits: .live, isFromStart: true)
         let events = EventLog()
@@ -35,7 +35,7 @@ struct SRTSessionTests {
                 })
         }
 
-        /// Frames with a keyframe each second.
+        /// Queues frames with a keyframe each second.
         func push(_ frames: Range<Int64>) {
             for index in frames {
                 packets.push(TransportStreamTests.frame(index, FrameRate(30), bytes: 3000, isKeyframe: index % 30 == 0))
@@ -50,11 +50,11 @@ struct SRTSessionTests {
 
         func drain() { session.post { $0.drain() } }
 
-        /// Waits until the session's queue has done what was posted to it, and what that posted.
+        /// Waits until the session's queue has run everything posted to it, and what that posted.
         func collect() { for _ in 0..<2 { session.executor.queue.sync {} } }
     }
 
-    /// A call, which lasts until it is answered or 60 s are over.
+    /// A call, which lasts until it is answered or 60 s have passed.
     private struct Call {
         let url: SRTURL
         let socket: SRTSocket
@@ -72,7 +72,7 @@ struct SRTSessionTests {
         return try Sender(call)
     }
 
-    /// The frames in a transport stream that has no hole; nil if it has one.
+    /// Returns the number of frames in a transport stream without a gap; nil if it has one.
     private func frames(_ bytes: [UInt8]) -> Int? {
         let reader = TransportStreamReader(bytes)
         guard reader.continuityErrors == 0, reader.packets.count * 188 == bytes.count else { return nil }
@@ -81,7 +81,7 @@ struct SRTSessionTests {
 
     // MARK: Calls
 
-    @Test("What was queued before the receiver answered and what came later arrives whole before the end is told")
+    @Test("Packets queued before and after the receiver answered arrive completely before the end is reported")
     func whole() throws {
         let peer = try SRTPeer()
         let sender = try connect(to: peer)
@@ -105,12 +105,12 @@ struct SRTSessionTests {
         #expect(sender.events.all.count == 1)
     }
 
-    @Test("A receiver that begins to listen after the call began is reached by the same call")
+    @Test("A receiver that starts to listen after the call began is reached by the same call")
     func latePeer() throws {
         var silent: LoopbackSocket? = try LoopbackSocket()
         let port = try #require(silent).port
         let call = try Call(port)
-        // The first handshake has gone to a peer that does not answer.
+        // The first handshake went to a peer that does not answer.
         try eventually { silent?.receive() != nil }
         #expect(call.socket.condition == .pending)
         silent = nil
@@ -124,7 +124,7 @@ struct SRTSessionTests {
     }
 
     @Test(
-        "A receiver that sends us away says why: some reasons do not pass by themselves",
+        "A receiver's reason for a refusal is reported, and some reasons are permanent",
         arguments: [(1401, "refused"), (1403, "refused"), (1402, "rejected"), (1404, "rejected"), (1500, "rejected")])
     func refusal(code: Int, kind: String) throws {
         let peer = try SRTPeer(rejection: code)
@@ -136,7 +136,7 @@ struct SRTSessionTests {
         #expect(!peer.isCalled)
     }
 
-    @Test("A wrong passphrase is refused for good, and none of the two is in any word of it")
+    @Test("A wrong passphrase is a permanent failure, and the report shows neither passphrase")
     func wrongPassphrase() throws {
         let peer = try SRTPeer(passphrase: "correct-horse")
         let call = try Call(peer.port, "passphrase=wrong-battery")
@@ -147,7 +147,7 @@ struct SRTSessionTests {
         #expect(!peer.isCalled)
     }
 
-    @Test("With the right passphrase everything arrives, in clear")
+    @Test("With the right passphrase everything arrives, decrypted")
     func rightPassphrase() throws {
         let peer = try SRTPeer(passphrase: "correct-horse")
         let sender = try connect(to: peer, "passphrase=correct-horse&pbkeylen=32&latency=50")
@@ -159,7 +159,7 @@ struct SRTSessionTests {
 
     // MARK: Ends
 
-    @Test("A receiver that closes while frames are sent is lost: that is told once, and what was counted stays")
+    @Test("A receiver that closes while frames are sent is reported as lost once, and the totals stay")
     func closedInMidSend() throws {
         let peer = try SRTPeer(passphrase: "correct-horse")
         let sender = try connect(to: peer, "passphrase=correct-horse&latency=50")
@@ -218,7 +218,7 @@ struct SRTSessionTests {
         let sender = try Sender(call)
         sender.start()
         var next: Int64 = 0
-        /// Pushes a frame each 10 ms until `isDone`; each 30th is a keyframe.
+        /// Pushes a frame every 10 ms until `isDone`; every 30th is a keyframe.
         func play(_ what: String, until isDone: () -> Bool) throws {
             try eventually(what) {
                 sender.push(next..<next + 1)
@@ -239,12 +239,12 @@ struct SRTSessionTests {
             _ = peer.received
             return sender.events.isDrained
         }
-        // Nothing has a hole: what was lost was sent again, and what was left out was left out in whole frames.
+        // There is no gap: lost packets were sent again, and only whole frames were left out.
         #expect(self.frames(peer.received) == Int(sender.session.progress.frames))
         #expect(sender.events.failure == nil)
     }
 
-    @Test("The newest frame of a source that then makes none is sent again if it was lost")
+    @Test("The newest frame of a source that then stops is sent again if it was lost")
     func lostTail() throws {
         let peer = try SRTPeer(latency: 100)
         let path = try CutPath(to: peer.port)
@@ -264,7 +264,7 @@ struct SRTSessionTests {
 
     // MARK: Numbers
 
-    @Test("The numbers of a session are those that its receiver counts, and the latency is the larger wish of both")
+    @Test("A session's statistics equal those of its receiver, and the latency is the larger of both requests")
     func statistics() throws {
         let peer = try SRTPeer(latency: 300)
         let sender = try connect(to: peer, "latency=120")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RTMP
 
-/// The other end of a socket on which we speak RTMP: what it received, as messages.
+/// The other end of an RTMP socket, which parses what it receives into messages.
 class SocketPeer {
     let descriptor: CInt
     private var parser = RTMPInboundParser(chunkBytes: RTMPChunkWriter.chunkBytes)
@@ -15,7 +15,7 @@ class SocketPeer {
 
     deinit { close(descriptor) }
 
-    /// Reads what there is.
+    /// Reads the available bytes.
     func read() throws {
         var bytes = [UInt8](repeating: 0, count: 1 << 16)
         while case let count = recv(descriptor, &bytes, bytes.count, CInt(MSG_DONTWAIT)), count > 0 {

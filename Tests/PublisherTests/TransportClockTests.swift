@@ -9,7 +9,7 @@ import Testing
 
 @testable import Publisher
 
-/// Keeps what is published.
+/// Stores what is published.
 private final class Kept: PacketSink {
     private let state = Mutex<[EncodedPacket]>([])
     var packets: [EncodedPacket] { state.withLock { $0 } }
@@ -18,12 +18,12 @@ private final class Kept: PacketSink {
     func finish() {}
 }
 
-/// The clock, the tables and the counters of what UDP and SRT outputs send, for senders of all kinds.
+/// The clock, the tables and the counters of UDP and SRT outputs, for all kinds of senders.
 @Suite("Clock of a transport stream")
 struct TransportClockTests {
     typealias Shape = GeneratedStream.Shape
 
-    /// What an output sends of `shape`: each frame ends its message, as when packets come one by one.
+    /// Checks an output's stream of `shape`, in which each frame ends its message, as when packets arrive one by one.
     private static func check(_ shape: Shape, seed: UInt64 = 1) throws -> BroadcastCheck {
         var random = SeededRandom(seed: seed)
         let sender = GeneratedStream(shape, using: &random)
@@ -62,7 +62,7 @@ struct TransportClockTests {
         FrameRate(60),
     ]
 
-    @Test("What relay encodes has a clock that only goes forward, at each frame rate", arguments: rates)
+    @Test("The clock of a stream encoded by relay only goes forward, at each frame rate", arguments: rates)
     func encoded(rate: FrameRate) throws {
         for hasAudio in [true, false] {
             try Self.expectRight(
@@ -82,7 +82,7 @@ struct TransportClockTests {
     }
 
     @Test(
-        "A gap of a copied stream without durations leaves the clock right, in both tracks and in each",
+        "After a gap in a copied stream without durations the clock is right, with both tracks and with each",
         arguments: [100, 500, 900, 2000, 10_000], [(true, true), (true, false), (false, true)])
     func gaps(milliseconds: Int64, tracks: (video: Bool, audio: Bool)) throws {
         let isSilent = tracks.video && tracks.audio && milliseconds > 900
@@ -93,7 +93,7 @@ struct TransportClockTests {
             }, jumps: isSilent ? 1 : 0)
     }
 
-    @Test("Stills of a variable frame rate leave the clock right", arguments: [true, false], [true, false])
+    @Test("Stills of a variable frame rate keep the clock right", arguments: [true, false], [true, false])
     func stills(hasAudio: Bool, statesDurations: Bool) throws {
         for seed in UInt64(1)...4 {
             try Self.expectRight(
@@ -103,19 +103,19 @@ struct TransportClockTests {
     }
 
     @Test(
-        "Audio alone has a clock of its own, however long its frames are",
+        "Audio alone has its own clock, however long its frames are",
         arguments: [(1024, 48_000), (1024, 22_050), (2048, 48_000), (1024, 8000), (1152, 32_000)])
     func audioOnly(samples: Int64, rate: Int32) throws {
         try Self.expectRight(Self.shape { ($0.hasVideo, $0.audioFrame) = (false, (samples, rate)) })
     }
 
-    @Test("A track that is far behind the other sets the clock back once, and says so", arguments: [-900, 600, 900])
+    @Test("A track far behind the other sets the clock back once, and announces it", arguments: [-900, 600, 900])
     func lag(milliseconds: Int64) throws {
         let shape = Self.shape { $0.audioLag = milliseconds }
         try Self.expectRight(shape, jumps: 2)
     }
 
-    @Test("Any order of packets leaves clock, tables and counters right", arguments: 1...60)
+    @Test("Any order of packets keeps clock, tables and counters right", arguments: 1...60)
     func anyOrder(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let shape = Shape(using: &random)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a transport stream holds, read by the letter of ISO/IEC 13818-1 and without libavformat.
+/// The content of a transport stream, parsed by ISO/IEC 13818-1 without libavformat.
 struct TransportStreamReader {
     /// One TS packet.
     struct Packet {
@@ -8,7 +8,7 @@ struct TransportStreamReader {
         let continuity: Int
         let beginsUnit: Bool
         let isRandomAccess: Bool
-        /// Whether counters and clock need not continue those before (discontinuity_indicator).
+        /// Whether counters and clock may be discontinuous here (discontinuity_indicator).
         let isDiscontinuous: Bool
         /// In 27 MHz ticks.
         let clock: Int64?
@@ -40,7 +40,8 @@ struct TransportStreamReader {
             payload: hasPayload ? Array(bytes[(5 + field)...]) : [])
     }
 
-    /// The number of unannounced breaks: a continuity counter grows by one with a payload, and stays without one.
+    /// The number of unannounced discontinuities: a continuity counter increases by one with a payload, and stays
+    /// without one.
     var continuityErrors: Int {
         var last: [Int: Int] = [:]
         var errors = 0
@@ -54,14 +55,14 @@ struct TransportStreamReader {
         return errors
     }
 
-    /// The distances of the PCRs, in milliseconds.
+    /// The intervals between PCRs, in milliseconds.
     var clockDistances: [Double] {
         let clocks = packets.compactMap(\.clock)
         return zip(clocks, clocks.dropFirst()).map { Double($1 - $0) / 27_000 }
     }
 
     /// For each random access point of the video, the NAL unit types (ITU-T H.264, table 7-1) that it begins with, and
-    /// whether PAT and PMT stand before it.
+    /// whether PAT and PMT precede it.
     var randomAccessPoints: [(types: [UInt8], hasTables: Bool)] {
         packets.indices.filter { packets[$0].pid == 0x100 && packets[$0].isRandomAccess }.map { index in
             let before = packets[..<index].filter { $0.pid != 0x11 }.suffix(2).map(\.pid)
@@ -76,16 +77,16 @@ struct TransportStreamReader {
         }
     }
 
-    /// The bytes of the video's PES packet that begins at `index`.
+    /// Returns the bytes of the video's PES packet that begins at `index`.
     private func unit(at index: Int) -> [UInt8] {
         let end = packets[(index + 1)...].firstIndex { $0.pid == 0x100 && $0.beginsUnit } ?? packets.count
         return packets[index..<end].filter { $0.pid == 0x100 }.flatMap(\.payload)
     }
 
-    /// The NAL units of a PES packet, with what stands between them and the next start code.
+    /// Returns the NAL units of a PES packet, each up to the next start code.
     private static func units(_ unit: [UInt8]) -> [[UInt8]] {
-        // The PES header begins with a start code, too: 9 bytes, then as many as the last of them says (ISO/IEC 13818-1,
-        // 2.4.3.6).
+        // The PES header begins with a start code, too: 9 bytes, and then as many as the last of them says (ISO/IEC
+        // 13818-1, 2.4.3.6).
         guard unit.count > 9 else { return [] }
         let stream = Array(unit.dropFirst(9 + Int(unit[8])))
         let starts = stream.indices.dropLast(3)
@@ -93,7 +94,7 @@ struct TransportStreamReader {
         return zip(starts, starts.dropFirst() + [stream.count]).map { Array(stream[($0 + 3)..<$1]) }
     }
 
-    /// The versions of the program map tables, in their order (ISO/IEC 13818-1, 2.4.4.8).
+    /// The versions of the program map tables, in order (ISO/IEC 13818-1, 2.4.4.8).
     var tableVersions: [Int] {
         packets.filter { $0.pid == 0x1000 && $0.beginsUnit && $0.payload.count > 6 }
             .map { Int($0.payload[6] >> 1) & 31 }

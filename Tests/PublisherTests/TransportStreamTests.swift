@@ -16,7 +16,7 @@ struct TransportStreamTests {
 
     private static let tracks = Mutex<[FrameRate: TrackDescription]>([:])
 
-    /// For each rate one object, because packets are compared by it.
+    /// Returns the same object for each rate, because packets are compared by identity.
     static func track(_ rate: FrameRate) -> TrackDescription {
         tracks.withLock { tracks in
             let track =
@@ -34,7 +34,7 @@ struct TransportStreamTests {
         StreamDescription(video: track(rate), audio: Samples.audioTrack)
     }
 
-    /// A slice of this many bytes, with its length in front.
+    /// Returns a slice of this many bytes, preceded by its length.
     static func frame(_ index: Int64, _ rate: FrameRate, bytes: Int, isKeyframe: Bool) -> EncodedPacket {
         let slice = [isKeyframe ? 0x65 : 0x41] + [UInt8](repeating: 0x88, count: bytes - 1)
         let length = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: slice.count >> $0) }
@@ -43,14 +43,14 @@ struct TransportStreamTests {
             payload: SharedBytes(length + slice))
     }
 
-    /// An AAC packet; libavformat refuses one of less than two bytes.
+    /// An AAC packet; libavformat refuses one with fewer than two bytes.
     private static func audio(_ index: Int64) -> EncodedPacket {
         EncodedPacket(
             of: Samples.audioTrack, pts: index * 1024, dts: index * 1024, duration: 1024, isKeyframe: true,
             payload: SharedBytes([UInt8](repeating: 0x21, count: 300)))
     }
 
-    @Test("Words on a moment have no place in it, and change no byte, first or later")
+    @Test("A text about a moment is not carried, and changes no byte of the stream")
     func texts() throws {
         func bytes(marked: Bool) throws -> [[UInt8]] {
             let rate = FrameRate(30)
@@ -72,7 +72,8 @@ struct TransportStreamTests {
         #expect(try bytes(marked: true) == bytes(marked: false))
     }
 
-    /// Three seconds of both tracks, an IDR frame each second; frames whose number `omits` names are missing.
+    /// Returns three seconds of both tracks with an IDR frame each second, without the frames for which `omits` is
+    /// true.
     private static func messages(_ rate: FrameRate, omits: (Int64) -> Bool = { _ in false }) throws -> [[UInt8]] {
         let stream = try TransportStream(description: description(rate), messageBytes: 1316)
         let perSecond = Int64(rate.value.rounded())
@@ -92,7 +93,7 @@ struct TransportStreamTests {
     }
 
     @Test(
-        "A PCR comes within 40 ms, whatever the frame rate",
+        "A PCR comes at least every 40 ms, whatever the frame rate",
         arguments: [(60, 1), (30, 1), (25, 1), (24000, 1001), (10, 1)])
     func clocks(numerator: Int32, denominator: Int32) throws {
         let messages = try Self.messages(FrameRate(numerator, denominator))
@@ -102,18 +103,18 @@ struct TransportStreamTests {
         #expect(stream.continuityErrors == 0)
     }
 
-    @Test("A PCR comes within 40 ms while frames are missing and audio continues", arguments: [30, 25])
+    @Test("A PCR comes at least every 40 ms while frames are missing and audio continues", arguments: [30, 25])
     func clocksWithoutFrames(rate: Int32) throws {
         let messages = try Self.messages(FrameRate(rate)) { (35..<Int64(2 * rate)).contains($0) }
         let stream = TransportStreamReader(messages.flatMap(\.self))
         #expect(stream.clockDistances.count > 70)
-        // The first audio behind a missing frame may be a little late: before it the loss cannot be known.
+        // The first audio after a missing frame may be a little late, because the loss cannot be known before.
         #expect(stream.clockDistances.allSatisfy { $0 > 0 && $0 <= 62 }, "\(stream.clockDistances.max() ?? 0)")
         #expect(stream.clockDistances.count { $0 > 40 } <= 1)
         #expect(stream.continuityErrors == 0)
     }
 
-    @Test("An IDR frame has PAT and PMT before it, and begins with delimiter, SPS and PPS")
+    @Test("An IDR frame is preceded by PAT and PMT, and begins with delimiter, SPS and PPS")
     func keyframes() throws {
         let stream = TransportStreamReader(try Self.messages(FrameRate(25)).flatMap(\.self))
         #expect(stream.randomAccessPoints.count == 3)
@@ -123,7 +124,7 @@ struct TransportStreamTests {
         }
     }
 
-    @Test("Messages are whole TS packets, seven at most")
+    @Test("Messages are whole TS packets, at most seven")
     func messageSizes() throws {
         for rate in [FrameRate(25), FrameRate(10)] {
             let messages = try Self.messages(rate)
@@ -131,7 +132,7 @@ struct TransportStreamTests {
         }
     }
 
-    /// All bytes of a stream of a second in the coding of 25 frames and a second in another.
+    /// Returns the bytes of a stream with a second in the coding of 25 frames and a second in another coding.
     private static func recoded(
         beginningWith first: Int64 = 0, known: StreamDescription = description(FrameRate(25))
     ) throws -> TransportStreamReader {
@@ -156,7 +157,7 @@ struct TransportStreamTests {
         return TransportStreamReader(bytes)
     }
 
-    @Test("Where the coding changes, new tables and parameter sets come with the keyframe, and the clock continues")
+    @Test("When the coding changes, new tables and parameter sets come with the keyframe, and the clock continues")
     func recoding() throws {
         let stream = try Self.recoded()
         #expect(Set(stream.tableVersions) == [0, 1])
@@ -169,14 +170,14 @@ struct TransportStreamTests {
         #expect(profiles == [0x64, 0x4D])
     }
 
-    @Test("A stream that was made for an earlier coding begins with the present one's tables")
+    @Test("A stream that was made for an earlier coding begins with the current tables")
     func lateJoiner() throws {
         let stream = try Self.recoded(beginningWith: 25)
         #expect(Set(stream.tableVersions) == [1])
         #expect(stream.parameterSets.map { $0[1] } == [0x4D])
     }
 
-    @Test("A stream of which nothing was known begins with the tables of what comes")
+    @Test("A stream without known tracks begins with the tables of its first packets")
     func unknownTracks() throws {
         let stream = try Self.recoded(beginningWith: 25, known: StreamDescription())
         #expect(stream.parameterSets.map { $0[1] } == [0x4D])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Relay
 
-@Suite("Hiding secrets from the list of processes")
+@Suite("Hiding secrets from the process list")
 struct ArgumentMaskTests {
     private func masked(_ address: String) -> String {
         var bytes = Array(address.utf8)
@@ -13,7 +13,7 @@ struct ArgumentMaskTests {
     }
 
     @Test(
-        "What lies behind the host is hidden, and the user before it",
+        "Everything after the host is hidden, and so is the user before it",
         arguments: [
             ("rtmp://host/live/key", "rtmp://host/xxxxxxxx"),
             ("rtmp://host:1935/live/key?token=1", "rtmp://host:1935/xxxxxxxxxxxxxxxx"),
@@ -30,7 +30,7 @@ struct ArgumentMaskTests {
     }
 
     @Test(
-        "The key of an address inside of a filter is hidden, however it is escaped",
+        "The key in an address inside a filter is hidden, however it is escaped",
         arguments: [
             ("lavfi:movie=rtmp://host/live/key", "lavfi:movie=rtmp://host/xxxxxxxx"),
             (#"lavfi:movie=rtmp\://host/live/key"#, #"lavfi:movie=rtmp\://host/xxxxxxxx"#),
@@ -44,7 +44,7 @@ struct ArgumentMaskTests {
     }
 
     @Test(
-        "Credentials of a filter that has no :// stood in the list of processes",
+        "Credentials of a filter without :// are hidden",
         arguments: [
             ("lavfi:movie=a.mp4:format_opts=decryption_key=0af", "lavfi:movie=a.mp4:format_opts=decryption_key=xxx"),
             (
@@ -62,7 +62,7 @@ struct ArgumentMaskTests {
         #expect(masked(address) == shown)
     }
 
-    @Test("A message that repeats what was typed does not repeat a key")
+    @Test("A message that repeats arguments does not repeat a key")
     func messages() {
         let arguments = ["relay", "--rtmp", "rtmp://a/live/key", "rtmp://b/live/topsecret", "://"]
         let message = ArgumentMask.hidingSecrets(of: arguments, in: "Unexpected argument 'rtmp://b/live/topsecret'")

@@ -12,14 +12,14 @@ struct ArgumentParsingTests {
     private let range = 50_000...200_000_000
 
     @Test(
-        "A bitrate is bits a second, with k and M for thousands and millions",
+        "A bitrate is in bits per second, with k and M for thousands and millions",
         arguments: [("4M", 4_000_000), ("2500k", 2_500_000), ("800000", 800_000), ("1.5m", 1_500_000), ("50K", 50_000)])
     func bitrate(text: String, bits: Int) throws {
         #expect(try ArgumentParsing.bitrate(text, in: range) == bits)
     }
 
     @Test(
-        "What is no bitrate, or one that nobody can want, is refused",
+        "An invalid or unrealistic bitrate is refused",
         arguments: ["", "k", "M", "fast", "4MM", "-4M", "0", "49k", "201M", "nan", "inf", "1e9", "0x40000", "4 M"])
     func wrongBitrate(text: String) {
         #expect(throws: ValidationError.self) { try ArgumentParsing.bitrate(text, in: range) }
@@ -33,7 +33,7 @@ struct ArgumentParsingTests {
     }
 
     @Test(
-        "A size that is odd, tiny, huge or no size is refused",
+        "An odd, tiny, huge or invalid size is refused",
         arguments: [
             "", "x", "1280", "1280x", "x720", "1281x720", "1280x721", "30x30", "8194x720", "1280x720x2", "-2x-2",
         ])
@@ -52,13 +52,13 @@ struct ArgumentParsingTests {
     }
 
     @Test(
-        "What is no frame rate from 1 to 120 is refused",
+        "A frame rate outside of 1 to 120 is refused",
         arguments: ["", "0", "-30", "121", "30/0", "30/-1", "1/2", "30/1/1", "/", "25.5", "99999999999"])
     func wrongFrameRate(text: String) {
         #expect(throws: ValidationError.self) { try ArgumentParsing.frameRate(text) }
     }
 
-    @Test("A length of time is more than nothing")
+    @Test("A duration must be positive")
     func duration() throws {
         #expect(try ArgumentParsing.duration("1h30m") == .seconds(5400))
         for text in ["0", "0s", "-1s", "soon", ""] {
@@ -66,7 +66,7 @@ struct ArgumentParsingTests {
         }
     }
 
-    @Test("A file's length is a time or a size")
+    @Test("A segment length is a duration or a size")
     func segmentLength() throws {
         #expect(try ArgumentParsing.segmentLength("30m") == .duration(.seconds(1800)))
         #expect(try ArgumentParsing.segmentLength("2GB") == .bytes(2_000_000_000))
@@ -75,7 +75,7 @@ struct ArgumentParsingTests {
         }
     }
 
-    @Test("A reserve is a size, and may be nothing")
+    @Test("A reserve is a size, and may be zero")
     func byteSize() throws {
         #expect(try ArgumentParsing.byteSize("1GiB").bytes == 1 << 30)
         #expect(try ArgumentParsing.byteSize("0").bytes == 0)

@@ -10,13 +10,13 @@ import Testing
 @testable import Channel
 @testable import Relay
 
-@Suite("Flags together")
+@Suite("Combinations of flags")
 struct ChannelConfigurationTests {
     private func configuration(_ arguments: String...) throws -> ChannelConfiguration {
         try RunCommand.parse(arguments).channelConfiguration()
     }
 
-    /// The sentence with which `arguments` are refused; empty if they are not.
+    /// Returns the message with which `arguments` are refused; empty if they are accepted.
     private func refusal(_ arguments: String...) -> String {
         do {
             _ = try RunCommand.parse(arguments)
@@ -26,7 +26,7 @@ struct ChannelConfigurationTests {
         }
     }
 
-    @Test("Without flags but an output, everything has its default")
+    @Test("With an output as the only flag, everything has its default")
     func defaults() throws {
         let configuration = try configuration("--rtmp", "rtmp://host/live/key")
         #expect(configuration.input.isTest && configuration.isPaced && !configuration.loops)
@@ -37,7 +37,7 @@ struct ChannelConfigurationTests {
         #expect(configuration.duration == nil && configuration.size == nil && configuration.frameRate == nil)
     }
 
-    @Test("A program of untagged SD is tagged with the color of its size, and tagged color stays")
+    @Test("A program of untagged SD is tagged with the color of its size, and existing tags stay")
     func color() throws {
         let untagged = VideoFormat(width: 720, height: 576, frameRate: FrameRate(25), color: .unspecified)
         let own = try configuration("--rtmp", "rtmp://host/live/key")
@@ -49,7 +49,7 @@ struct ChannelConfigurationTests {
         #expect(ChannelInputs.shape(tagged, large).color == .bt601With525Lines)
     }
 
-    @Test("A program of several sources took the HDR of its first one, and the SDR of the others looked wrong in it")
+    @Test("A program of several sources is SDR, even if its first source is HDR")
     func dynamicRange() throws {
         let output = ["--rtmp", "rtmp://host/live/key"]
         let parse = { (more: [String]) in
@@ -66,7 +66,7 @@ struct ChannelConfigurationTests {
         }
     }
 
-    @Test("standby= of one of several sources is for what is live, and not for what is recorded")
+    @Test("With several sources, standby= is for live sources, and not for files")
     func standby() throws {
         let camera = "srt://h:1#name=cam,standby=keyframes"
         let file = try configuration("--input", "test:", "--input", camera, "--rtmp", "rtmp://host/live/key")
@@ -79,7 +79,7 @@ struct ChannelConfigurationTests {
         #expect(backed.sources[1].selection.unseen == .hot && backed.sources[1].selection.standby == .keyframes)
     }
 
-    @Test("Outputs may be given again and again")
+    @Test("Output flags may be repeated")
     func outputs() throws {
         let configuration = try configuration(
             "--rtmp", "rtmp://a/live/key", "--rtmp", "rtmp://b/live/key", "--srt", "srt://c:9000", "--record", "d")
@@ -87,7 +87,7 @@ struct ChannelConfigurationTests {
         #expect(configuration.recording?.directory == "d")
     }
 
-    @Test("The space to reserve is for --expect, or else --duration, or else an hour")
+    @Test("The reserved space is for --expect, or otherwise --duration, or otherwise an hour")
     func expectedLength() throws {
         #expect(try configuration("--record", "d").recording?.expected == .seconds(3600))
         #expect(try configuration("--record", "d", "--expect", "2h").recording?.expected == .seconds(7200))
@@ -96,7 +96,7 @@ struct ChannelConfigurationTests {
         #expect(both.recording?.expected == .seconds(7200))
     }
 
-    @Test("A recording's flags reach it")
+    @Test("The recording flags reach the recording")
     func recording() throws {
         let recording = try configuration(
             "--record", "d", "--segment", "2GB", "--disk-reserve", "5MB", "--disk-warn", "1h"
@@ -106,7 +106,7 @@ struct ChannelConfigurationTests {
         #expect(recording?.warning == .seconds(3600))
     }
 
-    @Test("What contradicts itself is refused in a sentence that says why")
+    @Test("Contradictory flags are refused in a sentence that gives the reason")
     func contradictions() {
         #expect(refusal().contains("nothing to do"))
         #expect(refusal("--rtmp", "rtmp://host/live/key", "--unpaced").contains("--unpaced"))
@@ -121,7 +121,7 @@ struct ChannelConfigurationTests {
         #expect(refusal("--record", "d", "--crf", "20", "--unpaced").isEmpty)
     }
 
-    @Test("A refused address is named by its place, without its key")
+    @Test("A refused address is named by its position, without its key")
     func addresses() {
         let text = refusal("--rtmp", "rtmp://host/live/good", "--rtmp", "http://host/live/topsecretkey")
         #expect(text.contains("--rtmp number 2"))

@@ -9,9 +9,9 @@ import Testing
 @testable import Channel
 @testable import Relay
 
-@Suite("A channel that its configuration file starts again")
+@Suite("A channel that its configuration file restarts")
 struct ChannelRunTests {
-    /// A channel of these cameras that records each of them.
+    /// Returns a channel with these cameras that records each of them.
     private func channel(_ cameras: [String], recording: String = "directory: /tmp/rec") throws -> ConfiguredChannel {
         let inputs = cameras.map { "{address: \"test:\", name: \($0)}" }.joined(separator: ", ")
         let text = """
@@ -23,7 +23,7 @@ struct ChannelRunTests {
         return try #require(try HostConfiguration(parsing: text, path: "relay.yaml").channels.first)
     }
 
-    /// What the API sees when `next` takes the place of `first`.
+    /// Returns the API's view when `next` replaces `first`.
     private func control(_ first: ConfiguredChannel, _ next: ConfiguredChannel) -> ChannelControl {
         let run = ChannelRun(
             first, isFirst: true, resources: HostResources(),
@@ -31,14 +31,14 @@ struct ChannelRunTests {
         return run.control(for: next)
     }
 
-    @Test("The recordings of a source that was added were found only after relay was started again")
+    @Test("The API shows recordings of an added source without a restart of relay")
     func added() throws {
         let control = control(try channel(["cam1", "cam2"]), try channel(["cam1", "cam2", "cam3"]))
         for source in ["cam1", "cam2", "cam3"] { #expect(control.archive(ofSource: source) != nil, "\(source)") }
         #expect(control.archive(ofSource: "cam4") == nil && control.configuredRecording?.sources.count == 3)
     }
 
-    @Test("What was recorded of a source that was taken away is found, but where another directory is recorded to")
+    @Test("The API shows recordings of a removed source, unless the directory changed")
     func removed() throws {
         let first = try channel(["cam1", "cam2", "cam3"])
         let control = control(first, try channel(["cam1", "cam2"]))
@@ -48,7 +48,7 @@ struct ChannelRunTests {
         #expect(moved.archive(ofSource: "cam1")?.path == "/tmp/other" && moved.archive?.path == "/tmp/other")
     }
 
-    @Test("What the API keeps of recordings stays as long as they lie in the same place")
+    @Test("The API's state of recordings stays while they are in the same place")
     func kept() throws {
         let (first, next) = (try channel(["cam1", "cam2"]), try channel(["cam1", "cam3"]))
         let control = ChannelControl(name: "main", recording: first.configuration.recording)
@@ -59,8 +59,8 @@ struct ChannelRunTests {
         #expect(control.archive == nil && control.archive(ofSource: "cam1") == nil)
     }
 
-    // A run that a disk kept from ending took the restarted channel from the API when the disk answered.
-    @Test("What a run before says of the channel does not count any more")
+    // Regression: a run that a disk kept from ending took the restarted channel from the API when the disk answered.
+    @Test("Reports of an earlier run of the channel are ignored")
     func former() throws {
         let control = ChannelControl(name: "main", recording: nil)
         let first = control.begin()

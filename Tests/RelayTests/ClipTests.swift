@@ -16,11 +16,11 @@ import Testing
 @testable import Relay
 @testable import Studio
 
-@Suite("Clips of what is recorded")
+@Suite("Clips of a recording")
 struct ClipTests {
     private static let second: Int64 = 1_000_000_000
 
-    /// A file of ten seconds that begins at `start` seconds of the program.
+    /// Returns a file of ten seconds that begins at `start` seconds of program time.
     private func file(_ name: String, _ start: Int64, isOpen: Bool = false) -> RunFile {
         RunFile(
             name: name + (isOpen ? ".part" : ""), closedName: name, start: 1_700_000_000_000 + start * 1000,
@@ -32,7 +32,7 @@ struct ClipTests {
             .init(id: id, run: "a", first: first, end: end), channel: "main", rate: FrameRate(25), start: 0, name: name)
     }
 
-    @Test("A project lists clips in their order, with the places in their files; what lies in two is two segments")
+    @Test("A project lists clips in order with their positions in files; a clip in two files becomes two segments")
     func project() {
         let clips = [
             clip("x", 30, 50), clip("y", 240, 260, name: "A \"goal\"\n"), clip("z", 100, nil), clip("old", 5000, 5010),
@@ -62,7 +62,7 @@ struct ClipTests {
         #expect(ClipProject(channel: "main").text([], files: [:]).hasSuffix("segments: []\n"))
     }
 
-    @Test("A project of chosen clips has their order, transitions and offsets")
+    @Test("A project of chosen clips has the chosen order, transitions and offsets")
     func chosenProject() {
         var (one, two) = (ClipProject.Item(clip("x", 30, 50)), ClipProject.Item(clip("y", 240, 260)))
         two.times = 9_800_000_000..<10_200_000_000
@@ -94,7 +94,7 @@ struct ClipTests {
                 """)
     }
 
-    @Test("A transition in a project is read as it was asked for")
+    @Test("A transition in a project is read as it was written")
     func projectTransition() throws {
         let temporary = try TemporaryDirectory()
         var (one, two) = (ClipProject.Item(clip("x", 30, 50)), ClipProject.Item(clip("y", 60, 80)))
@@ -110,7 +110,7 @@ struct ClipTests {
                 == StitchTransition(Transition(.dip, easing: .inOut), duration: .milliseconds(500), color: color))
     }
 
-    @Test("Times that were rounded put no frame of a file beside a clip into it")
+    @Test("Rounded times do not add a frame of the next file to a clip")
     func rounding() {
         let times = 10 * Self.second - 400_000_000..<10 * Self.second + 5
         let pieces = ClipProject.pieces(times, frame: 40_000_000, [file("one.mp4", 0), file("two.mp4", 10)])
@@ -118,7 +118,7 @@ struct ClipTests {
             pieces == [.init(file: "one.mp4", opened: "one.mp4", start: 9_600_000_000, length: 400_000_000)])
     }
 
-    @Test("A piece of a project is put on the frames that begin in it, wherever they lie beside the program's grid")
+    @Test("A piece of a project is moved to the frames that begin in it, wherever the program's grid is")
     func fitting() throws {
         let place = try TemporaryDirectory()
         try place.write(SampleRecording().closed, to: "one.mp4")
@@ -129,7 +129,7 @@ struct ClipTests {
             return [piece.start / 1_000_000, piece.length / 1_000_000]
         }
         #expect(fitted(400_000_000, 200_000_000) == [400, 200])
-        // A frame that is rounded by less than a millisecond is no other.
+        // A frame that is rounded by less than a millisecond is the same frame.
         #expect(fitted(400_600_000, 200_000_000) == [400, 200])
         #expect(fitted(390_000_000, 200_000_000) == [400, 200])
         #expect(fitted(365_000_000, 40_000_000) == [400, 40])
@@ -142,7 +142,7 @@ struct ClipTests {
             run: "a", times: times, frameDuration: 40_000_000, isRecorded: { true }, finished: { _ in })
     }
 
-    @Test("An export asks for the middle of the first frame and of the last, in the files in which they lie")
+    @Test("An export requests the middle of the first frame and of the last, in the files that contain them")
     func selection() throws {
         let files = [file("one.mp4", 0), file("two.mp4", 10), file("three.mp4", 20, isOpen: true)]
         let one = try export(9_960_000_000..<10_000_000_000).selection(files, in: "d")
@@ -153,7 +153,7 @@ struct ClipTests {
         #expect(throws: ClipFailure.self) { try export(40_000_000_000..<41_000_000_000).selection(files, in: "d") }
     }
 
-    @Test("A clip that lies in two files is two pieces of what they are called now, and comes on once")
+    @Test("A clip in two files becomes two pieces with their current names and a single transition")
     func stitched() throws {
         let files = [file("one.mp4", 0), file("two.mp4", 10, isOpen: true)]
         let part = ClipPart(
@@ -186,7 +186,7 @@ struct ClipTests {
         #expect(none.text == "there are no clips\n")
     }
 
-    @Test("relay ctl ends the clip that was pressed last, also if it reaches further back than others")
+    @Test("relay ctl ends the clip that was pressed last, even if others begin later")
     func pressedLast() throws {
         func clip(_ id: String, _ state: String, _ start: Int, _ pressed: Int) -> String {
             """

@@ -7,10 +7,10 @@ import Testing
 
 @testable import Relay
 
-@Suite("The tree of commands")
+@Suite("The command tree")
 struct CommandTreeTests {
     @Test(
-        "Flags without the name of a subcommand are those of run",
+        "Flags without a subcommand are those of run",
         arguments: [
             ["--rtmp", "rtmp://host/live/key", "--record", "recordings"], ["--record", "recordings"],
             ["run", "--record", "recordings"], ["--channel", "recordings", "--record", "d"],
@@ -20,7 +20,7 @@ struct CommandTreeTests {
         #expect(try command.channelConfiguration().recording != nil)
     }
 
-    @Test("A flag that names one thing is refused the second time: of two directories one was silently left out")
+    @Test("A flag for a single value is refused the second time")
     func twice() {
         #expect(RunCommand.repeated(in: ["relay", "--record", "a", "--rtmp", "x", "--rtmp", "y"]) == nil)
         #expect(RunCommand.repeated(in: ["relay", "--record", "a", "--record=b"]) == "--record")
@@ -28,7 +28,7 @@ struct CommandTreeTests {
         #expect(RunCommand.repeated(in: ["relay", "--input=a#name=x", "--channel", "c", "--input", "b"]) == nil)
     }
 
-    @Test("recordings was dispatched by hand: it is a subcommand, in help and in completion scripts")
+    @Test("recordings is a subcommand, in the help and in completion scripts")
     func recordings() throws {
         let list = try RelayCommand.parseAsRoot(["recordings", "list", "directory", "--json"])
         #expect((list as? RecordingsListCommand)?.options.json == true)
@@ -39,7 +39,7 @@ struct CommandTreeTests {
         }
     }
 
-    @Test("The help of the command as a whole names the subcommands and the flags that need none")
+    @Test("The help of relay lists the subcommands and the flags that need none")
     func help() {
         let help = RelayCommand.help(columns: 100)
         for piece in [
@@ -49,7 +49,7 @@ struct CommandTreeTests {
         }
     }
 
-    /// Waits in its work until `count` commands do.
+    /// Blocks in its work until `count` commands do.
     private struct Waiting: BlockingCommand {
         static let count = 16
         static let (begun, all) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
@@ -60,11 +60,11 @@ struct CommandTreeTests {
         }
     }
 
-    @Test("Work that blocks takes no thread from the cooperative pool, which has one for each core")
+    @Test("Blocking commands take no thread from the cooperative pool, which has one per core")
     func blockingWork() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<Waiting.count { group.addTask { try await Waiting.parse([]).run() } }
-            // Returns only if all of them are at work at the same time.
+            // Returns only if all of them run at the same time.
             group.addTask {
                 await withCheckedContinuation { continuation in
                     DispatchQueue.global().async {

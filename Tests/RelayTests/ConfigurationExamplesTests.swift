@@ -18,7 +18,7 @@ struct ConfigurationExamplesTests {
         ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).sorted()
     }
 
-    /// The file as it would be read where what it refers to is there.
+    /// Returns the file as it would be read if everything that it refers to existed.
     private static func read(_ name: String) throws -> HostConfiguration {
         let text = try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8)
         let usable = text.replacing(/\$\{[^}]*\}/, with: "key-of-more-than-twelve")
@@ -26,17 +26,17 @@ struct ConfigurationExamplesTests {
         return try HostConfiguration(parsing: usable, path: name)
     }
 
-    @Test("Each is right, has no secret in it, and says at its top what it is for", arguments: names)
+    @Test("Each example is valid, contains no secret, and begins with its purpose", arguments: names)
     func isRight(name: String) throws {
         let file = try Self.read(name)
         #expect(file.http.address != nil)
         let text = try String(contentsOf: Self.folder.appendingPathComponent(name), encoding: .utf8)
         #expect(text.hasPrefix("# "))
-        // Whatever would be hidden is a reference, a path that others know, or the application of a server.
+        // Anything that would be hidden is a reference, a well-known path, or the application of a server.
         #expect(!text.contains(/(?i)(passphrase|token|secret): *"?[^$ "\/]/))
     }
 
-    @Test("They are the common cases")
+    @Test("The examples cover the common cases")
     func cases() throws {
         #expect(
             Self.names == [

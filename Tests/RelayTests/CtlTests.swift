@@ -10,7 +10,7 @@ import Testing
 
 @Suite("relay ctl")
 struct CtlTests {
-    @Test("Server-sent events are read in whatever pieces they come, comments left out")
+    @Test("Server-sent events are read in pieces of any size, without comments")
     func events() {
         let text =
             "event: hello\ndata: {\"a\":1}\n\n: ping\n\nid: 7\nevent: event\r\ndata: one\r\ndata: two\r\n\r\ndata:x\n\nda"
@@ -28,7 +28,7 @@ struct CtlTests {
         }
     }
 
-    @Test("A channel is shown in columns, with what is wrong")
+    @Test("A channel is shown in columns, with its problems")
     func status() throws {
         let json = """
             {"name":"one","state":"on_air","problems":2,"programSeconds":3723.4,"isRecordingWanted":false,"extra":1,
@@ -62,7 +62,7 @@ struct CtlTests {
                 """)
     }
 
-    @Test("Recordings are listed with what is known of each")
+    @Test("Recordings are listed with all known facts")
     func recordings() throws {
         let json = """
             {"recordings":[{"id":"12","name":"a.mp4","start":"2026-11-21T14:03:10.000Z","durationSeconds":60,"bytes":10,
@@ -72,7 +72,7 @@ struct CtlTests {
         #expect(text.split(separator: "\n").map { $0.prefix(3) } == ["12 ", "b1 "] && text.contains("held  a.mp4"))
     }
 
-    @Test("A server is named by its host alone, whatever its address holds; names are escaped as pieces of a path")
+    @Test("A server is named only by its host, and names are escaped as path components")
     func endpoints() throws {
         let endpoint = try HTTPEndpoint("https://user:topsecret@[::1]:8443/base/topsecret?key=topsecret")
         #expect(endpoint.name == "[::1]:8443" && endpoint.path == "/base/topsecret?key=topsecret")
@@ -84,7 +84,7 @@ struct CtlTests {
         }
     }
 
-    @Test("Commands are read, and flags that do not go together refused")
+    @Test("Commands are read, and incompatible flags are refused")
     func flags() throws {
         let set = try RelayCommand.parseAsRoot(["ctl", "output", "set", "a", "udp://host:1", "--channel", "c"])
         #expect((set as? CtlOutputSetCommand)?.output.name == "a")
@@ -96,7 +96,7 @@ struct CtlTests {
         ] { #expect(throws: (any Error).self) { try RelayCommand.parseAsRoot(wrong) } }
     }
 
-    @Test("Clients are decided about by a program that can be run, or by a server at an address")
+    @Test("Decisions about clients are made by an executable program, or by a server at an address")
     func decisions() throws {
         #expect(try ClientDecision("/bin/true", of: "--on-publish") == .program("/bin/true"))
         let secrets = SecretReferences { _ in "topsecret" }

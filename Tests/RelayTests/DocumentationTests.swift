@@ -5,7 +5,7 @@ import Foundation
 import Media
 import Testing
 
-/// The pages that people read, against what they speak of.
+/// Compares the documentation with the code that it describes.
 @Suite("Documentation")
 struct DocumentationTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -25,7 +25,7 @@ struct DocumentationTests {
         try String(contentsOf: root.appending(path: path), encoding: .utf8)
     }
 
-    /// The page without code, where brackets are no links and `#` begins no heading.
+    /// Returns the page without code, in which brackets are no links and `#` begins no heading.
     private static func prose(_ text: String) -> [Substring] {
         var isCode = false
         return text.split(separator: "\n", omittingEmptySubsequences: false).filter { line in
@@ -34,7 +34,7 @@ struct DocumentationTests {
         }
     }
 
-    /// The anchors of a page's headings, as GitHub makes them.
+    /// Returns the anchors of a page's headings, as GitHub makes them.
     private static func anchors(_ text: String) -> Set<String> {
         var anchors: Set<String> = []
         for line in prose(text) where line.hasPrefix("#") {
@@ -52,12 +52,12 @@ struct DocumentationTests {
         return anchors
     }
 
-    /// The targets of the links in a page.
+    /// Returns the targets of the links in a page.
     private static func links(_ text: String) -> [String] {
         prose(text).flatMap { line in line.matches(of: /\]\(([^)\s]+)\)/).map { String($0.1) } }
     }
 
-    /// What is wrong with a link of the page `page`; nil if nothing is.
+    /// Returns the error in a link of the page `page`; nil without error.
     private static func fault(of link: String, in page: String) throws -> String? {
         if link.contains("://") || link.hasPrefix("mailto:") { return nil }
         let sides = link.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
@@ -69,7 +69,7 @@ struct DocumentationTests {
         return has ? nil : "\(page): \(link) names no heading"
     }
 
-    @Test("Every relative link has its file, and every anchor its heading")
+    @Test("Every relative link leads to an existing file, and every anchor to a heading")
     func links() throws {
         let pages = Self.pages
         #expect(pages.contains("README.md") && pages.contains("docs/architecture.md"))
@@ -82,7 +82,7 @@ struct DocumentationTests {
         #expect(count > 20)
     }
 
-    @Test("A link that leads nowhere is found")
+    @Test("A broken link is detected")
     func findsBrokenLinks() throws {
         #expect(try Self.fault(of: "docs/nothing.md", in: "README.md") != nil)
         #expect(try Self.fault(of: "docs/operation.md#nothing", in: "README.md") != nil)
@@ -91,14 +91,14 @@ struct DocumentationTests {
         #expect(Self.links("[a](b.md#c) and [d](e)\n    [f](g)") == ["b.md#c", "e"])
     }
 
-    /// All Swift files of the sources.
+    /// Returns all Swift files of the sources.
     private static func sources() throws -> [String] {
         let files = FileManager.default.enumerator(at: root.appending(path: "Sources"), includingPropertiesForKeys: nil)
         return try (files?.allObjects ?? []).compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
             .map { try String(contentsOf: $0, encoding: .utf8) }
     }
 
-    @Test("Every key of the log is listed for those who read it")
+    @Test("Every key of the log is documented")
     func logKeys() throws {
         let page = try Self.text("docs/operation.md")
         var keys: Set<String> = []
@@ -110,7 +110,7 @@ struct DocumentationTests {
         for key in keys.sorted() { #expect(page.contains("`\(key)`"), "\(key)") }
     }
 
-    @Test("Every number that an output shows is listed for those who read it")
+    @Test("Every number in an output's details is documented")
     func details() throws {
         let page = try Self.text("docs/operation.md")
         var keys: Set<String> = []
@@ -129,7 +129,7 @@ struct DocumentationTests {
         for key in keys.sorted() { #expect(page.contains("`\(key)`"), "\(key)") }
     }
 
-    /// The targets of the package with those of the package that each imports.
+    /// Returns the targets of the package, each with the targets that it imports.
     private static func targets() throws -> [String: Set<String>] {
         let manifest = try text("Package.swift").replacing(/\.product\([^)]*\)/, with: "")
         let declared = manifest.matches(
@@ -141,7 +141,7 @@ struct DocumentationTests {
         return all.mapValues { $0.intersection(all.keys) }
     }
 
-    @Test("The table of rooms has every target, and every arrow of the package")
+    @Test("The table of rooms has every target, and every dependency of the package")
     func rooms() throws {
         var rows: [String: Set<String>] = [:]
         for line in try Self.text("docs/architecture.md").split(separator: "\n") {
@@ -151,7 +151,7 @@ struct DocumentationTests {
         let targets = try Self.targets()
         #expect(targets["LibAV"] == ["Media"] && targets.count > 15)
         for (name, imports) in targets where !name.hasSuffix("Bench") {
-            // What tests share is in no room.
+            // Targets that tests share are in no room.
             let folder = Self.root.appending(path: "Sources/\(name)").path
             guard FileManager.default.fileExists(atPath: folder) else { continue }
             let row = rows[name] ?? []
@@ -159,7 +159,7 @@ struct DocumentationTests {
         }
     }
 
-    @Test("The first page is short")
+    @Test("The README is short")
     func firstPage() throws {
         #expect(try Self.text("README.md").split(separator: "\n", omittingEmptySubsequences: false).count <= 150)
     }

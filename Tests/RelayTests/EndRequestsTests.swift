@@ -8,7 +8,7 @@ import Testing
 struct EndRequestsTests {
     private static let millisecond: Int64 = 1_000_000
 
-    @Test("Two signals of one cause counted as impatience: a second one within 500 ms is ignored")
+    @Test("A second signal within 500 ms is ignored")
     func together() {
         var requests = EndRequests()
         #expect(requests.received(at: 7) == .end)
@@ -16,7 +16,7 @@ struct EndRequestsTests {
         #expect(requests.received(at: 7 + 499 * Self.millisecond) == .ignore)
     }
 
-    @Test("A second signal after 500 ms ends at once, whether others came between or not")
+    @Test("A second signal after 500 ms ends relay at once, whether or not others came in between")
     func impatience() {
         for between in [[], [Int64(1000)]] {
             var requests = EndRequests()

@@ -15,13 +15,13 @@ import Testing
 @testable import Relay
 @testable import Studio
 
-@Suite("A configuration file")
+@Suite("Configuration files")
 struct HostConfigurationTests {
     private func read(_ text: String) throws -> HostConfiguration {
         try HostConfiguration(parsing: text, path: "relay.yaml")
     }
 
-    /// What is said of a file that is wrong.
+    /// Returns the errors for an invalid file.
     private func faults(_ text: String) -> [String] {
         do {
             _ = try read(text)
@@ -39,7 +39,7 @@ struct HostConfigurationTests {
     }
 
     @Test(
-        "Two that cannot listen beside each other are told with the place of the second",
+        "Two conflicting listeners are reported with the position of the second",
         arguments: [
             ("rtmp-listen://0.0.0.0/live/a", "rtmp-listen://0.0.0.0/live/b", nil),
             ("rtmp-listen://0.0.0.0/live/a", "rtmp-listen://0.0.0.0/live/a", "has the same application and stream key"),
@@ -66,7 +66,7 @@ struct HostConfigurationTests {
     func isComplete() {
         let help = RunCommand.helpMessage(columns: 10_000)
         let flags = Set(help.matches(of: /--[a-z][a-z-]*/).map { String($0.output) })
-        // The help of a flag may name others: a name that the parser does not know is not a flag.
+        // The help of a flag may mention others: a name that the parser does not know is not a flag.
         let keys = Set(
             ConfigurationKey.all.flatMap { key in
                 if case .choice(let flags) = key.form { return flags.values.compactMap(\.self) }
@@ -78,7 +78,7 @@ struct HostConfigurationTests {
         #expect(Set(ConfigurationKey.all.map(\.path)).count == ConfigurationKey.all.count)
     }
 
-    @Test("The example has every key, and is right")
+    @Test("The example has every key, and is valid")
     func example() throws {
         let text = try String(contentsOf: root("Config/relay.example.yaml"), encoding: .utf8)
         let read = ConfigurationReader(
@@ -125,7 +125,7 @@ struct HostConfigurationTests {
             file.http.webhooks.first?.level == .warning && file.http.webhooks.first?.kinds.contains("alarm") == true)
     }
 
-    @Test("Each mistake is told with its place and its key, all at once, and the nearest key")
+    @Test("All errors are reported at once, each with its position, its key and the nearest known key")
     func mistakes() {
         let found = faults(
             """
@@ -154,7 +154,7 @@ struct HostConfigurationTests {
     }
 
     @Test(
-        "What the command line would refuse is refused at the key that stands for the flag",
+        "Errors of the command line are reported at the key of the flag",
         arguments: [
             ("encoder: {gop: 100s}", "relay.yaml:4:20: channels[0].encoder.gop: encoder.gop must be at most 60s"),
             ("encoder: {crf: 23}", "relay.yaml:4:20: channels[0].encoder.crf: encoder.crf is for recordings alone"),
@@ -170,7 +170,7 @@ struct HostConfigurationTests {
         #expect(!found.joined().contains("secret") && !found.joined().contains("--"))
     }
 
-    @Test("A wrong output is told by its number and place, without its key")
+    @Test("An invalid output is reported with its number and position, without its key")
     func wrongOutput() {
         let found = faults(
             """
@@ -186,7 +186,7 @@ struct HostConfigurationTests {
     }
 
     @Test(
-        "What is no configuration is told in a line, and without what stands in it",
+        "A file that is no configuration is reported in one line, without its content",
         arguments: [
             ("", "relay.yaml: The file is empty."),
             ("channels: []", "There is no channel"),
@@ -208,14 +208,14 @@ struct HostConfigurationTests {
         #expect(!found.joined().contains("secret"))
     }
 
-    @Test("An address in the place of a key is not repeated")
+    @Test("An address in place of a key is not repeated")
     func addressAsKey() {
         let found = faults("channels:\n  - outputs: [{rtmps://host/app/secret, name: x}]")
         #expect(found.count == 2 && found.joined().contains("Does it lack address: in front"), "\(found)")
         #expect(!found.joined().contains("secret"))
     }
 
-    @Test("A file that refers to itself again and again, or is nested without end, is refused")
+    @Test("A file with recursive references, or with endless nesting, is refused")
     func bombs() {
         var lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
         for level in 1...9 {
@@ -227,7 +227,7 @@ struct HostConfigurationTests {
         #expect(faults("channels: " + deep).first?.contains("nested too deep") == true)
     }
 
-    @Test("A file is the flags that it stands for")
+    @Test("A file is equivalent to its flags")
     func flags() throws {
         let file = try read(
             """
@@ -249,7 +249,7 @@ struct HostConfigurationTests {
             ])
     }
 
-    @Test("Only what is changed is a change: neither the order of keys nor comments")
+    @Test("Only real differences count as changes, not the order of keys or comments")
     func differences() throws {
         let one = try read("channels: [{name: a, input: \"test:\", outputs: [udp://127.0.0.1:1], encoder: {gop: 1}}]")
         let same = try read(
@@ -273,7 +273,7 @@ struct HostConfigurationTests {
         #expect(!one.channels[0].hasSameProgram(as: other.channels[0]))
     }
 
-    @Test("A secret that changes is a change, also one in an option")
+    @Test("A changed secret counts as a change, also in an option")
     func secrets() throws {
         let identity = { (value: String) in
             try OutputSpecification("rtmps://host/app/key#backup=rtmps://b/app/${KEY}", secrets: .init { _ in value })
@@ -283,13 +283,13 @@ struct HostConfigurationTests {
         #expect(try identity("a") == identity("a"))
     }
 
-    @Test("Flags that a file says are refused beside it")
+    @Test("Flags that a file covers are refused beside it")
     func besides() {
         #expect(RunCommand.flagBesidesFile(in: ["relay", "--config", "a.yaml", "--verbose", "-v"]) == nil)
         #expect(RunCommand.flagBesidesFile(in: ["relay", "--config=a.yaml", "--rtmp=x"]) == "--rtmp")
     }
 
-    @Test("Words that are one slip apart are near")
+    @Test("Words with a single typo are near each other")
     func distance() {
         #expect(EditDistance.between("gop", "gpo") == 1 && EditDistance.between("", "abc") == 3)
         #expect(EditDistance.between("kitten", "sitting") == 3)

@@ -24,7 +24,7 @@ struct HostServiceTests {
         socket = try NotifySocket(directory.path("notify"))
     }
 
-    /// The channels as they are now.
+    /// The channels' current state.
     private final class Channels: Sendable {
         let list = Mutex<[ServedChannel]>([])
     }
@@ -51,12 +51,12 @@ struct HostServiceTests {
 
     private func show(_ list: ServedChannel...) { channels.list.withLock { $0 = list } }
 
-    /// What was said, but for the status.
+    /// Returns the sent messages except the status.
     private func words() -> [String] {
         socket.receive().flatMap { $0.split(separator: "\n").map(String.init) }.filter { !$0.hasPrefix("STATUS=") }
     }
 
-    @Test("It is up when each channel is on air, is over, or failed and is opened again")
+    @Test("The service is up when each channel is on air, is over, or failed and is reopened")
     func ready() throws {
         let service = service()
         show(channel("one", frames: 0), channel("two", frames: nil))
@@ -74,7 +74,7 @@ struct HostServiceTests {
         #expect(words().isEmpty)
     }
 
-    @Test("A source, a target or a disk that is not there delays READY by 5 s at most")
+    @Test("An absent source, server or disk delays READY by at most 5 s")
     func absent() throws {
         let service = service()
         show(channel("one", frames: nil), channel("two", frames: 0))
@@ -86,7 +86,7 @@ struct HostServiceTests {
         #expect(words() == ["READY=1"])
     }
 
-    @Test("A file that is read again is told from its beginning to its end, unless the service is not up or ends")
+    @Test("A reload is reported from its beginning to its end, unless the service is not up or is ending")
     func reload() throws {
         let service = service()
         var count = 0
@@ -108,7 +108,7 @@ struct HostServiceTests {
         #expect(words().isEmpty)
     }
 
-    @Test("What people read has how many are on air, and is sent when it changes")
+    @Test("The status line has the number of channels on air, and is sent when it changes")
     func status() throws {
         let service = service()
         show(channel("one", frames: 1), channel("two", frames: nil))
@@ -120,7 +120,7 @@ struct HostServiceTests {
         #expect(Set(status.dropFirst()) == ["STATUS=2 of 2 channels on air"])
     }
 
-    @Test("The watchdog is fed, and the file is new, while the threads of all channels give signs of life")
+    @Test("The watchdog is fed, and the file is updated, while the threads of all channels have heartbeats")
     func watchdog() throws {
         let service = service()
         let heartbeat = Heartbeat("program", clock: clock)

@@ -17,7 +17,7 @@ struct JournalTests {
         #expect(Journal.marked("a", .debug) == "<7>a" && Journal.marked("a", .trace) == "<7>a")
     }
 
-    @Test("The journal reads a descriptor only if device and inode are those of the environment")
+    @Test("The journal is detected only if device and inode are those in the environment")
     func connection() throws {
         let directory = try TemporaryDirectory()
         try directory.write([], to: "journal")

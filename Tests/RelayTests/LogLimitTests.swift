@@ -8,9 +8,9 @@ import Testing
 
 @testable import Relay
 
-@Suite("Log lines of one cause")
+@Suite("Limit of log lines per cause")
 struct LogLimitTests {
-    @Test("Ten of a cause pass in ten seconds; then comes how many were left out, and the next pass again")
+    @Test("Ten lines of a cause pass in ten seconds; then the number of dropped ones is logged, and the next ten pass")
     func limit() {
         var limit = LogLimit()
         let second: Int64 = 1_000_000_000
@@ -40,7 +40,7 @@ struct LogLimitTests {
         #expect(limit.admits(.warning, "lost", ["channel": "a", "input": "x"], at: 0) == true)
     }
 
-    @Test("Texts that clients make up do not fill the memory, and do not hide errors")
+    @Test("Texts from clients do not fill the memory, and do not hide errors")
     func bounded() {
         var limit = LogLimit()
         var name = ""
@@ -55,12 +55,12 @@ struct LogLimitTests {
         #expect(leftOut.map(\.count) == [5000 - admitted])
     }
 
-    /// What a writer wrote.
+    /// The output of a writer.
     private final class Written: Sendable {
         let lines = Mutex<[String]>([])
     }
 
-    @Test("What was left out is told when the interval ends, at the latest at the process's end; details always pass")
+    @Test("Dropped lines are reported when the interval ends, or at the end of the process; debug lines always pass")
     func writer() throws {
         let clock = ManualClock()
         let written = Written()
@@ -85,7 +85,7 @@ struct LogLimitTests {
         #expect(written.lines.withLock { $0.last } == "error error   2 more like this were left out: gone")
     }
 
-    @Test("Lines of text name their channel where there may be several, and JSON always does")
+    @Test("Text lines name their channel if there may be several, and JSON lines always do")
     func channel() {
         for (format, names, expected) in [
             (LogFormat.text, false, false), (.text, true, true), (.json, false, true), (.json, true, true),

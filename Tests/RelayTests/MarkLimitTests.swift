@@ -4,9 +4,9 @@ import Testing
 
 @testable import Relay
 
-@Suite("Markers in a minute")
+@Suite("Markers per minute")
 struct MarkLimitTests {
-    @Test("A channel takes so many markers a minute, and takes more after it")
+    @Test("A channel accepts a limited number of markers in one minute, and more in the next")
     func markLimit() {
         var limit = MarkLimit()
         let admitted = (0..<100).count { limit.admit(at: Int64($0) * 100_000_000) }

@@ -7,7 +7,7 @@ import Testing
 @testable import Relay
 @testable import Studio
 
-@Suite("A configuration file for others to read")
+@Suite("Masked configuration files")
 struct MaskedConfigurationTests {
     private func masked(_ text: String) throws -> MaskedConfiguration {
         MaskedConfiguration(
@@ -15,7 +15,7 @@ struct MaskedConfigurationTests {
             secrets: .init { _ in "planted-environment" })
     }
 
-    @Test("No secret is in it, wherever one was planted, and what is not secret stays")
+    @Test("A masked file contains no secret, wherever one was planted, and keeps everything else")
     func secrets() throws {
         let masked = try masked(
             """
@@ -44,7 +44,7 @@ struct MaskedConfigurationTests {
             "token: \"${file:/etc/relay/token}\"", "\"https://h/***\"", "- alarm",
         ] { #expect(masked.text.contains(kept), "\(kept) in \(masked.text)") }
         #expect(masked.directories == ["/srv/rec"])
-        // What masking found is looked for in all other files.
+        // The secrets that masking found are removed from all other files.
         let scrubber = SecretScrubber(masked.secrets)
         for secret in [
             "planted-passphrase", "planted-stream", "planted-key", "planted-backup", "planted-token", "planted-secret",
@@ -53,7 +53,7 @@ struct MaskedConfigurationTests {
         #expect(scrubber.scrubbing("the channel studio records") == "the channel studio records")
     }
 
-    @Test("What is written can be read again, whatever stands in it")
+    @Test("A masked file can be read again, whatever it contains")
     func isYAML() throws {
         let text = "channels:\n  - name: \"a: \\\"b\\\" # c\"\n    outputs: [\"udp://127.0.0.1:1\", {address: hls:a}]\n"
         let first = try masked(text)

@@ -9,14 +9,14 @@ import Testing
 @testable import Ingest
 @testable import Relay
 
-@Suite("The flags of monitors and devices")
+@Suite("Flags of monitors and devices")
 struct MonitorOptionsTests {
     private func settings(_ flags: [String]) throws -> MonitorSettings {
         let command = try #require(try RelayCommand.parseAsRoot(["--record", "d"] + flags) as? RunCommand)
         return try command.channelConfiguration().monitor
     }
 
-    @Test("Alarms are on, take another length and level, and can be turned off; loudness is asked for")
+    @Test("Alarms are on by default, can be changed and turned off; loudness is optional")
     func alarms() throws {
         #expect(try settings([]) == MonitorSettings())
         let given = try settings([
@@ -29,14 +29,14 @@ struct MonitorOptionsTests {
     }
 
     @Test(
-        "What cannot be meant is refused",
+        "Meaningless values are refused",
         arguments: [
             ["--loudness", "3"], ["--silence-level", "0"], ["--black-level", "0"], ["--silence-alarm", "0"],
             ["--frozen-level", "50"],
         ])
     func faults(flags: [String]) { #expect(throws: (any Error).self) { try settings(flags) } }
 
-    @Test("A program that is passed through is watched only where it is asked for, and only its audio")
+    @Test("A program that is passed through is monitored only on request, and only its audio")
     func copied() throws {
         let copy = ["--copy", "--input", "a.mp4"]
         var nothing = MonitorSettings()

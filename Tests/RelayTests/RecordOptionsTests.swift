@@ -8,13 +8,13 @@ import Testing
 @testable import Channel
 @testable import Relay
 
-@Suite("Flags of recordings")
+@Suite("Recording flags")
 struct RecordOptionsTests {
     private func recording(_ arguments: String...) throws -> ChannelConfiguration.Recording? {
         try RunCommand.parse(["--record", "d"] + arguments).channelConfiguration().recording
     }
 
-    /// The sentence with which `arguments` are refused; empty if they are not.
+    /// Returns the message with which `arguments` are refused; empty if they are accepted.
     private func refusal(_ arguments: String...) -> String {
         do {
             _ = try RunCommand.parse(["--record", "d"] + arguments)
@@ -24,7 +24,7 @@ struct RecordOptionsTests {
         }
     }
 
-    @Test("Without flags files are plain MP4, in UTC, durable every 10 s")
+    @Test("By default files are plain MP4, named in UTC, and synchronised every 10 s")
     func defaults() throws {
         let recording = try #require(try recording())
         #expect(recording.format == .hybrid && recording.template == .standard && !recording.isClockAligned)
@@ -32,7 +32,7 @@ struct RecordOptionsTests {
         #expect(recording.localOffset(UTCTime(milliseconds: 0)) == 0)
     }
 
-    @Test("Format, name, times of synchronising and time zone reach the recorder")
+    @Test("Format, name, synchronisation and time zone reach the recorder")
     func flags() throws {
         let recording = try #require(
             try recording(
@@ -40,13 +40,13 @@ struct RecordOptionsTests {
                 "Europe/Berlin", "--segment", "30m", "--segment-align", "clock"))
         #expect(recording.format == .ts && recording.sync == .fragment && recording.isClockAligned)
         #expect(try recording.template == NameTemplate(parsing: "{date}/{sequence}"))
-        // 2026-01-21 and 2026-07-21.
+        // The times are 2026-01-21 and 2026-07-21.
         #expect(recording.localOffset(UTCTime(milliseconds: 1_768_953_600_000)) == 3600)
         #expect(recording.localOffset(UTCTime(milliseconds: 1_784_592_000_000)) == 7200)
     }
 
     @Test(
-        "Without --record a flag that says how to record is refused: it was ignored",
+        "Without --record a flag about recording is refused",
         arguments: [
             ["--segment", "1h"], ["--segment-align", "clock"], ["--record-format", "ts"], ["--record-name", "{start}"],
             ["--timezone", "UTC"], ["--sync", "never"], ["--expect", "1h"], ["--disk-warn", "1h"],
@@ -61,7 +61,7 @@ struct RecordOptionsTests {
         }
     }
 
-    @Test("For clips alone 10 s are kept in memory, or as much as is said, up to 5 min")
+    @Test("For clips alone 10 s are kept in memory by default, and at most 5 min")
     func replay() throws {
         let usual = try #require(try recording("--clips-only"))
         #expect(usual.isForClips && usual.replay == .seconds(10))
@@ -73,7 +73,7 @@ struct RecordOptionsTests {
         }
     }
 
-    @Test("Sources are recorded under the names of the channel and their own")
+    @Test("Sources are recorded under the channel's name and their own")
     func sources() throws {
         let flags = ["--record", "d", "--record-sources", "--channel", "show", "--input", "test:#name=cam1"]
         let configuration = try RunCommand.parse(flags + ["--input", "test:"]).channelConfiguration()
@@ -97,7 +97,7 @@ struct RecordOptionsTests {
         }
     }
 
-    @Test("What is wrong is refused in a sentence that says what would be right")
+    @Test("Invalid values are refused in a sentence that says what would be valid")
     func refusals() {
         #expect(refusal("--record-name", "{number}").contains("no field {number}"))
         #expect(refusal("--record-name", "../{sequence}").contains("below the record directory"))

@@ -13,7 +13,7 @@ import Testing
 @testable import Library
 @testable import Relay
 
-@Suite("What was on air, as a run-down that is rendered")
+@Suite("Rendering a recorded program as a run-down")
 struct RecordedShowTests {
     /// When the program began, in milliseconds since 1970.
     private static let begin: Int64 = 1_800_000_000_000
@@ -22,7 +22,7 @@ struct RecordedShowTests {
 
     init() throws { directory = try TemporaryDirectory() }
 
-    /// A file of the program's first four seconds, 25 frames each.
+    /// Returns a file of the program's first four seconds, at 25 frames per second.
     private func segment(_ channel: String, run: String) throws -> CatalogueSegment {
         let text = """
             {"name":"\(channel)","channel":"\(channel)","run":"\(run)","start":\(Self.begin),"program_start":0,
@@ -31,7 +31,7 @@ struct RecordedShowTests {
         return try JSONDecoder().decode(CatalogueSegment.self, from: Data(text.utf8))
     }
 
-    /// The show that `relay render` makes of `text` with the flags that stand in it.
+    /// Returns the configuration that `relay render` makes of `text` with the flags in it.
     private func rendered(_ text: String) throws -> ChannelConfiguration {
         let show = directory.path("show.yaml")
         try directory.write(Array(text.utf8), to: "show.yaml")
@@ -43,7 +43,7 @@ struct RecordedShowTests {
         return try RenderCommand.parse(words).channelConfiguration()
     }
 
-    @Test("Files, audio, overlays, stingers and easing are in it; a transition that was cut off is whole")
+    @Test("The run-down contains files, audio, overlays, stingers and easing; an interrupted transition is complete")
     func details() throws {
         try directory.write([], to: "a b.mp4")
         let path = directory.path("a b.mp4")
@@ -78,7 +78,7 @@ struct RecordedShowTests {
                   - {scene: slate, frames: 30} # a file, of which nothing says which
 
                 """), "\(all)")
-        // All that was recorded is heard in a mix; what was heard beside it is in the program's own recording.
+        // A mix contains all recorded sources; other audio is in the program's own recording.
         #expect(all.contains("--input cam3.mp4#name=cam3 --audio-input program.mp4 --audio-from follow --overlay"))
         #expect(all.contains("--stinger wipe=SPECIFICATION --size 320x180 --fps 25 -o show.mp4"))
         #expect(all.contains("export rec --channel relay --from A") && !all.contains("relay-file"))
@@ -90,7 +90,7 @@ struct RecordedShowTests {
         #expect(read.map(\.change.word) == ["cut", "stinger wipe", "fade", "cut"])
     }
 
-    @Test("Where a separate audio input is heard throughout, what is written can be rendered")
+    @Test("If a separate audio input is heard throughout, the run-down can be rendered")
     func separateAudio() throws {
         let scenes: [(String, Int64)] = [("cam1", 0), ("cam2", 40), ("cam1", 70)]
         let events = scenes.map { name, frame in

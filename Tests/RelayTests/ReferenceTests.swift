@@ -6,7 +6,7 @@ import Testing
 
 @testable import Relay
 
-/// The reference of all commands and flags, `docs/reference.md`, as the command itself has it.
+/// Compares `docs/reference.md`, the reference of all commands and flags, with the command itself.
 ///
 /// `RELAY_WRITE_REFERENCE=1 swift test --filter ReferenceTests` writes the file again.
 @Suite("The reference of flags")
@@ -28,7 +28,7 @@ struct ReferenceTests {
         """ + chapters(of: RelayCommand.self, path: []).joined(separator: "\n")
     }
 
-    /// A chapter for `command` and each of its subcommands, in their order.
+    /// Returns a chapter for `command` and each of its subcommands, in order.
     private func chapters(of command: any ParsableCommand.Type, path: [String]) -> [String] {
         let path = path + [command._commandName]
         let help = RelayCommand.helpMessage(for: command, columns: 100)
@@ -39,7 +39,7 @@ struct ReferenceTests {
         return [chapter] + command.configuration.subcommands.flatMap { chapters(of: $0, path: path) }
     }
 
-    @Test("docs/reference.md is what the command says of itself")
+    @Test("docs/reference.md is the command's own help")
     func isCurrent() throws {
         if ProcessInfo.processInfo.environment["RELAY_WRITE_REFERENCE"] == "1" {
             try text.write(to: path, atomically: true, encoding: .utf8)
@@ -50,7 +50,7 @@ struct ReferenceTests {
             "docs/reference.md is stale: RELAY_WRITE_REFERENCE=1 swift test --filter ReferenceTests writes it anew")
     }
 
-    @Test("Every flag and every command is in it")
+    @Test("The reference contains every flag and every command")
     func isComplete() {
         for piece in [
             "## relay recordings export\n", "--rtmp <url>", "--disk-reserve", "--keep-free", "--crf", "--deep",

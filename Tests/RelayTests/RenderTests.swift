@@ -17,9 +17,9 @@ import Testing
 @testable import Relay
 @testable import Studio
 
-@Suite("What a show is rendered from, and where")
+@Suite("Sources and targets of a render")
 struct RenderTests {
-    @Test("What a render left that was killed is removed by the next one, and what is in use is not")
+    @Test("The directory of a killed render is removed by the next one, and one in use is not")
     func leftovers() throws {
         let directory = try TemporaryDirectory()
         let output = directory.path("show.mp4")
@@ -29,7 +29,7 @@ struct RenderTests {
         try files.createDirectory(atPath: directory.path(".show.mp4.7-9.part/rec"), withIntermediateDirectories: true)
         try files.createDirectory(atPath: directory.path(".show.mp4.seven-9.part"), withIntermediateDirectories: true)
         try directory.write([], to: ".show.mp4.7-8.part")
-        // One that was just made may not be locked yet.
+        // A directory that was just created may not be locked yet.
         RenderDirectory.removeLeftovers(of: output)
         #expect(files.fileExists(atPath: directory.path(".show.mp4.7-9.part")))
         RenderDirectory.removeLeftovers(of: output, olderThan: 0)
@@ -40,7 +40,7 @@ struct RenderTests {
         #expect(!files.fileExists(atPath: path))
     }
 
-    @Test("The test pattern alone, which a run-down needs no more than none, is refused as an input")
+    @Test("The test pattern as the only input of a run-down is refused, because a run-down needs no input")
     func pattern() throws {
         let directory = try TemporaryDirectory()
         try directory.write(Array("{name: show, segments: [{scene: slate, duration: 1s}]}".utf8), to: "show.yaml")
@@ -51,7 +51,7 @@ struct RenderTests {
         #expect(error?.message.contains("--input test:") == true)
     }
 
-    @Test("Frames are counted at the rate that is said, or else at that of the first input")
+    @Test("Frames are counted at the given rate, or otherwise at that of the first input")
     func counted() throws {
         var configuration = ChannelConfiguration()
         configuration.sources = [.init(name: "a", input: InputLocation("test:"))]
@@ -67,7 +67,7 @@ struct RenderTests {
         #expect(try RenderLength(configuration).duration == .seconds(4))
     }
 
-    @Test("An input may say how much later than the show it begins")
+    @Test("An input may begin later than the show by a given time")
     func leads() throws {
         let input = try RenderedInput("cam1.mp4#name=cam1,at=2.5s,audio=no")
         #expect(input.text == "cam1.mp4#name=cam1,audio=no" && input.lead == .milliseconds(2500))
@@ -79,7 +79,7 @@ struct RenderTests {
         #expect(throws: (any Error).self) { try RenderedInput("cam1.mp4#name=cam1,at=1s,at=2s") }
     }
 
-    /// What `relay render` makes of a run-down and these flags.
+    /// Returns the configuration that `relay render` makes of a run-down and these flags.
     private func configuration(
         _ runDown: String, _ flags: [String], in directory: TemporaryDirectory
     ) throws -> ChannelConfiguration {
@@ -88,7 +88,7 @@ struct RenderTests {
         return try RenderCommand.parse(arguments).channelConfiguration()
     }
 
-    @Test("A show never takes the place of what it is made of, of a directory, or one among recordings")
+    @Test("A show never replaces its own sources, a directory, or a recording")
     func outputs() throws {
         let directory = try TemporaryDirectory()
         let own = ["cam1.mp4", "opener.mp4", "music.wav", "wipe.mov", "logo.png"]
@@ -127,7 +127,7 @@ struct RenderTests {
         #expect(objection("other.mp4", false).contains("exists") && objection("other.mp4", true).isEmpty)
     }
 
-    @Test("An input has the gain and the mute that it begins with on air, too")
+    @Test("An input has its initial gain and mute, as on air")
     func faders() throws {
         let directory = try TemporaryDirectory()
         let configuration = try configuration(
@@ -145,7 +145,7 @@ struct RenderTests {
     }
 
     @Test(
-        "What an input does off air is refused, as it has no say in a show",
+        "Options about an input's time off air are refused, because they have no meaning in a show",
         arguments: ["when-off=pause", "timeout=5s", "return=never"])
     func offAir(option: String) throws {
         let directory = try TemporaryDirectory()
@@ -158,7 +158,7 @@ struct RenderTests {
         #expect(usual.sources.count == 1)
     }
 
-    @Test("A show is whole if all of its frames are recorded and nothing came between")
+    @Test("A show is complete if all of its frames are recorded without an interruption")
     func whole() throws {
         var status = RecorderStatus()
         (status.state, status.framesWritten) = (.recording, 90)
@@ -168,7 +168,7 @@ struct RenderTests {
         #expect(status.isInterrupted)
         let full = "the disk was full, or could not be written to: "
         #expect(status.lack(of: 100) == full + "/srv has only 3.0 MB free")
-        // A recording that continues later has a gap all the same.
+        // A recording that continues later has a gap, too.
         (status.state, status.suspension, status.gapCount) = (.recording, nil, 1)
         for (cause, reason) in [("storage", full + "why"), ("failure", "why")] {
             let gap = #"{"from": 0, "to": 9, "reason": "why", "cause": "\#(cause)", "frames": 0, "run": ""}"#

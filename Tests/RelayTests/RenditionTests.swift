@@ -15,7 +15,7 @@ struct RenditionTests {
         try RunCommand.parse(["--rtmp", "rtmp://host/live/key"] + arguments).channelConfiguration()
     }
 
-    /// The sentence with which `arguments` are refused; empty if they are not.
+    /// Returns the message with which `arguments` are refused; empty if they are accepted.
     private func refusal(_ arguments: [String]) -> String {
         do {
             _ = try RunCommand.parse(arguments)
@@ -29,7 +29,7 @@ struct RenditionTests {
         try HostConfiguration(parsing: "channels:\n  - name: a\n\(channel)", path: "relay.yaml")
     }
 
-    /// What is said of a channel that is wrong.
+    /// Returns the errors for an invalid channel.
     private func faults(_ channel: String) -> [String] {
         do {
             _ = try file(channel)
@@ -39,7 +39,7 @@ struct RenditionTests {
         }
     }
 
-    @Test("What a rendition says is its own, and the rest as the program's")
+    @Test("A rendition has its own settings, and otherwise the program's")
     func inherits() throws {
         let configuration = try configuration(
             "--gop", "1s", "--preset", "fast", "--tune", "zerolatency", "--size", "640x360",
@@ -55,12 +55,12 @@ struct RenditionTests {
             width: 640, height: 360, frameRate: FrameRate(25), sampleAspectRatio: .init(4, 3), color: .unspecified)
         let scaled = configuration.renditions[0].format(of: program)
         #expect(scaled.width == 1280 && scaled.height == 720 && scaled.sampleAspectRatio == .square)
-        // Another size must not change what the colors are.
+        // Another size must not change the meaning of the colors.
         #expect(scaled.color == .bt601With525Lines && scaled.frameRate == program.frameRate)
         #expect(configuration.renditions[1].format(of: program) == program)
     }
 
-    @Test("Outputs and the recording name their renditions, and a rendition that none of them names is known")
+    @Test("Outputs and the recording name their renditions, and an unused rendition is accepted")
     func names() throws {
         let configuration = try configuration(
             "--rendition", "a#gop=1s", "--rendition", "b#video-bitrate=9M", "--rendition", "c#gop=3s",
@@ -71,7 +71,7 @@ struct RenditionTests {
     }
 
     @Test(
-        "What is wrong is told in a sentence",
+        "An invalid rendition is reported in a sentence",
         arguments: [
             (["--rendition", "archive"], "--rendition is NAME#OPTION=VALUE"),
             (["--rendition", "a b#gop=1s"], "--rendition is NAME#OPTION=VALUE"),
@@ -100,13 +100,13 @@ struct RenditionTests {
         #expect(said.contains(expected), "\(said)")
     }
 
-    @Test("A program that no clock paces has none")
+    @Test("An unpaced program has no renditions")
     func unpaced() {
         let said = refusal(["--record", "/tmp/x", "--unpaced", "--rendition", "a#gop=1s"])
         #expect(said.contains("--rendition is for a program in real time"), "\(said)")
     }
 
-    @Test("A file has them by name, with its own keys or the flag's words")
+    @Test("A file has renditions by name, with keys or with the flag's options")
     func keys() throws {
         let file = try file(
             """
@@ -126,7 +126,7 @@ struct RenditionTests {
         #expect(channel.configuration.outputs[0].rendition == "b" && channel.configuration.untakenRenditions.isEmpty)
     }
 
-    @Test("A change of what takes a rendition keeps the program the same; another rendition changes it")
+    @Test("A change of an output's rendition keeps the program; a changed rendition restarts it")
     func changes() throws {
         let text = { (outputs: String, renditions: String, recorded: String) in
             """
@@ -145,7 +145,7 @@ struct RenditionTests {
     }
 
     @Test(
-        "A mistake in a file is told where it stands",
+        "An error in a file is reported with its position",
         arguments: [
             ("    renditions: [a]", "relay.yaml:4:17: channels[0].renditions: It is a mapping"),
             ("    renditions:\n      a: {}", "relay.yaml:5:10: channels[0].renditions.a: It says nothing"),
@@ -171,7 +171,7 @@ struct RenditionTests {
         #expect(found.count == 1 && found.first?.contains(expected) == true, "\(found)")
     }
 
-    @Test("An output that names a rendition that there is not is told by its number and place")
+    @Test("An output with an unknown rendition is reported by its number and position")
     func unknown() {
         let found = faults("    renditions: {a: {gop: 1}}\n    outputs:\n      - udp://127.0.0.1:1#rendition=x")
         #expect(

@@ -8,17 +8,17 @@ import Testing
 
 @testable import Relay
 
-@Suite("Retention options")
+@Suite("Retention flags")
 struct RetentionOptionsTests {
     private func rules(_ flags: String) throws -> RetentionRules? {
         let arguments = ["--record", "dir"] + flags.split(separator: " ").map(String.init)
         return try RunCommand.parse(arguments).channelConfiguration().recording?.retention
     }
 
-    @Test("Nothing is deleted unless it is asked for")
+    @Test("Without a flag nothing is deleted")
     func none() throws { #expect(try rules("") == nil) }
 
-    @Test("Each limit stands for itself; an hour is the least age of all")
+    @Test("Each limit can be used alone, and the minimum age is an hour by default")
     func limits() throws {
         #expect(try rules("--keep 72h") == RetentionRules(maximumAge: .seconds(72 * 3600)))
         #expect(try rules("--keep-size 500GB") == RetentionRules(maximumBytes: 500_000_000_000))
@@ -29,7 +29,7 @@ struct RetentionOptionsTests {
     }
 
     @Test(
-        "Flags that do nothing are refused",
+        "Flags without an effect are refused",
         arguments: [
             (["--record", "d", "--keep-min", "2h"], "--keep-min limits"), (["--keep", "72h"], "give --record too"),
             (["--record", "d", "--keep", "72h", "--record-name", "{start}"], "put {channel} into --record-name"),
@@ -43,7 +43,7 @@ struct RetentionOptionsTests {
         }
     }
 
-    @Test("Contradictions are one sentence each")
+    @Test("Each contradiction is reported in one sentence")
     func contradictions() {
         func text(
             _ rules: RetentionRules, _ length: SegmentLength = .duration(.seconds(1800)), capacity: Int64? = 1 << 40,
@@ -61,7 +61,7 @@ struct RetentionOptionsTests {
         #expect(text(.init(minimumFree: .bytes(1 << 41)))?.contains("more than the disk holds") == true)
         #expect(text(.init(maximumAge: .seconds(7200), maximumBytes: 2_000_000_000, minimumFree: .percent(10))) == nil)
         #expect(text(.init(minimumFree: .bytes(1 << 41)), capacity: nil) == nil)
-        // A card of 2 GB: files of 1.8 GB do not fit beside a tenth of it, and an hour of them does not fit at all.
+        // On a card of 2 GB, files of 1.8 GB do not fit beside a tenth of it, and an hour of them does not fit at all.
         let tenth = RetentionRules(minimumFree: .percent(10))
         let seldom = text(tenth, capacity: 2_000_000_000)
         #expect(seldom?.contains("--keep-free 10% leaves no room for one file") == true, "\(seldom ?? "")")

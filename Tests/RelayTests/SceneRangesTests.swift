@@ -12,12 +12,12 @@ import Testing
 @testable import Relay
 @testable import Studio
 
-@Suite("When a scene was on air")
+@Suite("Finding when a scene was on air")
 struct SceneRangesTests {
     /// When the program of `run` began, in milliseconds since 1970.
     private static let begin: Int64 = 1_800_000_000_000
 
-    /// A file of 25 frames a second that begins `second` seconds after the program.
+    /// Returns a file of 25 frames per second that begins `second` seconds after the program.
     private func segment(
         _ second: Int64, _ length: Int64, run: String = "a", begin: Int64 = begin, channel: String = "relay"
     ) throws -> CatalogueSegment {
@@ -29,7 +29,7 @@ struct SceneRangesTests {
         return try JSONDecoder().decode(CatalogueSegment.self, from: Data(text.utf8))
     }
 
-    /// `text` came on air with `frame`, and was told some milliseconds later.
+    /// Returns the event that `text` came on air at `frame`; it was reported some milliseconds later.
     private func event(
         _ text: String, _ frame: Int64, late: Int64 = 7, begin: Int64 = begin, channel: String = "relay"
     ) -> CatalogueEvent {
@@ -67,7 +67,7 @@ struct SceneRangesTests {
         #expect(events[4].text == "single cam1 from frame 7 of 3f2a (stinger wipe.2 1.0 s)")
         #expect(events[5].detail("file") == "/a b/50%: ä=1.mp4" && events[5].detail("in") == "1.5s")
         #expect(events[5].detail("audio") == nil)
-        // A run-down's name for an unnamed scene, or for a file, is not a name that could be read again.
+        // A run-down's name for an unnamed scene, or for a file, could not be read again.
         for name in ["pip cam1 cam2", "my clip.mp4"] {
             var event = events[1]
             event.name = name
@@ -81,11 +81,11 @@ struct SceneRangesTests {
         for text in others { #expect(SceneEvent(words: text) == nil, "\(text)") }
     }
 
-    @Test("What was on air is a run-down of as many frames, whose scenes begin where they did")
+    @Test("A recorded program becomes a run-down of the same length, with each scene at its frame")
     func show() throws {
         let segments = [
             try segment(0, 10), try segment(10, 10), try segment(0, 20, run: "a.1", channel: "relay-cam1"),
-            // It came 2.5 s later.
+            // It began 2.5 s later.
             try segment(0, 17, run: "a.2", begin: Self.begin + 2500, channel: "relay-cam2"),
         ]
         let fade = SceneEvent(
@@ -119,11 +119,11 @@ struct SceneRangesTests {
                   - {scene: slate, frames: 200}
 
                 """), "\(all)")
-        // In the middle of a scene it begins with that.
+        // A range that starts in the middle of a scene begins with that scene.
         let middle = try text(6000..<12_400)
         #expect(middle.hasSuffix("segments:\n  - \(pip)150}\n  - {scene: slate, frames: 10}\n"), "\(middle)")
         #expect(middle.contains("\(inputs) --fps 25"))
-        // Within a frame it is that frame, in either half of it.
+        // A time within a frame selects that frame, in either half of it.
         for moment: Int64 in [6001, 6039] { #expect(try text(moment..<12_400).contains("\(pip)150}"), "\(moment)") }
         #expect(throws: (any Error).self) { try text(30_000..<40_000) }
         let known = RunDownReader.Known(sources: ["cam1", "cam2"], scenes: [])
@@ -131,7 +131,7 @@ struct SceneRangesTests {
         #expect(try RunDownReader.read(all, name: "show", known: known, files: files).segments.count == 3)
     }
 
-    @Test("The moments that a run-down names lie within the first frame and the last one")
+    @Test("The times in a run-down are within the first and the last frame")
     func moments() throws {
         let show = try RecordedShow(
             of: [try segment(0, 10)], [event("single cam1", 50), event("slate", 200)], channel: nil, limits: nil)
@@ -139,7 +139,7 @@ struct SceneRangesTests {
         #expect(show.parts.map(\.frames) == [150, 50])
     }
 
-    @Test("What a transition goes through is in the run-down as it was on air")
+    @Test("The color of a transition is in the run-down as it was on air")
     func color() throws {
         let blue = try #require(RGBColor("#0a64ff"))
         let dip = SceneEvent(
@@ -158,11 +158,11 @@ struct SceneRangesTests {
             try text(nil), name: "show", known: .init(sources: ["cam1"], scenes: []),
             files: RunDownFiles(directory: "/var/empty"))
         #expect(read.segments.map(\.change) == [.cut, .init(.dip, .seconds(1), easing: .inOut, color: blue)])
-        // Where it begins later it comes by a cut.
+        // A range that starts later begins with a cut.
         #expect(try !text(Self.begin + 3000..<Self.begin + 4000).contains("color"))
     }
 
-    @Test("An event that names its run is found by its frame, whatever the clock said, and however long files are")
+    @Test("An event with its run is found by its frame, whatever the clock showed, and however long files are")
     func runAndFrame() throws {
         // The second file is dated an hour too early, and the event half a day too late.
         let segments = [
@@ -176,13 +176,13 @@ struct SceneRangesTests {
         }
         let events = [told(0, "a", 0), told(2600, "a", 43_200_000), told(50, "b", -5), told(50, "gone", 0)]
         let show = try RecordedShow(of: segments, events, channel: nil, limits: nil)
-        // The last one is of no file, and the gap between two runs is the scene's before it.
+        // The last scene is in no file, and the gap between two runs belongs to the scene before it.
         #expect(show.parts.map(\.frames).first == 2600 && show.parts.last?.frames == 2450)
         #expect(show.parts.count == 3)
     }
 
     @Test(
-        "A rate is told from how long a frame lasts",
+        "A rate is derived from the duration of a frame",
         arguments: [
             (40_000_000, "25"), (33_333_333, "30"), (33_366_667, "30000/1001"), (41_708_333, "24000/1001"),
             (16_683_333, "60000/1001"), (80_000_000, "25/2"), (66_666_667, "15"), (16_666_667, "60"),
@@ -191,7 +191,7 @@ struct SceneRangesTests {
         #expect("\(FrameRate(frameDuration: duration))" == rate)
     }
 
-    @Test("A source is on air from its frame to the next scene's, over files, and in every scene that shows it")
+    @Test("A source is on air from its frame to the next scene's, across files, and in every scene that shows it")
     func source() throws {
         let segments = [try segment(0, 10), try segment(10, 10), try segment(20, 5)]
         let events = [
@@ -209,7 +209,7 @@ struct SceneRangesTests {
         }
     }
 
-    @Test("It ends with the recorder's run; what came on air in a gap begins with the file behind it")
+    @Test("A scene ends with the recorder's run; one that came on air in a gap begins with the next file")
     func runs() throws {
         let later = Self.begin + 60_000
         let segments = [
@@ -222,7 +222,7 @@ struct SceneRangesTests {
         #expect(try ranges(of: "cam1", segments, events) == [0..<15_000, 60_400..<70_000])
     }
 
-    @Test("The channel is that of the program: named, named by one of its sources, or the only one")
+    @Test("The channel is that of the program: by its own name, by a source's name, or the only one")
     func channels() throws {
         let segments = try ["relay", "relay-cam1", "b"].map { try segment(0, 10, channel: $0) }
         let events = [event("single cam1", 0)]

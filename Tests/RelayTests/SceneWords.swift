@@ -5,7 +5,7 @@ import Archive
 @testable import Catalogue
 
 extension CatalogueEvent {
-    /// A scene that `words` tell; without a scene where they tell none.
+    /// The event for the scene in `words`; without a scene if they describe none.
     init(channel: String, at time: UTCTime, words: String) {
         if let scene = SceneEvent(words: words) {
             self.init(channel: channel, at: time, scene: scene)

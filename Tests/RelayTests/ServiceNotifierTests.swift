@@ -5,9 +5,9 @@ import Testing
 
 @testable import Relay
 
-@Suite("Words to the service manager")
+@Suite("Messages to the service manager")
 struct ServiceNotifierTests {
-    @Test("Each word is one datagram, as sd_notify(3) writes it", arguments: [true, false])
+    @Test("Each message is one datagram in the form of sd_notify(3)", arguments: [true, false])
     func words(isAbstract: Bool) throws {
         let directory = try TemporaryDirectory()
         let name = isAbstract ? "@relay-test\(directory.path.replacing("/", with: "-"))" : directory.path("notify")
@@ -32,7 +32,7 @@ struct ServiceNotifierTests {
         #expect(ServiceNotifier(environment: ["NOTIFY_SOCKET": "/" + String(repeating: "x", count: 106)]) != nil)
     }
 
-    @Test("A service manager that does not read is not waited for")
+    @Test("A service manager that does not read does not block relay")
     func full() throws {
         let directory = try TemporaryDirectory()
         let socket = try NotifySocket(directory.path("notify"))
@@ -43,7 +43,7 @@ struct ServiceNotifierTests {
         #expect(notifier.send(.watchdog))
     }
 
-    @Test("The watchdog's time is that of this process alone")
+    @Test("The watchdog's interval is only for this process")
     func watchdog() {
         func time(_ more: [String: String]) -> Duration? {
             ServiceNotifier(environment: ["NOTIFY_SOCKET": "@x"].merging(more) { $1 }, pid: 42)?.watchdog

@@ -25,13 +25,13 @@ struct SourceNamesTests {
 
     private func fault(ofScene text: String) -> String { fault("--input", "test:#name=two", "--scene", text) }
 
-    @Test("What means something else is no source's name", arguments: ["slate", "mix", "follow"])
+    @Test("A word with another meaning is no valid source name", arguments: ["slate", "mix", "follow"])
     func reserved(name: String) {
         #expect(fault("--input", "test:#name=\(name)").contains("No source is called \(name)"))
         #expect(fault("--input", "test:#name=\(name)s") == "")
     }
 
-    @Test("A scene has no source's name, and is no slate")
+    @Test("A scene must not have a source's name, or be called slate")
     func scenes() {
         #expect(fault(ofScene: "two=pip:one,two").contains("a source with the name two already"))
         #expect(fault(ofScene: "slate=single:one").contains("slate exists already"))

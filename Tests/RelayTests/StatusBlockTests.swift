@@ -37,7 +37,7 @@ struct StatusBlockTests {
         StatusBlock(now: now, before: before, interval: interval).lines
     }
 
-    @Test("What is recorded for clips alone has a line, and says why it is not")
+    @Test("The recorder for clips alone has a line, with the reason if it does not record")
     func clips() {
         var now = status(frames: 1)
         now.clipsRecorder = RecorderStatus()
@@ -48,7 +48,7 @@ struct StatusBlockTests {
         #expect(lines(now).count == 1)
     }
 
-    @Test("A run-down has a line that says where it is, for how long still, and what comes then")
+    @Test("A run-down has a line with its position, its remaining time, and the next segment")
     func runDown() {
         var now = status(frames: 1)
         var runDown = RunDownStatus(name: "show", state: .running, loops: false, rounds: 0, lateFrames: 0)
@@ -66,9 +66,9 @@ struct StatusBlockTests {
         #expect(lines(now).last == "run-down  over         gone.mp4")
     }
 
-    @Test("The program's line has its time, and the rates since the last look")
+    @Test("The program's line has its time, and the rates since the previous snapshot")
     func program() {
-        // An hour and a second of 29.97 fps, and 500 kB in two seconds.
+        // An hour and a second at 29.97 fps, and 500 kB in two seconds.
         var now = status(frames: 107_923, bytes: 1_500_000)
         now.encoder.callerSeconds = 360
         now.program.skippedFrames = 3
@@ -79,7 +79,7 @@ struct StatusBlockTests {
         #expect(line == "01:00:01  30.0 fps  encoder 10.0x  2000 kbit/s  repeated 2  dropped 3")
     }
 
-    @Test("Before there is anything to compare, rates are 0 and nothing fails")
+    @Test("Without a previous snapshot rates are 0")
     func first() {
         #expect(lines(status(frames: 0)) == ["00:00:00  0.0 fps  encoder 0.0x  0 kbit/s  repeated 0  dropped 0"])
     }
@@ -94,7 +94,7 @@ struct StatusBlockTests {
         #expect(lines(after) == lines(before))
     }
 
-    @Test("Decode errors were seen nowhere while on air: the program's line counts those of all sources, if any")
+    @Test("The program's line counts decode errors of all sources, if there are any")
     func decodeErrors() {
         var now = status(frames: 30)
         now.sources = [SourceStatus(), SourceStatus()]
@@ -105,7 +105,7 @@ struct StatusBlockTests {
         #expect(lines(now)[0].hasSuffix("dropped 0  decode errors 12  2.3 s BEHIND"))
     }
 
-    @Test("An input by SRT shows its round trip, and what did not come in time")
+    @Test("An SRT input shows its round trip time and its late packets")
     func inputBySRT() {
         var source = SourceStatus()
         source.srt = SRTInputStatistics()
@@ -120,7 +120,7 @@ struct StatusBlockTests {
         #expect(lines(now)[0].contains("input rtt 12.3 ms  input missing 7 packets"))
     }
 
-    @Test("A program that lags says so")
+    @Test("A lagging program shows its lag")
     func lag() {
         var now = status(frames: 30)
         now.program.lagSeconds = 2.26
@@ -131,7 +131,7 @@ struct StatusBlockTests {
         #expect(lines(now)[0].contains("BEHIND"))
     }
 
-    @Test("An output on air shows its queue; one that is not, why")
+    @Test("An output on air shows its queue; one that is not shows the reason")
     func outputs() {
         var now = status(frames: 0)
         var live = output(.live)
@@ -149,7 +149,7 @@ struct StatusBlockTests {
         #expect(all[2] == "rtmp-1    backing_off  connection refused")
     }
 
-    @Test("The last line of a run says what an output's receivers missed, and how often it asked for a keyframe")
+    @Test("The last line of a run says what an output's receivers missed, and how often it requested a keyframe")
     func summary() {
         var now = status(frames: 30)
         var live = output(.live)
@@ -163,7 +163,7 @@ struct StatusBlockTests {
                 .hasSuffix("rtmp-1: 30 frames, 0 B, 7 dropped, 2 keyframes requested"))
     }
 
-    @Test("A recording shows its file and how long the disk will last")
+    @Test("A recording shows its file and the time until the disk is full")
     func recording() {
         var now = status(frames: 0)
         var recorder = RecorderStatus()
@@ -190,7 +190,7 @@ struct StatusBlockTests {
         #expect(lines(now)[1].hasSuffix("no space"))
     }
 
-    @Test("A log's line is all of them in one")
+    @Test("A log's status line contains all lines in one")
     func line() {
         var now = status(frames: 0)
         now.outputs = [output(.live)]

@@ -13,7 +13,7 @@ struct WatchdogTests {
         Watchdog.Silence(channel: "one", thread: "program", length: length)
     }
 
-    @Test("It is fed at once, and then each half of what the service manager waits")
+    @Test("The watchdog is fed at once, and then twice per limit of the service manager")
     func interval() {
         var watchdog = Watchdog(interval: .seconds(10))
         let fed = (0..<40).filter { second in
@@ -23,7 +23,7 @@ struct WatchdogTests {
         #expect(watchdog.period == .seconds(1) && Watchdog(interval: .seconds(2)).period == .milliseconds(500))
     }
 
-    @Test("A look that comes early by the timer's leeway does not put the word off by a whole look")
+    @Test("A check that is early by the timer's leeway still feeds the watchdog")
     func leeway() {
         var watchdog = Watchdog(interval: .seconds(1))
         let fed = (0..<20).filter { look in
@@ -32,13 +32,13 @@ struct WatchdogTests {
         #expect(fed == [0, 4, 8, 12, 16])
     }
 
-    @Test("It is not fed while a working thread gives no sign of life, and is fed at once when the thread continues")
+    @Test("The watchdog is not fed while a working thread is silent, and is fed at once when the thread continues")
     func wedge() {
         var watchdog = Watchdog(interval: .seconds(10))
         #expect(watchdog.look(at: 0, silences: []) == Watchdog.Answer(feeds: true))
         let first = watchdog.look(at: 11_000_000_000, silences: [silence(.seconds(1)), silence(.seconds(11))])
         #expect(first == Watchdog.Answer(silent: silence(.seconds(11))))
-        // It is told once.
+        // The silence is reported once.
         #expect(watchdog.look(at: 12_000_000_000, silences: [silence(.seconds(12))]) == Watchdog.Answer())
         let last = watchdog.look(at: 13_000_000_000, silences: [silence(.milliseconds(20))])
         #expect(last == Watchdog.Answer(feeds: true, isOver: true))
@@ -59,7 +59,7 @@ struct WatchdogTests {
         queue.resume()
         try eventually { probe.heartbeat.silence == nil }
         queue.suspend()
-        // The answer's last step may still be under way.
+        // The last step of the answer may still be running.
         try eventually {
             probe.ask()
             return probe.heartbeat.silence == .zero

@@ -9,7 +9,7 @@ import Testing
 @Suite struct ClockTests {
     private static let hour: Int64 = 3_600_000
 
-    /// The multiples behind `start`, in minutes after it.
+    /// Returns the first `count` multiples after `start`, in minutes after it.
     private func minutes(_ count: Int, _ period: Duration, _ offset: @escaping WallClockGrid.Offset) throws -> [Int64] {
         let grid = try #require(WallClockGrid(period: period, offset: offset))
         var time = UTCTime(milliseconds: 0)
@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test func `Where clocks are put forward, no multiple comes twice and none that does not exist`() throws {
-        // From 02:00 to 03:00, two hours after the start.
+        // Clocks go forward from 02:00 to 03:00, two hours after the start.
         let spring: WallClockGrid.Offset = { $0.milliseconds >= 2 * Self.hour ? 3600 : 0 }
         #expect(try minutes(5, .seconds(1800), spring) == [30, 60, 90, 120, 150])
         #expect(try minutes(3, .seconds(7200), spring) == [120, 180, 300])
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test func `Where clocks are put back, a long file is longer and short ones are what they were`() throws {
-        // From 03:00 to 02:00, three hours after the start.
+        // Clocks go back from 03:00 to 02:00, three hours after the start.
         let autumn: WallClockGrid.Offset = { $0.milliseconds >= 3 * Self.hour ? -3600 : 0 }
         #expect(try minutes(9, .seconds(1800), autumn) == [30, 60, 90, 120, 150, 180, 210, 240, 270])
         #expect(try minutes(3, .seconds(7200), autumn) == [120, 300, 420])
@@ -48,8 +48,8 @@ import Testing
         #expect(WallClockGrid(period: .seconds(10)) != nil)
     }
 
-    /// Program times in seconds at which files begin, of a program that follows each request for a keyframe, and whose
-    /// wall clock is `clock` milliseconds ahead of program time at each frame.
+    /// Returns the program times in seconds at which files begin, for a program that obeys each keyframe request, and
+    /// whose wall clock is `clock` milliseconds ahead of program time at each frame.
     private func starts(_ seconds: Int64, period: Duration, clock: (Int64) -> Int64) throws -> [Double] {
         let rate = FrameRate(25)
         let grid: WallClockGrid = try #require(WallClockGrid(period: period))

@@ -15,7 +15,7 @@ struct ClockTrustTests {
     private static let day = 24 * hour
     private static let rules = RetentionRules(maximumAge: .seconds(72 * 3600))
 
-    /// An archive of the last 72 hours, a file each hour, of which the last ended just now.
+    /// An archive of 72 hourly files, of which the last ended just now.
     private func archive(_ count: Int = 72) -> [StoredSegment] {
         (1...count).map { number in
             StoredSegment(
@@ -24,8 +24,7 @@ struct ClockTrustTests {
         }
     }
 
-    /// What goes at `hours` of running, when the wall clock shows `ahead` milliseconds more than the end of the archive
-    /// and these hours.
+    /// Returns the plan after `hours` of running, when the wall clock is `ahead` milliseconds ahead of the true time.
     private func look(
         _ policy: inout RetentionPolicy, _ files: [StoredSegment], hours: Double = 0, ahead: Int64 = 0,
         confirmed: Bool = false, space: DiskSpace? = nil
@@ -43,24 +42,24 @@ struct ClockTrustTests {
     }
 
     @Test(
-        "A clock that is ahead at the start deletes nothing by age that is not old in any case",
+        "With a clock that is ahead at the start, only files that are certainly old are deleted by age",
         arguments: [true, false])
     func ahead(isRemembered: Bool) {
         for ahead in [19 * Self.hour, 10 * Self.day, 365 * Self.day] {
             var policy = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: isRemembered ? seen() : nil)
             let first = look(&policy, archive(), ahead: ahead)
             #expect(first.deletions.isEmpty && first.problem?.contains("may not be") == true)
-            // Each hour the file goes that is 72 hours old by then.
+            // Each hour the file is deleted that is 72 hours old by then.
             #expect(look(&policy, archive(), hours: 10, ahead: ahead).deletions.map(\.segment.sequence) == Array(1...9))
             #expect(look(&policy, archive(), hours: 72.5, ahead: ahead).deletions.count == 72)
-            // It is told, too, where --keep-min keeps all there is.
+            // The problem is also reported if --keep-min keeps all files.
             guard ahead > 72 * Self.hour else { continue }
             var other = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: isRemembered ? seen() : nil)
             #expect(look(&other, archive(1), ahead: ahead).problem?.contains("may not be") == true)
         }
     }
 
-    @Test("The doubt about a clock survives restarts")
+    @Test("Uncertainty about a clock survives restarts")
     func restart() {
         var memory: RememberedClock?
         for run in 0..<6 {
@@ -78,12 +77,12 @@ struct ClockTrustTests {
         }
     }
 
-    @Test("A relay that was off for a month deletes what is too old in the end, with and without a time server")
+    @Test("After a month off, files that are too old are deleted in the end, with and without a time server")
     func off() {
         var alone = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen())
         #expect(look(&alone, archive(), ahead: 30 * Self.day).deletions.isEmpty)
         #expect(look(&alone, archive(), hours: 73, ahead: 30 * Self.day).deletions.count == 72)
-        // With a time server four hours of it go in each hour, so that a quarter of --keep is enough.
+        // With a time server, four hours of files are deleted in each hour, so that a quarter of --keep is enough.
         var kept = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen())
         let first = look(&kept, archive(), ahead: 30 * Self.day, confirmed: true)
         #expect(first.deletions.isEmpty && first.problem?.contains("step by step") == true)
@@ -92,7 +91,7 @@ struct ClockTrustTests {
         #expect(counts.last?.problem == nil)
     }
 
-    @Test("A time server that answers after the start ends the doubt; a clock that was not confirmed before does not")
+    @Test("A time server that answers late ends the uncertainty only if the clock was confirmed in the run before")
     func confirmation() {
         for wasConfirmed in [true, false] {
             var policy = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen(confirmed: wasConfirmed))
@@ -103,14 +102,14 @@ struct ClockTrustTests {
         }
     }
 
-    @Test("A night off is believed without a time server")
+    @Test("A downtime of one night is believed without a time server")
     func night() {
         var policy = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen(confirmed: false))
         let plan = look(&policy, archive(), ahead: 12 * Self.hour)
         #expect(plan.deletions.map(\.segment.sequence) == Array(1...11) && plan.problem == nil)
     }
 
-    @Test("Files that are dated in the future make room, the oldest first, and go by age when they are old in any case")
+    @Test("Files dated in the future are deleted for space, oldest first, and by age once they are certainly old")
     func future() {
         let (rules, space) = (
             RetentionRules(maximumAge: .seconds(72 * 3600), minimumFree: .percent(10)),
@@ -124,7 +123,7 @@ struct ClockTrustTests {
         }
         let first = look(&policy, files, confirmed: true, space: space)
         #expect(first.deletions.map(\.segment.sequence) == [1] && first.reclaimableBytes > 60_000_000_000)
-        // Another file follows, dated as it should be.
+        // Another file follows, with the right date.
         let next = StoredSegment(
             fileName: "next", sequence: 73, bytes: 1, ended: UTCTime(milliseconds: Self.now + Self.hour),
             isFinished: true)
@@ -133,7 +132,7 @@ struct ClockTrustTests {
         #expect(later.deletions.map(\.segment.sequence) == Array(1...73))
     }
 
-    @Test("A clock that was behind when relay started and is set right does not keep room from being made")
+    @Test("When a clock that was behind at the start is set right, deleting for space continues")
     func behind() {
         let rules = RetentionRules(maximumAge: .seconds(72 * 3600), minimumFree: .percent(10))
         let space = DiskSpace(free: 50_000_000_000, capacity: 1_000_000_000_000)
@@ -142,7 +141,7 @@ struct ClockTrustTests {
         #expect(look(&policy, archive(), hours: 0.1, ahead: 0, confirmed: true, space: space).deletions.count == 1)
     }
 
-    @Test("What was recorded with a clock that was behind is not too old when the clock is set right")
+    @Test("Files recorded with a clock that was behind do not look too old after the clock is set right")
     func own() {
         var policy = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen())
         _ = look(&policy, archive(), ahead: -700 * Self.day)
@@ -161,7 +160,7 @@ struct ClockTrustTests {
         #expect(plan(74).deletions.count == 1)
     }
 
-    @Test("What is remembered is read back; what was torn or is of another kind is not")
+    @Test("The clock memory is read back, and a torn or foreign file is ignored")
     func remembered() throws {
         let temporary = try TemporaryDirectory()
         let directory = try RecordDirectory.prepare(temporary.path)
@@ -184,12 +183,12 @@ struct ClockTrustTests {
         }
     }
 
-    /// A machine, its clock and its archive, and what retention does to it.
+    /// A simulated machine with its clock and its archive, and retention.
     private struct World {
         var random: SeededRandom
-        /// The true time, which nothing in this world can read.
+        /// The true time, which no part of the simulation can read.
         var time = ClockTrustTests.now
-        /// How far the wall clock is ahead of it.
+        /// How far the wall clock is ahead of the true time.
         var ahead: Int64 = 0
         var isConfirmed = false
         var files: [(file: StoredSegment, ended: Int64)] = []
@@ -218,7 +217,7 @@ struct ClockTrustTests {
             own.insert(file.fileName)
         }
 
-        /// Lets the clock be set, by a time server or wrongly.
+        /// Sets the clock, by a time server or wrongly.
         mutating func setClock() {
             isConfirmed = Bool.random(using: &random)
             let years = Int64.random(in: -3...3, using: &random)
@@ -232,7 +231,7 @@ struct ClockTrustTests {
             (own, started) = ([], time)
         }
 
-        /// Looks at the archive, deletes what is to go, and says what went too early.
+        /// Runs retention once, and returns the files that were deleted too early.
         mutating func look() -> [String] {
             let look = RetentionPolicy.Look(
                 segments: files.map(\.file), wallClock: UTCTime(milliseconds: time + ahead),
@@ -244,7 +243,7 @@ struct ClockTrustTests {
                 let name = deletion.segment.fileName
                 guard let index = files.firstIndex(where: { $0.file.fileName == name }) else { continue }
                 let age = time - files[index].ended
-                // A quarter of --keep is believed at a start, and 10 minutes between files that are dated in the future.
+                // A start believes a quarter of --keep, and 10 minutes between files dated in the future.
                 let least = deletion.rule == .age ? 18 * hour : hour
                 if age < least - 15 * 60_000 {
                     faults.append("\(deletion.rule): \(age / 60_000) min old, clock \(ahead / 60_000) min ahead")
@@ -255,7 +254,7 @@ struct ClockTrustTests {
         }
     }
 
-    @Test("Whatever happens to the clock, no young file is deleted, and each old one is in the end")
+    @Test("Whatever happens to the clock, no young file is deleted, and every old one is deleted in the end")
     func simulation() {
         var seeds = SeededRandom()
         for _ in 0..<40 {
@@ -279,7 +278,7 @@ struct ClockTrustTests {
                 default: world.restart(off: Int64.random(in: 0...600_000, using: &world.random))
                 }
             }
-            // 50 hours without an event: twice --keep, and what steps between files may cost.
+            // 50 hours without an event: twice --keep, plus what limited steps between files may cost.
             for step in 0..<300 {
                 world.time += World.step
                 if step % 3 == 0 { world.record() }

@@ -13,7 +13,7 @@ import Testing
 @testable import MP4
 @testable import Segmenter
 
-/// Notes finished files.
+/// Records the names of finished files.
 private final class FinishedNames: RecordingObserver {
     let names = Mutex<[String]>([])
     let newest = Mutex<SegmentRecord?>(nil)
@@ -25,7 +25,7 @@ private final class FinishedNames: RecordingObserver {
     func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
 }
 
-/// Removes a file as soon as another is finished.
+/// Removes a file as soon as another one is finished.
 private final class Remover: RecordingObserver {
     let path = Mutex("")
     func segmentFinished(_ record: SegmentRecord) { _ = path.withLock { unlink($0) } }
@@ -40,7 +40,7 @@ private final class Remover: RecordingObserver {
         syntheticProgram(rate: Self.rate, frames: seconds * 25, isKeyframe: { $0 % 25 == 0 })
     }
 
-    /// Takes every name that the file called `open` could get, so that it cannot be renamed.
+    /// Takes every name that the open file could get, so that it cannot be renamed.
     private func occupy(_ open: String, in directory: TemporaryDirectory) throws -> [String] {
         let name = try #require(SegmentName(fileName: open))
         let names = (0..<1000).map { directory.path(name.closed(attempt: $0)) }
@@ -99,7 +99,7 @@ private final class Remover: RecordingObserver {
         let (recording, blockers) = try recording()
         let open = try #require(recording.directory.files.first { $0.hasSuffix(".part") })
         let whole = try FragmentedFileReader(try FileDescriptor.open(existing: recording.directory.path(open))).read()
-        // As it was before its index: the last fragments have not reached the disk.
+        // The file as it was before its index was written, without its last fragments.
         guard case .closed = whole else {
             Issue.record("it was complete but for its name")
             return
@@ -127,7 +127,7 @@ private final class Remover: RecordingObserver {
         #expect(RecordingGap(lostOf: written, kept: .nothing) == nil)
     }
 
-    /// Audio has no frames that are missing, and so nothing was told of it.
+    /// Audio has no frames to count, so its loss must be measured in time.
     @Test(arguments: [nil, 0.6], [RecordFormat.hybrid, .ts])
     func `What a disk has lost of a file of audio alone is a gap, too`(share: Double?, format: RecordFormat) throws {
         let observer = FinishedNames()
@@ -151,14 +151,14 @@ private final class Remover: RecordingObserver {
         let (end, length) = (try #require(gap.to), gap.to.map { $0 - gap.from } ?? 0)
         #expect((2_950_000_000...3_050_000_000).contains(end))
         #expect(share == nil ? gap.from == 0 : (500_000_000...2_500_000_000).contains(length), "\(gap)")
-        // An MP4 says itself what is in it.
+        // An MP4 contains its own metadata.
         let record = observer.newest.withLock { $0 }
         #expect(record?.programEnd == (share == nil || format == .hybrid ? nil : gap.from))
         #expect(record?.ending == (record == nil ? nil : .error))
         recording.finish()
     }
 
-    // It was taken for another process's, and left open until the next start.
+    // Regression: the file was taken for another process's and stayed open until the next start.
     @Test func `A file that could not be closed, and that somebody has locked meanwhile, is closed later`() throws {
         let (recording, blockers) = try recording()
         let open = try #require(recording.directory.files.first { $0.hasSuffix(".part") })
@@ -230,7 +230,8 @@ private final class Remover: RecordingObserver {
         return file
     }
 
-    // A hurried close patched the head without waiting for the index, was never synchronised, and was announced.
+    // Regression: a hurried close patched the head without waiting for the index, never synchronised the file, and
+    // reported it as finished.
     @Test func `Of too many waiting files some only get their index, and are closed as well as the others later`()
         throws
     {
@@ -254,7 +255,7 @@ private final class Remover: RecordingObserver {
         }
     }
 
-    // What was lost of a file that found no place among those put off was counted nowhere.
+    // Regression: the loss of a file beyond the postponed ones was counted nowhere.
     @Test func `A file beyond those that can be put off is missed when nothing is left of it`() throws {
         let directory = try TemporaryDirectory()
         let queue = DispatchQueue(label: "test.closer")
@@ -264,7 +265,7 @@ private final class Remover: RecordingObserver {
             directory: try .prepare(directory.path), channel: "test", status: status, observers: [remover],
             synchroniser: synchroniser, clock: ManualClock(), logger: quiet, queue: queue)
         queue.suspend()
-        // 65 are put off, one more than there is place for, before eight are closed at once.
+        // 65 files are postponed, one more than the limit, while eight wait to be closed.
         for number in 1...73 {
             let file = try file(number, in: directory)
             if number == 65 { remover.path.withLock { $0 = file.descriptor.path } }
@@ -278,7 +279,7 @@ private final class Remover: RecordingObserver {
         #expect(!closer.backlog.isUnfinished)
     }
 
-    // Each file that could be closed had all of another read again that could not.
+    // Regression: each file that was closed caused a complete read of another one that could not be closed.
     @Test func `A file that cannot be closed is tried again once a minute while others are`() throws {
         let (directory, clock, log) = (try TemporaryDirectory(), ManualClock(), CollectedLog(from: .info))
         let closer = SegmentCloser(
@@ -321,7 +322,7 @@ private final class Remover: RecordingObserver {
         let closer = SegmentCloser(
             directory: try .prepare(directory.path), channel: "test", status: status, synchroniser: synchroniser,
             logger: quiet)
-        // The test keeps no file that it handed over: the file would stay locked as long.
+        // The test must not keep the file that it hands over, because the file would stay locked.
         func close(_ number: Int) throws -> String {
             let file = try file(number, in: directory)
             synchroniser.synchronise(file.descriptor)
@@ -335,7 +336,7 @@ private final class Remover: RecordingObserver {
         #expect(closer.backlog.isUnfinished && status.value.withLock { $0.segmentsFinished } == 0)
         #expect(status.value.withLock { $0.lastError }?.contains("synchronise") == true)
         #expect(directory.files == [bad] && synchroniser.failure(of: directory.path(bad)) == nil)
-        // The next one is well, and what is left of the other is completed by what completes a crash's file.
+        // The next file is closed, and recovery completes the rest of the other one.
         _ = try close(2)
         closer.waitUntilIdle()
         closer.waitUntilIdle()

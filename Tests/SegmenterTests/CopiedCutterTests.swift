@@ -5,7 +5,7 @@ import Testing
 
 @testable import Segmenter
 
-@Suite("Cuts of what somebody else encoded")
+@Suite("Cuts of a copied program")
 struct CopiedCutterTests {
     private struct File {
         var start: SegmentStart
@@ -37,13 +37,13 @@ struct CopiedCutterTests {
         return files
     }
 
-    /// What each file was given of the audio, and all of what came that is in none.
+    /// Returns the audio packets that are in no file.
     private func lost(_ packets: [EncodedPacket], _ files: [File]) -> [Int64] {
         let kept = Set(files.flatMap(\.audio))
         return packets.filter { $0.track == .audio && !kept.contains($0.pts) }.map(\.pts)
     }
 
-    @Test("Audio behind a cut is in the file before as long as no frame comes", arguments: [false, true])
+    @Test("Audio after a cut stays in the previous file while no frame comes", arguments: [false, true])
     func audioAlone(comesBack: Bool) throws {
         let all = program(250)
         let packets = all.filter { $0.track == .audio || $0.pts < 45 || comesBack && $0.pts >= 200 }
@@ -53,9 +53,9 @@ struct CopiedCutterTests {
         if comesBack { #expect(files[1].start.time == 8 * Self.second) }
     }
 
-    @Test("Without a keyframe for longer than memory allows, a file continues beyond its cut to the next keyframe")
+    @Test("If no keyframe comes before memory is full, a file continues beyond its cut to the next keyframe")
     func endless() throws {
-        // 300 kB a frame: 192 MiB are reached after 672 of them.
+        // At 300 kB per frame, 192 MiB are reached after 672 frames.
         let packets = syntheticProgram(rate: rate, frames: 900, isKeyframe: { $0 == 0 || $0 == 850 }, size: 300_000)
         let files = cut(packets, at: [28 * Self.second])
         try #require(files.count == 2)
@@ -64,7 +64,7 @@ struct CopiedCutterTests {
         #expect(lost(packets.filter { $0.ptsNanoseconds > 0 }, files).isEmpty)
     }
 
-    @Test("Another coding before the first file is open begins a second one; no frame lies in the wrong one")
+    @Test("A change of coding before the first file is open makes two files, each with its own frames")
     func codedAnewAtOnce() throws {
         let next = videoTrack(rate: rate, avcC: [1, 77, 0, 30, 255, 224, 0])
         let packets = program(40, keyframes: 5).filter { $0.track == .video }.map {
@@ -78,36 +78,37 @@ struct CopiedCutterTests {
         syntheticProgram(rate: rate, frames: frames) { $0 % keyframes == 0 }
     }
 
-    @Test("A file begins with the keyframe before its first frame; the one before has all that is decoded until then")
+    @Test("A file begins with the keyframe before its first frame; the previous one has all frames decoded so far")
     func overlap() throws {
         let files = cut(program(100), at: [Self.second, 2 * Self.second + 10_000_000])
         #expect(files.map { $0.start.time } == [0, Self.second, 2 * Self.second])
         #expect(files.map(\.start.keyframe.pts) == [0, 20, 50])
         #expect(files.map { $0.start.shown?.continues } == [false, true, true])
         try #require(files.count == 3)
-        // Decoding is two frames ahead: what is decoded at the cut is shown behind it.
+        // Decoding is two frames ahead, so frames decoded at the cut are shown after it.
         #expect(files[0].frames == Array(0...27) && files[1].frames == Array(20...52))
         #expect(files[2].frames == Array(50..<100))
-        // From the packet before the one that is heard at the cut on; and all of it is in one file at least.
+        // The audio begins with the packet before the one that is heard at the cut, and every packet is in at least one
+        // file.
         #expect(files[1].start.preRoll?.pts == 45 * 1024 && files[1].start.firstAudio?.pts == 46 * 1024)
         #expect(files[1].audio.first == Int64(46_080))
         #expect(Set(files.flatMap(\.audio)).count == program(100).count { $0.track == .audio })
     }
 
-    @Test("A file begins with the frame nearest to where it was to begin", arguments: [(-19, 25), (19, 25), (21, 26)])
+    @Test("A file begins with the frame nearest to its requested start", arguments: [(-19, 25), (19, 25), (21, 26)])
     func nearest(milliseconds: Int64, frame: Int64) {
         let files = cut(program(60), at: [Self.second + milliseconds * 1_000_000])
         #expect(files.map { $0.start.time } == [0, rate.start(of: FrameIndex(frame)).nanoseconds])
     }
 
-    @Test("The first file begins where it is wanted, within a GOP, and what came before that is forgotten")
+    @Test("The first file begins at its requested start within a GOP, and earlier packets are dropped")
     func begins() {
         let files = cut(program(60), at: [], from: Self.second)
         #expect(files.map { $0.start.time } == [Self.second])
         #expect(files.first?.frames == Array(20..<60))
     }
 
-    @Test("A source that comes late begins a file with its first keyframe")
+    @Test("A file begins at the first keyframe of a source that comes late")
     func late() {
         let packets = program(80).filter { $0.ptsNanoseconds >= Self.second + 160_000_000 }
         let files = cut(packets, at: [Self.second / 2, 2 * Self.second])
@@ -115,9 +116,9 @@ struct CopiedCutterTests {
         #expect(files.map { $0.start.time } == [Self.second + 200_000_000, 2 * Self.second])
     }
 
-    @Test("Frames that are shown before the keyframe of their file are left out of it: they could not be decoded")
+    @Test("Frames before the keyframe of their file in presentation order are left out, because they cannot be decoded")
     func openGroups() {
-        // I2 B0 B1 P5 B3 B4 …, with an I at 12.
+        // The frames are I2 B0 B1 P5 B3 B4 …, with an I frame at 12.
         let order: [Int64] = [0, 3, 1, 2, 6, 4, 5, 9, 7, 8, 12, 10, 11, 15, 13, 14, 18, 16, 17, 21, 19, 20]
         let packets = order.enumerated().map { index, pts in
             videoPacket(pts, decodedAt: Int64(index) - 1, rate: rate, isKeyframe: pts % 12 == 0)
@@ -128,7 +129,7 @@ struct CopiedCutterTests {
         #expect(Set(files.flatMap(\.frames)) == Set(0...21))
     }
 
-    @Test("What is coded in another way begins a file at once, with its keyframe")
+    @Test("A change of coding begins a new file at once, with its keyframe")
     func recoded() {
         let other = videoTrack(rate: rate, avcC: [1, 100, 0, 40, 255, 224, 0])
         let packets = program(60).map { $0.track == .video && $0.pts >= 30 ? $0.recoded(as: other) : $0 }

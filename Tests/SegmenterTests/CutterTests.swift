@@ -5,14 +5,14 @@ import Testing
 
 @testable import Segmenter
 
-/// What the cutter put into one file.
+/// The packets that the cutter put into one file.
 private struct CutFile {
     var start: SegmentStart
     var frames: [Int64] = []
     var audio: [Int64] = []
     var bytes = 0
 
-    /// First and last visible sample of audio.
+    /// The range of visible audio samples.
     var visible: Range<Int64> { (start.firstAudio?.pts ?? 0)..<((audio.last ?? 0) + 1024) }
 }
 
@@ -56,7 +56,7 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
     }
 
     @Test(
-        "Audio whose rounded times put it a hair before the first frame was hidden, and the recording began with silence",
+        "Audio that begins a rounding error before the first frame is audible: no recording begins with silence",
         arguments: [20, 48, 49])
     func hair(samples: Int64) {
         let packets = syntheticProgram(rate: FrameRate(25), frames: 100) { $0 % 50 == 0 }.map { packet in
@@ -69,7 +69,7 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         let first: Int64 = samples <= 48 ? 0 : 1
         #expect(files.count == 2 && files[0].start.firstAudio?.pts == first * 1024 - samples)
         #expect(files[0].audio.first == (first - 1) * 1024 - samples)
-        // Between two files there is no such choice.
+        // Between two files the audio is continuous.
         #expect(files[1].visible.lowerBound == files[0].visible.upperBound)
         #expect((96_000..<97_024).contains(files[1].visible.lowerBound))
     }

@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    /// Bytes that a file occupies on the disk.
+    /// Returns how many bytes a file occupies on the disk.
     private func occupied(_ path: String) throws -> Int {
         let result = try run("stat", "-c", "%b %B", path)
         let numbers = result.output.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }

@@ -4,8 +4,8 @@ import Foundation
 import Media
 import TestSupport
 
-/// A program out of an FLV file (Adobe Flash Video File Format Specification 10.1, annex E), as `ffmpeg -c copy` writes
-/// one: first frame and first sample at the same time, audio with one packet of priming.
+/// A program read from an FLV file (Adobe Flash Video File Format Specification 10.1, annex E), as `ffmpeg -c copy`
+/// writes it: the first frame and the first sample have the same time, and the audio has one packet of priming.
 struct FLVFile {
     let packets: [EncodedPacket]
     let description: StreamDescription
@@ -52,7 +52,7 @@ struct FLVFile {
         self.description = StreamDescription(video: video, audio: audio)
     }
 
-    /// A test video and audio of `seconds` with an IDR every two seconds.
+    /// Makes a test video with audio of `seconds` seconds, with an IDR every two seconds.
     static func generate(in directory: TemporaryDirectory, rate: FrameRate, seconds: Int) throws -> FLVFile {
         let path = directory.path("source-\(rate.numerator).flv")
         let gop = "expr:gte(t,n_forced*2)"

@@ -10,7 +10,7 @@ import Testing
 @testable import MP4
 @testable import Segmenter
 
-/// Fields of each packet that ffprobe finds, one packet a line.
+/// Returns the fields of each packet that ffprobe finds, one packet per line.
 private func packets(_ path: String, _ stream: String, _ fields: String = "size") throws -> [String] {
     try run(
         "ffprobe", "-v", "error", "-select_streams", stream, "-show_entries", "packet=\(fields)", "-of", "csv=p=0", path
@@ -31,7 +31,7 @@ private func packets(_ path: String, _ stream: String, _ fields: String = "size"
         return directory.files.map(directory.path)
     }
 
-    /// The samples of audio that are not in front of the first frame.
+    /// Returns the audio packets that do not precede the first frame.
     private func audioPackets(_ source: FLVFile) -> [EncodedPacket] {
         source.packets.filter { $0.track == .audio && $0.pts >= 0 }
     }
@@ -119,8 +119,8 @@ private func packets(_ path: String, _ stream: String, _ fields: String = "size"
         #expect(heard == audioPackets(source).map(\.payload.count))
     }
 
-    /// The fragments of a program, some seconds of 29.97 fps with B-frames, lie on both sides of 4 GiB in a file that
-    /// is empty between them, which a file system stores in no space.
+    /// Fragments of a program, some seconds of 29.97 fps with B-frames, lie on both sides of 4 GiB in a sparse file,
+    /// which takes no space.
     @Test func `A file over 4 GiB says of every packet what ffprobe then finds`() throws {
         let (work, directory) = (try TemporaryDirectory(), try TemporaryDirectory())
         let source = try FLVFile.generate(in: work, rate: FrameRate(30000, 1001), seconds: 8)
@@ -139,7 +139,7 @@ private func packets(_ path: String, _ stream: String, _ fields: String = "size"
         var end = Int64(container.head().count)
         var places: [Int64] = []
         for (index, first) in stride(from: 0, to: videoPackets.count, by: 15).enumerated() {
-            // A gigabyte of nothing in front of each: the fifth lies beyond 4 GiB.
+            // Puts a hole of one gigabyte before each fragment, so that the fifth is beyond 4 GiB.
             if index > 0 { end += 1 << 30 }
             let part = Array(videoPackets[first..<min(first + 15, videoPackets.count)])
             let next = first + 15 < videoPackets.count ? videoPackets[first + 15] : nil

@@ -13,7 +13,7 @@ import Testing
 @Suite struct GapTests {
     private static let rate = FrameRate(25)
 
-    /// Groups of 25 frames in the decoding order 0 4 2 1 3 8 6 5 7 …, without audio that matters.
+    /// Groups of 25 frames in the decoding order 0 4 2 1 3 8 6 5 7 …, with unimportant audio.
     private func reordered(groups: Int64) -> [EncodedPacket] {
         let order: [Int64] = [0] + (Int64(0)..<6).flatMap { mini -> [Int64] in [4, 2, 1, 3].map { mini * 4 + $0 } }
         let videoPackets = (0..<groups).flatMap { group -> [EncodedPacket] in
@@ -35,7 +35,7 @@ import Testing
         let frames = packets.filter { $0.track == .video }
         let recording = try Recording(
             description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory())
-        // The last one is frame 29, and 26 to 28 are missing.
+        // The last frame is 29, and 26 to 28 are missing.
         let end = try #require(packets.firstIndex { $0 === frames[27] })
         recording.feed(packets[..<end])
         let next = videoTrack(rate: Self.rate, avcC: [1, 77, 0, 30, 255, 224, 0])
@@ -57,7 +57,8 @@ import Testing
             logger: quiet)
         let recording = Recording(directory: directory, recorder: recorder)
         recorder.cut(at: 24 * 40_000_000)
-        // Frame 24 has come, the last one before the cut and those that are shown with it have not.
+        // Frame 24, the last one before the cut, has arrived; the frames that precede it in presentation order have
+        // not.
         let packets = reordered(groups: 1)
         recording.feed(packets.filter { $0.track == .audio || !(21...23).contains($0.pts) })
         recording.finish()
@@ -109,7 +110,8 @@ import Testing
         done.wait()
         let gap = try #require(recorder.status.gaps.first)
         #expect(recorder.status.framesWritten + gap.frames == 100)
-        // All that is missing is shown from `from` on; what is on disk may reach beyond it by the reordered few.
+        // All missing frames come after `from` in presentation order; frames on disk may reach beyond it by the
+        // reordered ones.
         let missing = Int64(gap.frames) * 40_000_000
         #expect(gap.from <= 4_000_000_000 - missing)
         #expect(gap.from >= 4_000_000_000 - missing - 160_000_000)
@@ -152,7 +154,7 @@ import Testing
         #expect(wakes(videoPacket(0, rate: Self.rate, isKeyframe: true)))
         drain()
         #expect(!wakes(videoPacket(1, rate: Self.rate, isKeyframe: false)))
-        // 42.7 and 64 ms; frames last 40.
+        // 42.7 and 64 ms, while frames last 40 ms.
         #expect(!wakes(audioPacket(2)) && !wakes(audioPacket(3)))
         #expect(wakes(videoPacket(3, rate: Self.rate, isKeyframe: false)))
         drain()
@@ -214,7 +216,7 @@ import Testing
     @Test func `Who suspends the recorder does not wait for its backlog`() throws {
         let rate = FrameRate(25)
         let isOpen = Mutex(false)
-        // The first date that is asked for holds the recorder's queue until all is asked of it.
+        // The first request for a date blocks the recorder's queue until all requests are made.
         let recording = try Recording(
             description(rate: rate), length: .duration(.seconds(600)), directory: try TemporaryDirectory(),
             wallClock: {
@@ -255,7 +257,7 @@ import Testing
     @Test func `Files are dated by program time as long as the wall clock agrees`() {
         var dating = SegmentDating(programStart: UTCTime(milliseconds: 1_000_000))
         for second in [Int64(0), 60, 120] {
-            // The encoder is 3 s late; a file that waited in the queue is not later than others.
+            // The encoder delays by 3 s; a file that waited in the queue gets no later date.
             let (start, moved) = dating.date(
                 keyframe(second), now: UTCTime(milliseconds: 1_003_000 + second * 1000 + second * 100),
                 queued: second * 100 + second * 10)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Held recordings")
 struct HoldVetoTests {
-    @Test("What is held may not be deleted, by whatever name, until it is let go")
+    @Test("A held recording may not be deleted, under any of its names, until it is released")
     func holds() throws {
         let place = try TemporaryDirectory()
         let directory = try RecordDirectory.prepare(place.path)

@@ -11,7 +11,7 @@ import Testing
 @testable import MP4
 @testable import Segmenter
 
-/// Keeps what a recorder tells of its files.
+/// Records what a recorder reports about its files.
 private final class ToldFiles: RecordingObserver {
     let records = Mutex<[SegmentRecord]>([])
     let gaps = Mutex<[RecordingGap]>([])
@@ -20,7 +20,7 @@ private final class ToldFiles: RecordingObserver {
     func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) { gaps.withLock { $0.append(gap) } }
 }
 
-/// A file of which the disk cannot read some bytes.
+/// A file with bytes that the disk cannot read.
 private struct BadSector: ByteSource {
     let bytes: [UInt8]
     let bad: Range<Int64>
@@ -32,7 +32,7 @@ private struct BadSector: ByteSource {
     }
 }
 
-/// A transport stream that could not be closed, and of which the disk has not kept all.
+/// Transport streams that could not be closed, and that the disk has stored only in part.
 @Suite struct LostStreamTests {
     enum Loss: String, CaseIterable {
         case nothing, end, pagesAtTheEnd, pagesInTheMiddle
@@ -41,12 +41,12 @@ private struct BadSector: ByteSource {
     private let directory: TemporaryDirectory
     private let told = ToldFiles()
     private let recorder: Recorder
-    /// Frames that were written, and their bytes.
+    /// The number of frames that were written, and their size in bytes.
     private let frames: Int
     private let whole: Data
     private let open: String
 
-    /// Three seconds whose file found no name, as after any failed close.
+    /// Records three seconds whose file finds no free name, as after any failed close.
     init() throws {
         let (directory, work) = (try TemporaryDirectory(), try TemporaryDirectory())
         let source = try FLVFile.generate(in: work, rate: FrameRate(25), seconds: 3)
@@ -84,14 +84,14 @@ private struct BadSector: ByteSource {
         return bytes
     }
 
-    /// The frames that ffprobe finds, with those of which only the beginning is there.
+    /// Returns the number of frames that ffprobe finds, including incomplete ones.
     private func framesFound(_ path: String) throws -> Int {
         try SegmenterTests.run(
             "ffprobe", "-v", "quiet", "-select_streams", "v", "-show_entries", "packet=size", "-of", "csv=p=0", path
         ).output.split(separator: "\n").count
     }
 
-    // A stream whose tail the disk had lost was announced with all of its frames.
+    // Regression: a stream whose tail the disk had lost was reported with all of its frames.
     @Test(arguments: Loss.allCases)
     func `Of a stream that could not be closed what the disk has kept is announced, and the rest is a gap`(
         _ loss: Loss
@@ -113,7 +113,7 @@ private struct BadSector: ByteSource {
         Recording(directory: directory, recorder: recorder).finish()
     }
 
-    // One bad sector left all of a stream open for ever.
+    // Regression: one bad sector left a whole stream open for ever.
     @Test func `What the disk cannot read of a stream is missing, and what is behind it is not`() throws {
         let block = 4096 * 188
         var bytes = [UInt8](whole)
@@ -127,12 +127,12 @@ private struct BadSector: ByteSource {
         let content = try TransportStreamFile.content(of: file, in: 0..<size, isWhole: true)
         #expect(content.missingBytes == Int64(block))
         #expect(content.frames > intact.frames / 2 && content.frames < intact.frames)
-        // Where the end itself cannot be read nothing is cut off.
+        // If the end itself cannot be read, nothing is cut off.
         let atEnd = BadSector(bytes: bytes, bad: size - 512..<size)
         #expect(try TransportStreamFile.end(of: atEnd, size: size) == size)
     }
 
-    // Somebody repaired it meanwhile, and all of its frames were taken for kept.
+    // Regression: after a repair by another process all frames counted as kept.
     @Test(arguments: Loss.allCases)
     func `Of a stream that was completed from outside what it lacks is a gap, too`(_ loss: Loss) throws {
         try damaged(loss).write(to: URL(fileURLWithPath: directory.path(open)))

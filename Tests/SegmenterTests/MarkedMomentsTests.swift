@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Marked moments")
 struct MarkedMomentsTests {
-    @Test("A moment is a chapter of the file that it lies in, and of no other")
+    @Test("A moment is a chapter of the file that contains it, and of no other")
     func chapters() {
         var moments = MarkedMoments()
         moments.add("third", at: 25)
@@ -18,7 +18,7 @@ struct MarkedMomentsTests {
         #expect(moments.chapters(in: 0..<100).isEmpty)
     }
 
-    @Test("A moment that is marked when its file is closed, or lies between two files, begins the next one")
+    @Test("A moment that is marked late, or falls between two files, is a chapter of the next file")
     func late() {
         var moments = MarkedMoments()
         #expect(moments.chapters(in: 10..<20).isEmpty)
@@ -33,7 +33,7 @@ struct MarkedMomentsTests {
         #expect(moments.chapters(in: 0..<100).isEmpty)
     }
 
-    @Test("What is marked behind the end of the last file is a chapter of its last frame")
+    @Test("A moment after the end of the last file is a chapter at its last frame")
     func end() {
         var moments = MarkedMoments()
         moments.add("inside", at: 27)
@@ -45,7 +45,7 @@ struct MarkedMomentsTests {
         #expect(moments.chapters(in: 0..<100).isEmpty)
     }
 
-    @Test("If there are very many, the newest stay; a long title is cut between characters")
+    @Test("Of too many moments the newest stay, and a long title is cut between characters")
     func bounds() {
         var moments = MarkedMoments()
         for index in 0..<300 { moments.add("\(index)", at: Int64(index)) }

@@ -9,7 +9,7 @@ import Testing
 @testable import MP4
 @testable import Segmenter
 
-/// A stored frame's hash, as `framemd5` prints it.
+/// Returns the hashes of stored frames, as `framemd5` prints them.
 private func hashes(_ path: String, _ stream: String) throws -> [String] {
     let result = try run(
         "ffmpeg", "-v", "error", "-i", path, "-map", "0:\(stream)", "-c", "copy", "-f", "framemd5", "-")
@@ -17,7 +17,7 @@ private func hashes(_ path: String, _ stream: String) throws -> [String] {
         .compactMap { $0.split(separator: ",").last.map { $0.trimmingCharacters(in: .whitespaces) } }
 }
 
-/// Decoded audio: the samples a player would put out, as 16-bit stereo.
+/// Returns the decoded audio as a player would output it, as 16-bit stereo.
 private func audio(_ path: String, _ directory: TemporaryDirectory) throws -> Data {
     let output = directory.path("audio.raw")
     let result = try run(
@@ -75,7 +75,7 @@ private func probe(_ path: String, _ entries: String, _ stream: String = "v") th
         recording.finish()
         let closed = try #require(recording.finished.first)
 
-        // The same bytes as they lay on disk before the close, with half a fragment behind the last whole one.
+        // The same bytes as on the disk before the close, with half a fragment after the last whole one.
         let open = try crashed(closed, cutBy: 1000)
         let name = (closed as NSString).lastPathComponent + ".part"
         let second = try TemporaryDirectory()
@@ -96,7 +96,7 @@ private func probe(_ path: String, _ entries: String, _ stream: String = "v") th
         #expect(decoded.output.isEmpty, "\(decoded.output)")
     }
 
-    /// What the closed file `path` was before its close, without its last `count` bytes of media.
+    /// Returns the closed file `path` as it was before its close, without its last `count` bytes of media.
     private func crashed(_ path: String, cutBy count: Int) throws -> Data {
         let data = try Data(contentsOf: URL(fileURLWithPath: path))
         let size = data[40..<48].reduce(0) { $0 << 8 | Int($1) }

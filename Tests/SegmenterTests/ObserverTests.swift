@@ -8,7 +8,7 @@ import Testing
 @testable import Archive
 @testable import Segmenter
 
-/// Keeps what a recorder says.
+/// Records what a recorder reports.
 private final class Witness: RecordingObserver {
     private let state = Mutex<(records: [SegmentRecord], gaps: [RecordingGap], starts: [UTCTime])>(([], [], []))
     var records: [SegmentRecord] { state.withLock { $0.records }.sorted { $0.sequence < $1.sequence } }
@@ -31,7 +31,7 @@ private final class Witness: RecordingObserver {
     @Test func `Finished files and gaps are told with their place in the program`() throws {
         let directory = try TemporaryDirectory()
         let witness = Witness()
-        // The wall clock goes with the program, whatever else the machine does.
+        // The wall clock advances with the program, however slow the machine is.
         let start: Int64 = 1_795_269_790_123
         let now = Mutex(start)
         let recording = try Recording(
@@ -70,7 +70,7 @@ private final class Witness: RecordingObserver {
         }
         let whole = try #require(records.first)
         #expect(whole.programEnd - whole.programStart == Int64(whole.frames) * 40_000_000)
-        // Two seconds of audio, to the packet.
+        // Two seconds of audio, to within one packet.
         #expect(abs(whole.audioSamples - Int64(whole.frames) * 1920) <= 1024)
     }
 }

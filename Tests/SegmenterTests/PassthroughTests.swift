@@ -9,9 +9,9 @@ import Testing
 
 @testable import Segmenter
 
-/// Recordings of what somebody else encoded.
+/// Recordings of copied packets.
 @Suite struct PassthroughTests {
-    /// One way to code a program.
+    /// One coding of a program.
     struct Coding: Sendable, CustomTestStringConvertible {
         let video: String
         let audio: String
@@ -43,7 +43,7 @@ import Testing
             clip.description.video?.decoderConfiguration, recorded.description.video?.decoderConfiguration
         )
         #expect(before?.array == after?.array)
-        // A packet in front of the first frame can be missing: nothing is to be heard before it.
+        // A packet before the first frame may be missing, because it is inaudible.
         let (heard, audio) = (recorded.payloads(.audio), clip.payloads(.audio))
         #expect(heard.count >= audio.count - 2)
         let isSame = recorded.payloads(.video) == clip.payloads(.video) && heard == audio.suffix(heard.count)

@@ -45,9 +45,9 @@ import Testing
             description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory(),
             queueLimit: 100_000)
         let packets = program(10, size: 1000)
-        // The queue is not served while the first seven seconds come.
+        // The queue is not drained while the first seven seconds arrive.
         for packet in packets where packet.dtsNanoseconds < 7_000_000_000 { recording.recorder.accept([packet]) }
-        // Frames count when they are refused.
+        // Frames count as soon as they are refused.
         let refused = recording.recorder.status.gapFrames
         #expect(refused > 0 && refused < 175)
         recording.recorder.wake()
@@ -92,7 +92,7 @@ import Testing
         #expect(recorder.status.gapCount == 1)
         #expect(recorder.status.segmentsFinished == 1)
         let files = try FileManager.default.contentsOfDirectory(atPath: path)
-        // Beside the mark by which the new directory is known again.
+        // Besides the mark that identifies the new directory.
         #expect(files.count { !$0.hasPrefix(RecordDirectory.markPrefix) } == 1, "\(files)")
     }
 

@@ -14,8 +14,8 @@ import Testing
     private static let rate = FrameRate(25)
     private static let partName = "test_20261121T140310.123Z_000001.mp4.part"
 
-    /// A closed file of four seconds, and the same as it was when it was open. The closed one says that it was
-    /// recovered: nothing else tells it from one that was closed regularly.
+    /// A closed file of four seconds, and the same file while it was open. The closed one says that it was recovered,
+    /// which is its only difference from a regularly closed file.
     private static func sample() throws -> (closed: [UInt8], open: [UInt8]) {
         let directory = try TemporaryDirectory()
         let recording = try Recording(
@@ -78,7 +78,7 @@ import Testing
         #expect(try recover(closed).0 == .renamed(fileName: String(Self.partName.dropLast(5))))
     }
 
-    // Recovery set the recorder's new file aside, which was created and not locked yet.
+    // Regression: recovery set the recorder's new file aside, which was created and not locked yet.
     @Test func `An empty file that was created just now is left to whoever creates it`() throws {
         let directory = try TemporaryDirectory()
         let path = directory.path(Self.partName)
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    // Where flock fails, repair cut and renamed the file that another process was writing.
+    // Regression: if flock failed, repair cut and renamed the file that another process was writing.
     @Test func `Without locks of the file system a young open file is in use, and completed a minute later`() throws {
         let directory = try TemporaryDirectory()
         let record = try RecordDirectory.prepare(directory.path)
@@ -116,14 +116,14 @@ import Testing
         #expect(!record.isInUse(Self.partName, lockCall: none))
         let name = String(Self.partName.dropLast(5))
         #expect(try run() == .completed(fileName: name, frames: 100, droppedBytes: 0))
-        // A file that this process could not close has no writer, and is not waited for.
+        // A file that this process could not close has no writer, so nothing waits for one.
         try Data(Self.sample().open).write(to: URL(fileURLWithPath: directory.path(Self.partName)))
         #expect(
             try run(own: [Self.partName: 1])
                 == .completed(fileName: "\(name.dropLast(4))-1.mp4", frames: 100, droppedBytes: 0))
     }
 
-    /// Where each fragment of `open` begins.
+    /// Returns where each fragment of `open` begins.
     private static func fragments(_ open: [UInt8]) -> [Int] {
         BoxReader.positions(of: Array("moof".utf8), in: open).map { $0 - 4 }
     }
@@ -133,7 +133,7 @@ import Testing
         let starts = Self.fragments(open)
         for damaged in 1..<starts.count - 1 {
             var bytes = open
-            // The second half of a header of zeros, as from a lost sector.
+            // Zeros in the second half of a header, as from a lost sector.
             for index in starts[damaged] + 16..<starts[damaged] + 60 { bytes[index] = 0 }
             let (outcome, directory) = try recover(bytes)
             guard case .completed(let name, let frames, let dropped) = outcome else {
@@ -189,7 +189,7 @@ import Testing
         for round in 0..<3000 {
             var bytes = round % 3 == 0 ? closed : open
             for _ in 0..<Int.random(in: 1...8, using: &random) {
-                // Most of it where structure is: the head and the first fragment.
+                // Most damage hits the structure: the head and the first fragment.
                 let range = Bool.random(using: &random) ? min(bytes.count, 2000) : bytes.count
                 bytes[Int.random(in: 0..<range, using: &random)] =
                     [0, 1, 0x7F, 0x80, 0xFF, .random(in: 0 ... .max)][
@@ -237,7 +237,7 @@ private struct NearlyFull: FreeSpaceProbe {
 @Suite struct SalvageTests {
     private static let name = "x.mp4"
 
-    /// A directory with a damaged file `x.mp4`.
+    /// Returns a directory with a damaged file `x.mp4`.
     private func sample() throws -> (TemporaryDirectory, RecordDirectory) {
         let directory = try TemporaryDirectory()
         let recording = try Recording(

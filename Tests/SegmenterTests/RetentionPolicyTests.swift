@@ -9,10 +9,10 @@ import Testing
 @Suite struct RetentionPolicyTests {
     private static let now = UTCTime(milliseconds: 1_800_000_000_000)
     private static let hour: Int64 = 3_600_000
-    /// An earlier run has seen the clock just now.
+    /// The memory of an earlier run that read the clock just now.
     private static let memory = RememberedClock(lastSeen: now, isConfirmed: true)
 
-    /// Files of 1 GB, one each hour; the last is being written.
+    /// Hourly files of 1 GB; the last is still open.
     private func files(_ count: Int) -> [StoredSegment] {
         (1...count).map { number in
             StoredSegment(
@@ -85,18 +85,18 @@ import Testing
         #expect(plan.deletions.first?.rule == .free)
         #expect(plan.reclaimableBytes == 8_000_000_000)
         #expect(self.plan(rules, files(10), free: 100_000_000_000).deletions.isEmpty)
-        // The guard's own reserve counts even where less was asked for.
+        // The guard's own reserve counts even if the rule asks for less.
         #expect(names(self.plan(.init(minimumFree: .bytes(1)), files(10), free: 4_999_999_999)) == ["file-1"])
     }
 
     @Test func `Nothing is deleted for room that deleting cannot give, because other files take it`() {
-        // 10 GB of recordings on a disk of 1 TB that others fill: half of it free cannot be had.
+        // Recordings of 10 GB on a disk of 1 TB that other data fills: half of it cannot be made free.
         let half = plan(.init(minimumFree: .percent(50)), files(10), free: 97_500_000_000)
         #expect(half.deletions.isEmpty && half.problem?.contains("cannot be had by deleting") == true)
-        // The room that the recording needs to continue can be had.
+        // The space that the recording needs to continue can be made.
         let urgent = plan(.init(minimumFree: .percent(50)), files(10), free: 4_500_000_000)
         #expect(names(urgent) == ["file-1"])
-        // Here not even that can be had.
+        // Here even that cannot be made.
         let vain = plan(.init(minimumFree: .percent(50)), files(4), free: 500_000_000)
         #expect(vain.deletions.isEmpty && vain.problem?.contains("cannot be had by deleting") == true)
     }
@@ -113,17 +113,17 @@ import Testing
             }
         }
         let free = RetentionRules(minimumFree: .percent(10), minimumAge: .seconds(5 * 3600))
-        // In three hours the files are five hours old that are two now; the open one never goes.
+        // In three hours the files that are two hours old now are five hours old; the open one is never deleted.
         #expect(deletable(free) == 8_000_000_000)
         #expect(deletable(free) { $0.sequence > 3 } == 5_000_000_000, "what is still needed does not count")
         #expect(deletable(.init(maximumAge: .seconds(9 * 3600))) == 3_000_000_000)
-        // Twice the recording are 22.032 GB; of 40 GB nine stay for it.
+        // Twice the recording is 22.032 GB; of 40 GB, nine remain for it.
         #expect(deletable(.init(maximumBytes: 40_000_000_000), 31) == 13_032_000_000)
         #expect(deletable(.init(maximumBytes: 90_000_000_000), 31) == 0)
         #expect(deletable(.init(maximumAge: .seconds(Int64.max))) == 0)
     }
 
-    // A recording was admitted that met its reserve before --keep-size had anything deleted for it.
+    // Regression: a recording was admitted that reached its reserve before --keep-size deleted anything for it.
     @Test func `What --keep-size will delete in the course of a recording leaves the reserve alone`() {
         let budget = StorageBudget(
             videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(3 * 3600),
@@ -134,7 +134,7 @@ import Testing
             let look = RetentionPolicy.Look(segments: files(31), wallClock: Self.now, now: 0)
             return policy.deletable(look, during: budget) { _ in true }
         }
-        // 31 GB and 22.032 GB for the recording, less the limit and the reserve.
+        // 31 GB, and 22.032 GB for the recording, minus the limit and the reserve.
         #expect(deletable(limit: 40_000_000_000) == 10_032_000_000)
         #expect(deletable(limit: .max) == 0)
     }
@@ -167,7 +167,7 @@ import Testing
         }
         #expect(deleted == 3)
         #expect(problem?.contains("snapshots") == true)
-        // When there is room again, for whatever reason, everything starts from the beginning.
+        // When there is space again, for whatever reason, the attempts start from the beginning.
         let helped = policy.wantsRoom(
             DiskSpace(free: 200_000_000_000, capacity: 1_000_000_000_000), now: 600_000_000_000)
         #expect(!helped)
@@ -190,7 +190,7 @@ import Testing
         var policy = RetentionPolicy(rules: .init(minimumFree: .percent(10)), leastFree: 0, memory: Self.memory)
         var free: Int64 = 50_000_000_000
         var attempts = 0
-        // 300 MB are recorded each second; what is deleted is free half a minute later.
+        // The recording takes 300 MB per second, and deleted space becomes free half a minute later.
         var due: Int64?
         for second in Int64(0)..<400 {
             let now = second * 1_000_000_000
@@ -247,7 +247,7 @@ import Testing
         let later = plan(hours: 3, ahead: month)
         #expect(later.deletions.isEmpty && later.problem?.contains("set forward") == true)
         #expect(plan(hours: 29 * 24, ahead: month).deletions.isEmpty)
-        // The oldest ended three hours before the first look: in any case it is older than 30 days now.
+        // The oldest file ended three hours before the first look, so it is now certainly older than 30 days.
         #expect(names(plan(hours: 30 * 24 - 2, ahead: month)) == ["file-1"])
         #expect(names(plan(hours: 30 * 24 + 1, ahead: month)).count == 3)
         #expect(names(plan(hours: 30 * 24 + 1, ahead: month)).count == 3)

@@ -12,7 +12,7 @@ import Testing
 @testable import Archive
 @testable import Segmenter
 
-/// A disk of which as much is free as a test says.
+/// A disk whose free space is set by the test.
 private final class GivenSpace: FreeSpaceProbe {
     let free: Mutex<Int64>
     init(free: Int64) { self.free = Mutex(free) }
@@ -21,7 +21,7 @@ private final class GivenSpace: FreeSpaceProbe {
     }
 }
 
-/// Needs the files of these names, and notes what is deleted.
+/// Needs the files with these names, and records deletions.
 private final class Upload: RetentionVeto, RecordingObserver {
     let waiting = Mutex<Set<String>>([])
     let deleted = Mutex<[String]>([])
@@ -32,7 +32,7 @@ private final class Upload: RetentionVeto, RecordingObserver {
     func segmentDeleted(fileName: String) { deleted.withLock { $0.append(fileName) } }
 }
 
-/// Takes its time with the first file that is deleted, until it is released.
+/// Blocks on the first deleted file until it is released.
 private final class SlowDisk: RecordingObserver {
     let (isReleased, isDeleted) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     private let isFirst = Mutex(true)
@@ -49,7 +49,7 @@ private final class SlowDisk: RecordingObserver {
     }
 }
 
-/// Notes what room is left when a file is told to be deleted.
+/// Records the remaining room at each report of a deletion.
 private final class RoomSpy: RecordingObserver {
     let retention = Mutex<Retention?>(nil)
     let rooms = Mutex<[Int64]>([])
@@ -78,17 +78,17 @@ private final class RoomSpy: RecordingObserver {
         recording.feed(syntheticProgram(rate: Self.rate, frames: 125, isKeyframe: { $0 % 25 == 0 }))
         recording.finish()
         for (index, path) in recording.finished.enumerated() { try age(path, hours: 5 - index) }
-        // An earlier run has seen the clock just now.
+        // An earlier run read the clock just now.
         try seeClock(in: .prepare(temporary.path))
     }
 
-    /// Leaves in `directory` what a run would leave that ended just now.
+    /// Writes to `directory` the memory of a run that ended just now.
     private func seeClock(in directory: RecordDirectory) throws {
         try RememberedClock(lastSeen: Self.now, isConfirmed: true).write(of: "test", in: directory)
     }
 
     private func age(_ path: String, hours: Int) throws {
-        // From the tests' own now: a machine that takes minutes to get here made files too young.
+        // Uses the tests' own time, because a machine that took minutes to get here made files too young.
         let now = Date(timeIntervalSince1970: Double(Self.now.milliseconds) / 1000)
         let date = now.addingTimeInterval(-3600 * Double(hours) - 60)
         try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path)
@@ -116,7 +116,7 @@ private final class RoomSpy: RecordingObserver {
         let status = retention.status
         #expect(status.files == 3 && status.deletedFiles == 2 && status.heldFiles == 1)
         #expect(status.deletedBytes == retention.balance.deletedBytes && status.deletedBytes > 1000)
-        // The upload is done: it goes with the next look at the directory.
+        // The upload is done, so the file is deleted at the next look at the directory.
         upload.waiting.withLock { $0 = [] }
         retention.check()
         #expect(files.count == 3)
@@ -175,7 +175,7 @@ private final class RoomSpy: RecordingObserver {
             logger: log.logger)
         retention.check()
         #expect(stranger.files.map { String($0.suffix(10)) } == ["000003.mp4", "000004.mp4"])
-        // They are not counted either.
+        // These files are not counted either.
         #expect(retention.status.files == 0 && log.lines(containing: "not deleted").isEmpty, "\(log.lines)")
     }
 
@@ -189,7 +189,7 @@ private final class RoomSpy: RecordingObserver {
         disk.free.withLock { $0 = Int64(200_000 - first - 1) }
         retention.check()
         #expect(files.count == 3)
-        // That it helped is not seen yet.
+        // The effect is not measured yet.
         retention.check()
         #expect(files.count == 3)
     }
@@ -205,13 +205,14 @@ private final class RoomSpy: RecordingObserver {
         disk.free.withLock { $0 = 200_000 - Int64(sizes[2]) }
         retention.makeRoom(for: budget)
         let left = retention.room
-        // Two are older than four hours, and one goes for free space: more only when it is seen that it helped.
+        // Two are older than four hours, and one is deleted for free space; more follow only when the effect is
+        // measured.
         #expect(files.count == 2)
         #expect(left == sizes[3...].reduce(0) { $0 + Int64($1) })
         #expect(retention.status.deletedFiles == 3)
     }
 
-    // Going on air waited until the last file was gone, however slow the disk was.
+    // Regression: going on air waited until the last file was deleted, however slow the disk was.
     @Test func `On a disk that deletes slowly a start does not wait, and counts what is still to go`() throws {
         let slow = SlowDisk()
         let retention = Retention(
@@ -232,14 +233,14 @@ private final class RoomSpy: RecordingObserver {
         }
         #expect(answered.wait(timeout: .now() + .seconds(30)) == .success, "it waits for a file to be deleted")
         let room = try #require(answer.withLock { $0 })
-        // The first file may be gone by now, and then is free space.
+        // The first file may be deleted by now, and then counts as free space.
         #expect(room >= sizes[1...].reduce(0, +) && room <= sizes.reduce(0, +))
         slow.isReleased.signal()
         for _ in 0..<3 { #expect(slow.isDeleted.wait(timeout: .now() + .seconds(30)) == .success) }
         #expect(files == Array(before[3...]))
     }
 
-    // For a moment a file was free space and could still be deleted, too.
+    // Regression: for a moment a file counted as free space and as deletable, too.
     @Test func `A file that is free space by now is not among those that may still be deleted`() throws {
         let spy = RoomSpy()
         let retention = Retention(
@@ -252,7 +253,7 @@ private final class RoomSpy: RecordingObserver {
             try #require(FileManager.default.attributesOfItem(atPath: temporary.path(name))[.size] as? Int64)
         }
         retention.makeRoom(for: StorageBudget(videoBitrate: 8, audioBitrate: 0, duration: .seconds(60)))
-        // The last of them may be one that must not go yet.
+        // The last file may not be deletable yet.
         let last = retention.room
         let expected = [last + sizes[1] + sizes[2], last + sizes[2], last]
         #expect(spy.rooms.withLock { $0 } == expected)
@@ -270,7 +271,7 @@ private final class RoomSpy: RecordingObserver {
         #expect(files.count == 4)
     }
 
-    // One such file of a step's size was all that each look at the directory wanted to delete.
+    // Regression: one such file of a step's size was all that each sweep tried to delete.
     @Test func `A large file that cannot be deleted does not keep the next oldest from going`() throws {
         let all = files
         try Data("something else entirely".utf8).write(to: URL(fileURLWithPath: temporary.path(all[0])))
@@ -315,14 +316,14 @@ private final class RoomSpy: RecordingObserver {
         #expect(try target.segments(of: "test").map(\.fileName) == names)
     }
 
-    // The times and sizes that a damaged file system, or another program, gives a file ended the process at each start.
+    // Regression: times and sizes from a damaged file system, or from another program, ended the process at each start.
     @Test func `A file of an absurd time or size is a file like others`() throws {
         for seconds in [Int.min, -1, 0, Int.max] {
             let time = RecordDirectory.time(timespec(tv_sec: seconds, tv_nsec: 999_999_999))
             #expect("\(time)".count >= 10)
         }
         #expect(RecordDirectory.time(timespec(tv_sec: 5, tv_nsec: 6_000_000)).milliseconds == 5006)
-        // Many file systems have a limit of their own, for the size above all.
+        // Many file systems have limits of their own, especially for the size.
         let path = temporary.path(files[0])
         for size in [1 << 62, 1 << 52, 1 << 43] where truncate(path, size) == 0 { break }
         let times = [timespec(tv_sec: .max, tv_nsec: 0), timespec(tv_sec: .max, tv_nsec: 0)]
@@ -333,7 +334,7 @@ private final class RoomSpy: RecordingObserver {
         retention.check()
     }
 
-    /// Two files of `channel`, which `template` names.
+    /// Records two files of `channel` with names from `template`.
     private func record(_ channel: String, as template: String, start: Int64) throws {
         let template = try NameTemplate(parsing: template)
         let configuration = RecorderConfiguration(
@@ -360,33 +361,33 @@ private final class RoomSpy: RecordingObserver {
             try FileManager.default.copyItem(atPath: temporary.path(model), toPath: temporary.path(name))
         }
         try copy(to: SegmentSalvage.repairedName(model))
-        // What somebody put aside, renamed, or records elsewhere is not touched.
+        // Files that an operator set aside, renamed, or recorded elsewhere are not touched.
         let kept = ["2024/\(model)", "2025/interview.mp4", "interview.mp4", "keep/\(model)"]
         for name in kept { try copy(to: name) }
         _ = try RecordDirectory.prepare(temporary.path("2024"))
         let target = try RecordDirectory.prepare(temporary.path)
         for name in try [kept[0]] + target.recordings().map(\.name) { try age(temporary.path(name), hours: 6) }
-        // A link to a directory elsewhere, in which recordings of this channel are, is not followed.
+        // A link to a directory elsewhere with recordings of this channel is not followed.
         let elsewhere = try TemporaryDirectory()
         try FileManager.default.copyItem(atPath: temporary.path(model), toPath: elsewhere.path(model))
         try FileManager.default.createSymbolicLink(
             atPath: temporary.path("2023"), withDestinationPath: elsewhere.path)
         let retention = try make(.init(maximumAge: .seconds(1), minimumAge: .zero))
         retention.check()
-        // Five of its own, a copy, and two of each earlier name.
+        // Five files of its own, a copy, and two of each earlier name.
         #expect(retention.status.deletedFiles == 10)
         let left = try target.recordings().map(\.name)
-        // The first one is in another record directory, and is no recording of this one.
+        // The first file is in another record directory, and does not belong to this one.
         #expect(left.filter { !$0.contains("other_") } == Array(kept.dropFirst()), "\(left)")
         #expect(FileManager.default.fileExists(atPath: temporary.path(kept[0])))
         #expect(left.count == kept.count + 1 && elsewhere.files.count == 1)
     }
 
-    // A clip carries the tags of its channel, too, and its usual name could be one of an earlier template.
+    // A clip contains the tags of its channel, too, and its usual name could come from an earlier template.
     @Test func `An exported clip that was moved into the archive is not deleted`() throws {
         let clip = temporary.path("test_2026-11-21.mp4")
         var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: temporary.path(files[0]))))
-        // A clip has its movie at the end alone.
+        // A clip has its `moov` only at the end.
         try #require(Array(bytes[52..<56]) == Array("moov".utf8))
         bytes.replaceSubrange(52..<56, with: Array("free".utf8))
         try Data(bytes).write(to: URL(fileURLWithPath: clip))
@@ -413,7 +414,7 @@ private final class RoomSpy: RecordingObserver {
         let failure = #expect(throws: FileFailure.self) { try target.delete(segment, of: "test") }
         #expect(failure?.code == ENOTDIR || failure?.code == ELOOP)
         #expect(elsewhere.files == [name])
-        // The same one in the directory itself goes.
+        // The same file directly in the directory is deleted.
         let own = StoredSegment(fileName: name, sequence: 1, bytes: 1, ended: Self.now, isFinished: true)
         #expect(try target.delete(own, of: "test") && !files.contains(name))
         #expect(try !target.delete(own, of: "test"), "it is gone already")

@@ -10,16 +10,16 @@ import Testing
 @testable import Archive
 @testable import Segmenter
 
-/// Recordings of a program that lacks one of its tracks, or both, for a while or from some time on.
+/// Recordings of a program without one of its tracks, or without both, temporarily or from some time on.
 @Suite struct SilentTrackTests {
     private static let rate = FrameRate(25)
     private static let second: Int64 = 1_000_000_000
 
-    /// A program from which packets are missing.
+    /// A program with missing packets.
     struct Case: CustomTestStringConvertible {
         struct Gap {
             var tracks: Set<TrackKind>
-            /// Seconds of program time.
+            /// In seconds of program time.
             var start: Double
             var length: Double
         }
@@ -31,11 +31,12 @@ import Testing
                 separator: ", ")
         }
 
-        /// 25 frames a second with a keyframe each second and audio, to 4 s behind the gaps, in the order of decoding times.
+        /// Packets in order of decoding time: 25 frames per second with a keyframe each second, and audio, until 4 s
+        /// after the gaps.
         var packets: [EncodedPacket] {
             let frames = 25 * Int64(4 + (gaps.map { $0.start + $0.length }.max() ?? 0))
             var packets = (0..<frames).map { index in
-                // I P B B P B B …
+                // The frame types are I P B B P B B …
                 let place = index % 25
                 let shown = place == 0 ? index : place % 3 == 1 ? index + 2 : index - 1
                 return videoPacket(
@@ -51,7 +52,7 @@ import Testing
         }
     }
 
-    /// The same at each run: gaps that begin at any place in a GOP.
+    /// Gaps that begin anywhere in a GOP; the same in each run.
     static let gaps: [Case] = {
         var generator = SeededRandom(seed: 29)
         let kinds: [Set<TrackKind>] = [[.video, .audio], [.video], [.audio]]
@@ -72,7 +73,7 @@ import Testing
         return cases
     }()
 
-    /// When packets of `track` begin by another program, in seconds, in their order.
+    /// Returns the sorted times of the packets of `track` in seconds, as ffprobe finds them.
     private func times(_ path: String, _ track: TrackKind) throws -> [Double] {
         try run(
             "ffprobe", "-v", "error", "-select_streams", track == .video ? "v" : "a", "-show_entries",
@@ -80,10 +81,10 @@ import Testing
         ).output.split(whereSeparator: { "\n,".contains($0) }).compactMap { Double($0) }.sorted()
     }
 
-    /// Expects each packet of both tracks at its own time in the file at `path`.
+    /// Checks that each packet of both tracks is at its own time in the file at `path`.
     private func expectTimes(_ path: String, of packets: [EncodedPacket], all: Bool) throws {
         for track in [TrackKind.video, .audio] {
-            // What precedes the first frame is hidden.
+            // Packets before the first frame are hidden.
             let sent = packets.filter { $0.track == track && $0.pts >= 0 }.map { Double($0.ptsNanoseconds) / 1e9 }
             let found = try times(path, track).filter { $0 > -0.01 }
             #expect(all ? found.count == sent.count : found.count > sent.count / 2)
@@ -92,7 +93,7 @@ import Testing
         }
     }
 
-    @Test("Behind a gap of one track or of both, each packet has its own time in a recording", arguments: gaps)
+    @Test("After a gap in one track or in both, each packet of a recording has its own time", arguments: gaps)
     func times(program: Case) throws {
         for format in [RecordFormat.hybrid, .fragmented] {
             let directory = try TemporaryDirectory()
@@ -115,7 +116,7 @@ import Testing
     ]
 
     @Test(
-        "Whatever track stops, a crash costs 0.6 s: without frames it cost all of the audio since",
+        "Whichever track stops, a crash costs at most 0.6 s of the other",
         arguments: stopped, RecordFormat.allCases)
     func crash(program: Case, format: RecordFormat) throws {
         let directory = try TemporaryDirectory()
@@ -130,7 +131,7 @@ import Testing
         let open = try #require(directory.files.first { $0.hasSuffix(".part") })
         let last = try #require(packets.last)
         let times = try times(directory.path(open), last.track)
-        // A transport stream has a zero of its own.
+        // A transport stream has its own zero.
         let begun = times.first ?? 0
         #expect(begun < 4)
         let first = try #require(packets.first { $0.track == last.track && $0.pts >= 0 })
@@ -140,7 +141,7 @@ import Testing
         #expect(recording.recorder.status.gapCount == 0)
     }
 
-    @Test("What came and is followed by nothing is soon on the disk, one frame in 5 s, too")
+    @Test("Packets without successors are soon on the disk, even one frame every 5 s")
     func lonely() throws {
         let directory = try TemporaryDirectory()
         let recording = try Recording(
@@ -154,7 +155,7 @@ import Testing
         #expect(recording.recorder.status.framesWritten == 3)
     }
 
-    /// Where files begin, in seconds, and whether with a frame; and what audio each shows.
+    /// Returns where files begin, in seconds; whether they begin with a frame; and their audio and frames.
     private func cut(
         _ packets: [EncodedPacket], _ cutter: some SegmentCutting
     ) -> [(start: Double, isVideo: Bool, audio: [Int64], frames: [Int64])] {
@@ -173,7 +174,7 @@ import Testing
         return files
     }
 
-    @Test("A file whose video has stopped ends where it has to, or 10 s after the last frame, with all of the audio")
+    @Test("A file whose video has stopped ends in time, or 10 s after the last frame, with all of its audio")
     func endsInTime() {
         let packets = Case(gaps: [.init(tracks: [.video], start: 6.5, length: 29)]).packets
         let files = cut(packets, SegmentCutter(length: .duration(.seconds(10)), stream: description(rate: Self.rate)))
@@ -182,14 +183,14 @@ import Testing
         for (file, (start, isVideo)) in zip(files, expected) {
             #expect(abs(file.start - start) < 0.06 && file.isVideo == isVideo, "\(file.start)")
         }
-        // One packet is hidden at the beginning of each file but the first.
+        // One packet is hidden at the beginning of each file except the first.
         let audio = files.enumerated().flatMap { Array($1.audio.dropFirst($0 > 0 ? 1 : 0)) }
         #expect(audio == packets.filter { $0.track == .audio }.map(\.pts))
         let late = packets.filter { $0.track == .video && $0.ptsNanoseconds >= 35_500_000_000 && $0.pts < 900 }
         #expect(files.flatMap(\.frames).count == packets.count { $0.track == .video } - late.count)
     }
 
-    @Test("The same of a source that is copied: its file ended with the first frame after the cut")
+    @Test("A copied file whose video has stopped ends in time, or 10 s after the last frame, with all of its audio")
     func copiedEndsInTime() {
         let packets = Case(gaps: [.init(tracks: [.video], start: 6.5, length: 29)]).packets
         var cutter = CopiedCutter()
@@ -202,7 +203,7 @@ import Testing
     }
 
     @Test(
-        "Audio that changed its coding while no frame came is all recorded: up to 10 s of it was left out",
+        "Audio whose coding changes while no frame comes is recorded completely",
         arguments: [[8], [7], [14], [8, 12], [7, 11, 19, 30]], [9.0, 29])
     func copiedRecoding(changes: [Int64], away: Double) {
         let tracks = [aacTrack(asc: [0x12, 0x10]), aacTrack(asc: [0x12, 0x90])]
@@ -216,14 +217,14 @@ import Testing
         let audio = Set(files.flatMap(\.audio))
         let expected = Set(packets.filter { $0.track == .audio }.map(\.pts))
         #expect(audio == expected, "\(expected.subtracting(audio).sorted())")
-        // One packet at most is there to be hidden.
+        // At most one packet is there to be hidden.
         for file in files { #expect(file.audio.count { Double($0 + 1024) / 48_000 <= file.start } <= 1) }
         let starts = files.map(\.start)
         #expect(starts == starts.sorted() && files.first?.isVideo == true && files.last?.isVideo == true)
         #expect(files.count == changes.count { $0 <= end } + 2, "\(starts)")
     }
 
-    @Test("A fragment that the timer wrote is followed by a whole one: each was followed by one of a few packets")
+    @Test("A fragment that the timer wrote is followed by a fragment of full length")
     func fragments() throws {
         let start = UTCTime(milliseconds: 0)
         let directory = try TemporaryDirectory()
@@ -238,7 +239,7 @@ import Testing
         let clock = ManualClock()
         var timed = 0
         for packet in packets where packet.ptsNanoseconds < end {
-            // From the middle on packets come 60 ms late each time that a fragment is full, and the timer is first.
+            // From the middle on, packets come 60 ms late whenever a fragment is full, so that the timer is first.
             let phase = packet.dtsNanoseconds % 500_000_000
             let isLate = packet.dtsNanoseconds > end / 2 && phase >= 380_000_000
             clock.sleep(until: max(0, packet.dtsNanoseconds + (isLate ? 200_000_000 : 60_000_000)))
@@ -253,11 +254,11 @@ import Testing
         let bytes = try Data(contentsOf: URL(fileURLWithPath: directory.path(settings.name.open)))
         let fragments = bytes.indices.dropLast(3).count { bytes[$0..<$0 + 4].elementsEqual("moof".utf8) }
         let tracks = bytes.indices.dropLast(3).count { bytes[$0..<$0 + 4].elementsEqual("traf".utf8) }
-        // The last one holds the audio that is heard with the last frames.
+        // The last fragment holds the audio of the last frames.
         #expect((6...7).contains(fragments) && tracks >= 2 * fragments - 1, "\(fragments), \(tracks)")
     }
 
-    @Test("A gap of both tracks at the end of a file makes no file of audio alone")
+    @Test("A gap in both tracks at the end of a file does not make a file of audio alone")
     func bothAtBoundary() {
         for first in [TrackKind.video, .audio] {
             var packets = Case(gaps: [.init(tracks: [.video, .audio], start: 8, length: 16)]).packets
@@ -268,7 +269,7 @@ import Testing
         }
     }
 
-    @Test("Where audio stopped before a file begins, its frames are not held in memory: 3 s of them were")
+    @Test("If audio stopped before a file begins, the file's frames are written without waiting for audio")
     func doesNotHold() {
         var cutter = SegmentCutter(length: .duration(.seconds(10)), stream: description(rate: Self.rate))
         var written: [Int64] = []
@@ -281,7 +282,7 @@ import Testing
         #expect(written == Array(0..<260))
     }
 
-    @Test("Files of a program whose video stopped are whole, and the catalogue's reader finds nothing wrong")
+    @Test("Files of a program whose video stopped are complete, and the catalogue's reader finds no error")
     func files() throws {
         let directory = try TemporaryDirectory()
         let recording = try Recording(

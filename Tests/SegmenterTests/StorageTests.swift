@@ -12,7 +12,7 @@ import Testing
 private final class FakeDisk: FreeSpaceProbe, RecordingControl {
     let free: Mutex<Int64?>
     let calls = Mutex<[String]>([])
-    /// Bytes of files that are deleted just before the next measurement.
+    /// Size of files that are deleted just before the next measurement.
     let vanishing = Mutex<Int64>(0)
 
     init(free: Int64?) { self.free = Mutex(free) }
@@ -57,7 +57,7 @@ private final class Counter: Sendable {
     }
 
     @Test func `A recording that would end at the reserve before its time is not admitted`() {
-        // 1 Mbit/s for an hour takes 459 MB, and 1 GiB stays free: 1.2 GB last for 17 minutes.
+        // 1 Mbit/s for an hour takes 459 MB, and 1 GiB stays free, so 1.2 GB last for 17 minutes.
         let budget = StorageBudget(videoBitrate: 1_000_000, audioBitrate: 0, duration: .seconds(3600))
         #expect(budget.requiredBytes == 459_000_000 + 1 << 30)
         var policy = StoragePolicy(directory: "d", budget: budget, warning: .seconds(1800))
@@ -65,7 +65,7 @@ private final class Counter: Sendable {
         #expect(!refused.isAdmitted && refused.sentence.contains("332.7 MB short"), "\(refused.sentence)")
         #expect(refused.sentence.contains("1.0 GB that --disk-reserve keeps free"), "\(refused.sentence)")
         #expect(policy.admit(.free(459_000_001 + 1 << 30), now: 0).isAdmitted)
-        // Twice the recording is the most that is asked for where the reserve is smaller than the recording.
+        // If the reserve is smaller than the recording, twice the recording is required.
         let long = StorageBudget(videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(3600))
         #expect(long.requiredBytes == 2 * 3_672_000_000)
     }
@@ -83,7 +83,7 @@ private final class Counter: Sendable {
     @Test func `Recording does not resume because its own stop gave space back`() {
         let fast = StorageBudget(videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(3600))
         #expect(fast.resumeBytes - fast.reserveBytes == fast.bytes(in: .seconds(5)))
-        // A file of few bits reserves a mebibyte at a time, which is more than five seconds of it.
+        // A file with a low bitrate reserves a mebibyte at a time, which is more than five seconds of it.
         let slow = StorageBudget(videoBitrate: 300_000, audioBitrate: 64_000, duration: .seconds(3600))
         #expect(slow.resumeBytes - slow.reserveBytes == 2 << 20)
     }
@@ -99,13 +99,13 @@ private final class Counter: Sendable {
             StorageBudget(
                 videoBitrate: bitrate, audioBitrate: 0, duration: .zero, reserve: reserve, capacity: capacity)
         }
-        // Cards of 1 and 2 GB: a tenth. From 10 GiB on it is 1 GiB.
+        // On cards of 1 and 2 GB the reserve is a tenth; from 10 GiB on it is 1 GiB.
         #expect(budget(1_000_000_000).reserveBytes == 100_000_000)
         #expect(budget(2_000_000_000).reserveBytes == 200_000_000)
         #expect(budget(64_000_000_000).reserveBytes == 1 << 30)
         #expect(budget(1_000_000_000, bitrate: 40_000_000).reserveBytes == 306_000_000, "a minute of recording")
         #expect(budget(1_000_000_000, reserve: ByteSize(bytes: 7)).reserveBytes == 7, "what was asked for stands")
-        // A minute of 8 Mbit/s is more than this disk holds.
+        // A minute at 8 Mbit/s is more than this disk holds.
         let tiny = budget(42 << 20, bitrate: 8_000_000, reserve: ByteSize(bytes: 6_000_000))
         #expect(tiny.retentionGoalBytes == 6_000_000 + 5_100_000 + (42 << 20) / 10)
         #expect(budget(1_000_000_000).retentionGoalBytes == 100_000_000 + 65 * 510_000)
@@ -127,7 +127,7 @@ private final class Counter: Sendable {
             logger: quiet)
     }
 
-    // Each of two channels found enough for itself, and together they filled the disk.
+    // Regression: each of two channels found enough space for itself, and together they filled the disk.
     @Test func `Room that one recording needs is not promised to another on the same disk`() throws {
         let (disk, written, ledger) = (FakeDisk(free: 500_000_000), Counter(), SpaceLedger())
         let writtenOfOne: @Sendable () -> Int64 = { written.value.withLock { $0 } }
@@ -169,13 +169,13 @@ private final class Counter: Sendable {
         let refused = try make(deletable: 40_000_000).admit()
         #expect(!refused.isAdmitted && refused.sentence.contains("14.0 MB short"), "\(refused.sentence)")
         #expect(refused.sentence.contains("old recordings of 40.0 MB that may be deleted"), "\(refused.sentence)")
-        // The reserve must be free now: what is to be deleted some time later does not let recording begin.
+        // The reserve must be free now: space that is deleted later does not let recording begin.
         disk.set(90_000_000)
         #expect(try !make(deletable: 900_000_000).admit().isAdmitted)
         #expect(try make(deletable: 900_000_000, freeing: 20_000_000).admit().isAdmitted)
     }
 
-    // It counted as room that may be had, and as free space.
+    // Regression: the file counted as deletable and as free space.
     @Test func `A file that is deleted while room is looked for counts once`() throws {
         let (disk, left) = (FakeDisk(free: 130_000_000), Counter())
         func make(deletable: Int64, deletedMeanwhile: Int64) throws -> StorageGuard {
@@ -185,7 +185,7 @@ private final class Counter: Sendable {
             }
             return try self.make(disk, ManualClock(), makeRoom: makeRoom, room: { left.value.withLock { $0 } })
         }
-        // 204 MB are needed.
+        // 204 MB are required.
         let refused = try make(deletable: 60_000_000, deletedMeanwhile: 60_000_000).admit()
         #expect(!refused.isAdmitted && refused.freeBytes == 190_000_000 && refused.deletableBytes == 0)
         disk.set(130_000_000)
@@ -258,7 +258,7 @@ private final class Counter: Sendable {
             clock.advance(by: .seconds(1))
             watched.check()
         }
-        // A fragment each two seconds, 2 MB/s, until the reserve is reached.
+        // Writes a fragment every two seconds, at 2 MB/s, until the reserve is reached.
         for second in 0..<160 {
             step(400_000_000 - Int64(second) * 2_000_000, writing: second % 2 == 0 ? 0 : 4_000_000)
         }
@@ -281,7 +281,7 @@ private final class Counter: Sendable {
                 budget: StorageBudget(
                     videoBitrate: 8_000_000, audioBitrate: 0, duration: .zero, reserve: ByteSize(bytes: 1_000_000)),
                 warning: .seconds(1800))
-            // All at one moment: free space has no slope, and the planned rate stands.
+            // All at the same time, so that free space has no slope and the planned rate is used.
             for seconds in steps + [seconds] {
                 _ = policy.update(.free(1_000_000 + seconds * 1_020_000), written: 0, now: 1)
             }
@@ -307,7 +307,7 @@ private final class Counter: Sendable {
         _ = policy.update(.free(10_000_000), written: 0, retained: reclaimable, now: 1)
         #expect(policy.state == .ok)
         #expect(try #require(policy.secondsUntilFull) > 3900)
-        // Others write 20 MB/s, and retention makes room for all of it: free space does not change.
+        // Others write 20 MB/s, and retention frees the same amount, so that free space does not change.
         for second in Int64(1)...200 {
             let balance = RetentionBalance(
                 deletedBytes: second * 20_000_000, reclaimableBytes: 4_000_000_000 - second * 20_000_000)

@@ -10,7 +10,7 @@ import TestSupport
 @testable import Archive
 @testable import Segmenter
 
-/// Notes what the recorder asks for.
+/// Records the recorder's keyframe requests.
 final class KeyframeSpy: KeyframeRequester {
     let requests = Mutex<[Int64?]>([])
     func requestKeyframe(at programTime: Int64?) { requests.withLock { $0.append(programTime) } }
@@ -40,7 +40,7 @@ func videoPacket(
 }
 
 extension EncodedPacket {
-    /// The same packet, said to be coded as `track` says.
+    /// Returns the same packet with the description `track`.
     func recoded(as track: TrackDescription) -> EncodedPacket {
         EncodedPacket(
             of: track, pts: pts, dts: dts, duration: duration, isKeyframe: isKeyframe, isDisposable: isDisposable,
@@ -48,7 +48,7 @@ extension EncodedPacket {
     }
 }
 
-/// One NAL unit of `count` bytes with its length, as an MP4 holds it. A frame's bytes are never all zeros.
+/// Returns one NAL unit of `count` bytes with its length, as in an MP4. A frame's bytes are never all zeros.
 func accessUnit(_ byte: UInt8, count: Int) -> [UInt8] {
     let length = UInt32(count - 4)
     return withUnsafeBytes(of: length.bigEndian) { Array($0) } + [UInt8](repeating: byte | 1, count: count - 4)
@@ -60,7 +60,7 @@ func audioPacket(_ number: Int64, size: Int = 20) -> EncodedPacket {
         payload: SharedBytes([UInt8](repeating: 7, count: size)))
 }
 
-/// A program of `frames` frames with a GOP and audio with one frame of priming, in decoding order.
+/// Returns a program of `frames` frames in GOPs, and audio with one packet of priming, in decoding order.
 func syntheticProgram(rate: FrameRate, frames: Int64, isKeyframe: (Int64) -> Bool, size: Int = 100) -> [EncodedPacket] {
     var packets = (0..<frames).map {
         videoPacket($0, decodedAt: $0 - 2, rate: rate, isKeyframe: isKeyframe($0), size: size)
@@ -72,8 +72,8 @@ func syntheticProgram(rate: FrameRate, frames: Int64, isKeyframe: (Int64) -> Boo
 
 private let videoTracks = Mutex<[FrameRate: TrackDescription]>([:])
 
-/// The track of ``videoPacket(_:decodedAt:rate:isKeyframe:size:)``: for each rate one object, because packets are compared
-/// by it.
+/// Returns the track of ``videoPacket(_:decodedAt:rate:isKeyframe:size:)``: one object per rate, because packets are
+/// compared by identity.
 func videoTrack(rate: FrameRate) -> TrackDescription {
     videoTracks.withLock { tracks in
         let track = tracks[rate] ?? videoTrack(rate: rate, avcC: [1, 100, 0, 31, 255, 224, 0])
@@ -99,7 +99,7 @@ func description(rate: FrameRate) -> StreamDescription {
     StreamDescription(video: videoTrack(rate: rate), audio: audioTrack)
 }
 
-/// A recorder that is fed packets and waited for.
+/// A recorder that the test feeds with packets and waits for.
 struct Recording {
     let directory: TemporaryDirectory
     let recorder: Recorder
@@ -121,7 +121,7 @@ struct Recording {
             wallClock: wallClock, logger: quiet)
     }
 
-    /// A recorder of the test's own.
+    /// A recording with the test's own recorder.
     init(directory: TemporaryDirectory, recorder: Recorder) {
         self.directory = directory
         self.recorder = recorder

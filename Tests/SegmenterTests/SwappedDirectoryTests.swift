@@ -8,8 +8,8 @@ import Testing
 @testable import Archive
 @testable import Segmenter
 
-/// A symbolic link stands in for a mount point: it leads to another directory while files are recorded.
-@Suite("Recording while another disk comes in the place of the first")
+/// A symbolic link stands in for a mount point: it is redirected to another directory while files are recorded.
+@Suite("Recording while another disk replaces the first")
 struct SwappedDirectoryTests {
     private static let rate = FrameRate(25)
     private let temporary: TemporaryDirectory
@@ -17,7 +17,7 @@ struct SwappedDirectoryTests {
 
     init() throws { temporary = try TemporaryDirectory() }
 
-    /// Lets ``path`` lead to the directory `name`, which is made if it is missing.
+    /// Redirects ``path`` to the directory `name`, and creates that if it is missing.
     private func mount(_ name: String) throws {
         try FileManager.default.createDirectory(atPath: temporary.path(name), withIntermediateDirectories: true)
         unlink(path)
@@ -30,11 +30,11 @@ struct SwappedDirectoryTests {
     }
 
     @Test(
-        "The open file is closed where it is, the next one is on the new disk with the next number, and the gap is counted"
+        "The open file is closed in place, the next one is on the new disk with the next number, and the gap counts"
     )
     func goesOn() throws {
         try mount("first")
-        // What was recorded to the second disk before has higher numbers.
+        // Earlier recordings on the second disk have higher numbers.
         try mount("second")
         let old = SegmentName(channel: "test", start: UTCTime(milliseconds: 1_795_000_000_000), sequence: 41)
         try temporary.write([0], to: "second/\(old.closed(attempt: 0))")

@@ -86,7 +86,7 @@ import Testing
         }
         let record = try RecordDirectory.prepare(directory.path, template: template)
         #expect(try record.lastSequence(of: "test") == 4)
-        // A crash leaves one open.
+        // A crash leaves one file open.
         let last = try #require(try record.entries().last)
         try FileManager.default.moveItem(atPath: directory.path(last), toPath: directory.path(last + ".part"))
         #expect(try SegmentRecovery.run(in: record, channel: "test").map(\.outcome) == [.renamed(fileName: last)])
@@ -98,12 +98,12 @@ import Testing
         let configuration = RecorderConfiguration(
             directory: try .prepare(directory.path, template: template), channel: "test",
             length: .duration(.seconds(1)), programStart: UTCTime(milliseconds: 1_795_269_790_000))
-        // The files of one second: what follows the first second's is recorded when the clock was put back.
+        // The names repeat within one second, because the clock is set back after it.
         let recorder = Recorder(
             configuration: configuration, description: description(rate: FrameRate(25)), keyframes: KeyframeSpy(),
             wallClock: { UTCTime(milliseconds: 1_795_269_790_000) }, logger: quiet)
         let recording = Recording(directory: directory, recorder: recorder)
-        // One at a time: dates are computed with what waits in the queue.
+        // One packet at a time, because dates depend on what waits in the queue.
         for packet in syntheticProgram(rate: FrameRate(25), frames: 250, isKeyframe: { $0 % 25 == 0 }) {
             recording.feed([packet])
             recorder.waitUntilIdle()

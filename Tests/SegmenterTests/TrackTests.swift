@@ -8,13 +8,13 @@ import Testing
 
 @testable import Segmenter
 
-/// Recordings of programs whose tracks change, or that have one track only.
+/// Recordings of programs whose tracks change, or with only one track.
 @Suite struct TrackTests {
     private static let rate = FrameRate(25)
 
     private let packets = syntheticProgram(rate: Self.rate, frames: 250, isKeyframe: { $0 % 50 == 0 })
 
-    /// Records `packets` in files of 4 s, and returns what ffprobe finds in each: its streams.
+    /// Records `packets` in files of 4 s, and returns the streams that ffprobe finds in each.
     private func record(
         _ packets: [EncodedPacket], _ stream: StreamDescription, _ format: RecordFormat
     ) throws -> (status: RecorderStatus, streams: [Set<String>]) {

@@ -9,12 +9,12 @@ import Testing
 @testable import Archive
 @testable import Segmenter
 
-/// The clock, the tables and the counters of recordings in `.ts`, of senders of all kinds.
+/// The clock, the tables and the counters of `.ts` recordings from all kinds of senders.
 @Suite("Clock of a recorded transport stream")
 struct TransportStreamContainerTests {
     typealias Shape = GeneratedStream.Shape
 
-    /// A recording of `shape` in fragments of half a second, as the recorder cuts them.
+    /// Checks a recording of `shape` in fragments of half a second, as the recorder cuts them.
     private static func check(_ shape: Shape, seed: UInt64) throws -> BroadcastCheck {
         var random = SeededRandom(seed: seed)
         let sender = GeneratedStream(shape, using: &random)
@@ -39,7 +39,7 @@ struct TransportStreamContainerTests {
         return BroadcastCheck(bytes, ignoring: shape.hasStills ? [.presentationInterval] : [])
     }
 
-    @Test("Any sender's recording has a clock that only goes forward, tables and counters", arguments: UInt64(1)...40)
+    @Test("For any sender a recording's clock only goes forward, with tables and counters", arguments: UInt64(1)...40)
     func anyOrder(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let shape = Shape(using: &random)
@@ -50,7 +50,7 @@ struct TransportStreamContainerTests {
         #expect(check.clocks > 100)
     }
 
-    /// What a file of the recorder holds of `shape`, whose audio comes first: it ends fragments before their frames came.
+    /// Checks the recorder's file of `shape` with its audio first, so that fragments end before their frames arrive.
     private static func recorded(_ shape: Shape, seed: UInt64) throws -> BroadcastCheck {
         var random = SeededRandom(seed: seed)
         let sender = GeneratedStream(shape, using: &random)
@@ -70,7 +70,7 @@ struct TransportStreamContainerTests {
     }
 
     @Test(
-        "Frames behind a gap are written before later audio: they were held back, and the clock had to begin again",
+        "Frames after a gap are written before later audio, so that the clock continues",
         arguments: UInt64(1)...40)
     func gapWithoutHold(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)

@@ -23,7 +23,7 @@ struct CommandTests {
             .deliver(.sample(name), at: directory.path(name), holding: lock)
     }
 
-    @Test("A command gets its variables as they are, whatever is in the file's name")
+    @Test("A command gets its variables unchanged, whatever characters the file's name contains")
     func variables() async throws {
         let name = "a b'$(touch x)\".mp4"
         try await deliver(#"printf '%s|%s' "$RELAY_SEGMENT_NAME" "$RELAY_BYTES" > "$(dirname "$0")/said""#, name)
@@ -36,7 +36,7 @@ struct CommandTests {
         #expect(failure.isLater == (status == 75))
     }
 
-    @Test("A command that fails says how, with its last words")
+    @Test("A failing command is reported with its last line of output")
     func failure() async throws {
         let failure = try await #require(throws: DeliveryFailure.self) {
             try await deliver("echo first >&2; echo https://u:pw@h/x?k=pw >&2; exit 3")
@@ -44,9 +44,9 @@ struct CommandTests {
         #expect(failure.description == "\(directory.path("hook")) ended with status 3: https://h/x?***")
     }
 
-    @Test("A command that writes much, and one that leaves something behind, hold nothing up")
+    @Test("A command with much output, or with a background process left behind, does not delay the upload")
     func loud() async throws {
-        // Waiting for what it left behind, or not reading what it writes, would reach the limit, which is a failure.
+        // Waiting for the background process, or not reading the output, would reach the limit and fail.
         let script = #"""
             cd "$(dirname "$0")"; sleep 1000 & echo $! > pid
             head -c 1000000 /dev/zero && head -c 1000000 /dev/zero >&2 && echo yes > wrote; exit 0
@@ -58,7 +58,7 @@ struct CommandTests {
         #expect(directory.text("wrote") == "yes\n")
     }
 
-    @Test("A command that takes too long is ended, with what it started")
+    @Test("A command that takes too long is ended, together with its child processes")
     func limit() async throws {
         let failure = try await #require(throws: DeliveryFailure.self) {
             try await deliver(#"sleep 1000 & echo $! > "$(dirname "$0")/pid"; wait"#, limit: .seconds(2))
@@ -72,7 +72,7 @@ struct CommandTests {
         (try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8))?.contains(") Z ") ?? true
     }
 
-    @Test("What is no program is refused")
+    @Test("A path without an executable program is refused")
     func refused() throws {
         for path in ["/nowhere/hook", directory.path, "/etc/passwd"] {
             let refusal = try #require(throws: UploadRefusal.self) { try CommandDelivery(path) }

@@ -5,13 +5,13 @@ import Testing
 
 @testable import Upload
 
-@Suite("When uploads are tried again")
+@Suite("Retrying uploads")
 struct RetryScheduleTests {
     private var schedule = RetrySchedule()
 
     private func seconds(_ value: Double) -> Int64 { Int64(value * 1_000_000_000) }
 
-    @Test("A file that always fails keeps its own wait while others succeed, up to five minutes")
+    @Test("A file that always fails keeps its own wait of up to five minutes while others succeed")
     mutating func ownWait() {
         var now: Int64 = 0
         for _ in 1...20 {
@@ -27,7 +27,7 @@ struct RetryScheduleTests {
         #expect(schedule.rest(at: now) == .seconds(300) && schedule.tries(of: "bad") == 21)
     }
 
-    @Test("While every try fails all files wait, so that a remote that is away is not asked for each of them")
+    @Test("While every try fails all files wait, so that an unreachable remote is not asked for each of them")
     mutating func gate() {
         for number in 0..<16 { schedule.noteFailedTry(of: "\(number)", at: 0) }
         #expect(schedule.pause(at: 0) == .seconds(300) && schedule.failedTries == 16)
@@ -38,7 +38,7 @@ struct RetryScheduleTests {
         #expect(schedule.rest(at: 0) == .seconds(1), "an operator's word begins with short waits again")
     }
 
-    @Test("While every try fails each file has its turn, also behind one that fails all the time")
+    @Test("While every try fails each file gets its turn, even behind one that always fails")
     mutating func turns() {
         for name in ["a", "b", "c"] { schedule.noteFailedTry(of: name, at: 0) }
         var (now, turns): (Int64, [String: Int]) = (0, [:])
@@ -51,7 +51,7 @@ struct RetryScheduleTests {
         #expect(turns == ["a": 30, "b": 30, "c": 30])
     }
 
-    @Test("A file fails from its first failure to its success, or to an answer that it is to come later")
+    @Test("A file counts as failing from its first failure until it succeeds or is postponed")
     mutating func failing() {
         #expect(schedule.failing.files == 0 && schedule.failing.since == nil)
         schedule.noteFailedTry(of: "a", at: seconds(1))

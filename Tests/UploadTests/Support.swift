@@ -37,13 +37,13 @@ extension CatalogueSegment {
     }
 }
 
-/// A delivery that does as it is told, and remembers what it was asked.
+/// A delivery with scripted results, which records the files that it was asked for.
 final class ScriptedDelivery: SegmentDelivery {
     private let answers: Mutex<[String: [String]]>
     private let asked = Mutex<[String]>([])
     private let isLater: Bool
 
-    /// `failures` names, for files, the failures before the first success; with `isLater` they ask to come later.
+    /// `failures` lists for each file the failures before its first success; with `isLater` they are postponements.
     init(failures: [String: [String]] = [:], isLater: Bool = false) {
         answers = Mutex(failures)
         self.isLater = isLater

@@ -5,9 +5,9 @@ import Testing
 @testable import Catalogue
 @testable import Upload
 
-@Suite("What uploads read and say")
+@Suite("Texts that uploads read and write")
 struct TextTests {
-    @Test("The waits grow by half from a second to five minutes, and stay there")
+    @Test("The wait grows by half from one second to five minutes, and stays there")
     func delays() {
         #expect(RetryDelay.after(1) == .seconds(1))
         #expect(RetryDelay.after(2) == .milliseconds(1500))
@@ -17,7 +17,7 @@ struct TextTests {
         #expect(RetryDelay.after(1_000_000) == .seconds(300))
     }
 
-    @Test("A remote is a name and a path; a file's place is below it")
+    @Test("A remote is a name and a path, and a file is placed below that path")
     func remotes() throws {
         let cases = [
             ("archive:bucket/path", "archive:bucket/path/a.mp4"),
@@ -29,7 +29,7 @@ struct TextTests {
     }
 
     @Test(
-        "What is no remote is refused, and so is one with secrets in its name, which are not repeated",
+        "An invalid remote is refused, and so is one with secrets in its name, which the message does not repeat",
         arguments: [
             "", ":", "::", "/mnt/archive", "archive", "-x:y", "--config=x:y", ":webdav,url='http://h',pass=hunter2:x",
             "s3,secret_access_key=hunter2:bucket", "a/b:c",
@@ -39,7 +39,7 @@ struct TextTests {
         #expect(refusal.description.hasPrefix("--upload takes") && !refusal.description.contains("hunter2"))
     }
 
-    @Test("An error is the last line without its date, and an address in it keeps no user and no query")
+    @Test("The error text is the last line without its timestamp, and URLs in it lose user and query")
     func errors() {
         let lines = """
             2026/11/21 13:05:52 NOTICE: something else
@@ -52,7 +52,7 @@ struct TextTests {
         #expect(ErrorText.of(String(repeating: "x", count: 10_000)).count == 300)
     }
 
-    @Test("rclone's answers are read; what cannot be read is no file and no hash")
+    @Test("rclone's output is read; unreadable output counts as no file and no hash")
     func answers() {
         let listing = RcloneListing(parsing: #"{"Size": 42, "IsDir": false, "Hashes": {"md5": "ab"}}"#)
         #expect(listing.size == 42 && listing.hashes == ["md5": "ab"])
@@ -62,7 +62,7 @@ struct TextTests {
         #expect(RcloneFeatures(parsing: "null").hashes.isEmpty)
     }
 
-    @Test("A command learns of the file by variables")
+    @Test("Environment variables describe the file to a command")
     func environment() {
         var segment = CatalogueSegment.sample("news_20261121T140310.123Z_000007.mp4")
         segment.duration = 61_002_900_000

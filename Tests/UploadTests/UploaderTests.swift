@@ -16,7 +16,7 @@ struct UploaderTests {
     private let directory: TemporaryDirectory
     private let target: RecordDirectory
     private let catalogue: Catalogue
-    /// Moved by the uploader's waits alone.
+    /// Advanced only by the uploader's waits.
     private let clock = ManualClock()
 
     init() throws {
@@ -33,7 +33,7 @@ struct UploaderTests {
         }
     }
 
-    /// An uploader whose waits take no time, but on its clock; `sleep` is told of each.
+    /// An uploader whose waits take no time except on its clock; `sleep` is called for each wait.
     private func uploader(
         _ delivery: any SegmentDelivery, sleep: @escaping @Sendable (Duration) async -> Void = { _ in }
     ) -> Uploader {
@@ -55,7 +55,7 @@ struct UploaderTests {
         return Dictionary(uniqueKeysWithValues: segments.map { ($0.name, $0.upload) })
     }
 
-    @Test("What waits goes one after the other, the oldest first; the catalogue knows it, and another run does nothing")
+    @Test("Waiting files are uploaded one by one, the oldest first, and none is uploaded again in another run")
     func order() async throws {
         try record("a.mp4", "b.mp4", "c.mp4")
         let delivery = ScriptedDelivery()
@@ -74,7 +74,7 @@ struct UploaderTests {
         #expect(again.names.isEmpty)
     }
 
-    @Test("A file that fails lets the others pass, comes again, and the waits grow until something succeeds")
+    @Test("A failing file lets the others pass and is tried again, with growing waits until a try succeeds")
     func retry() async throws {
         try record("a.mp4", "b.mp4")
         let delivery = ScriptedDelivery(failures: ["a.mp4": ["no", "no", "no"], "b.mp4": ["no"]])
@@ -84,13 +84,13 @@ struct UploaderTests {
         try await eventually { uploader.status.doneFiles == 2 }
         await end(uploader)
         #expect(delivery.names == ["a.mp4", "b.mp4", "a.mp4", "b.mp4", "a.mp4", "a.mp4"])
-        // The last is the file's own, for its third failure: that another one succeeded does not shorten it.
+        // The last wait is the file's own, for its third failure: the success of another file does not shorten it.
         let total: Duration = waits.withLock { $0.reduce(.zero, +) }
         #expect(total == .milliseconds(7000), "1 + 1.5 + 2.25 + 2.25 s")
         #expect(uploader.status.failures == 4 && uploader.status.lastError == nil)
     }
 
-    @Test("A file that comes while an uploader waits for work goes at once")
+    @Test("A file that arrives while the uploader is idle is uploaded at once")
     func wake() async throws {
         let delivery = ScriptedDelivery()
         let uploader = uploader(delivery)
@@ -101,7 +101,7 @@ struct UploaderTests {
         await end(uploader)
     }
 
-    @Test("At the end a server that is away is tried a few times; what is left waits for the next run")
+    @Test("At the end an unreachable server is tried a few times; the remaining files wait for the next run")
     func away() async throws {
         try record("a.mp4")
         let delivery = ScriptedDelivery(failures: ["a.mp4": Array(repeating: "away", count: 1000)])
@@ -120,7 +120,7 @@ struct UploaderTests {
         #expect(try states() == ["a.mp4": .done])
     }
 
-    @Test("The end cuts a wait short")
+    @Test("The end interrupts a wait")
     func endsWithAWait() async throws {
         try record("a.mp4")
         let delivery = ScriptedDelivery(failures: ["a.mp4": Array(repeating: "away", count: 1000)])
@@ -138,10 +138,10 @@ struct UploaderTests {
         uploader.cancel()
     }
 
-    @Test("A file that fails for three days is held and tried all the time, and handed over when it can be")
+    @Test("A file that fails for three days is kept and tried all the time, and uploaded when that is possible")
     func failsForDays() async throws {
         try record("a.mp4", "b.mp4")
-        // 1000 failures, 5 min apart at last, are three days and a half.
+        // 1000 failures, in the end 5 min apart, take three and a half days.
         let delivery = ScriptedDelivery(failures: ["a.mp4": Array(repeating: "no", count: 1000)])
         let isSeen = Mutex(false)
         let uploader = uploader(delivery) { _ in
@@ -158,7 +158,7 @@ struct UploaderTests {
         #expect(try states() == ["a.mp4": .done, "b.mp4": .done])
     }
 
-    @Test("What failed in one run waits in the next, which hands it over at once")
+    @Test("A file that failed in one run waits in the next, which uploads it at once")
     func nextRun() async throws {
         try record("a.mp4")
         let first = uploader(ScriptedDelivery(failures: ["a.mp4": Array(repeating: "no", count: 1000)]))
@@ -173,7 +173,7 @@ struct UploaderTests {
         #expect(delivery.names == ["a.mp4"] && next.mayDelete("a.mp4"))
     }
 
-    @Test("A delivery that says later fails nothing: the file waits, is held, and there is no alarm")
+    @Test("A file that the delivery postpones does not count as failing: it waits, is kept, and raises no alarm")
     func later() async throws {
         try record("a.mp4", "b.mp4")
         let delivery = ScriptedDelivery(
@@ -190,7 +190,7 @@ struct UploaderTests {
         uploader.cancel()
     }
 
-    @Test("An operator gives a file up, which may be deleted then, and queues it again with all that were given up")
+    @Test("A file that an operator gives up may be deleted, and is queued again with all files that were given up")
     func orders() async throws {
         try record("a.mp4", "gone.mp4")
         let delivery = ScriptedDelivery(failures: ["a.mp4": Array(repeating: "no", count: 3)])
@@ -220,7 +220,7 @@ struct UploaderTests {
         uploader.cancel()
     }
 
-    @Test("A file that is gone is not tried")
+    @Test("A file that no longer exists is not tried")
     func gone() async throws {
         try record("a.mp4")
         catalogue.waitUntilIdle()
@@ -233,11 +233,11 @@ struct UploaderTests {
         #expect(try states() == ["a.mp4": UploadState.none])
     }
 
-    @Test("While another process uploads nothing is sent; a program that it left behind holds the lock, too")
+    @Test("While another process uploads no file is sent, and neither while a program that it started still runs")
     func locked() async throws {
         try record("a.mp4")
         let program = try { () throws in
-            // The descriptor is closed here as if by a crash; the program that was started with it continues.
+            // The descriptor is closed here as by a crash; the program that was started with it continues.
             let lock = try #require(try UploadLock(directory: directory.path, channel: "test"))
             let process = Process()
             process.executableURL = URL(fileURLWithPath: "/bin/sleep")
@@ -246,7 +246,7 @@ struct UploaderTests {
             try process.run()
             return process
         }()
-        // SIGTERM is blocked in what a thread of Dispatch starts.
+        // SIGTERM is blocked in processes that a Dispatch thread starts.
         defer { kill(program.processIdentifier, SIGKILL) }
         let delivery = ScriptedDelivery()
         let uploader = uploader(delivery)

@@ -2,21 +2,21 @@
 
 internal import Synchronization
 
-/// Which file system a record directory is on, for all code that uses the directory: the file system can be mounted,
-/// swapped or unmounted meanwhile. For any thread; no call blocks.
+/// The file system of a record directory, for all code that uses the directory: it may be mounted, replaced or
+/// unmounted at any time. Any thread may use it; no call blocks.
 final class DirectoryPlace: Sendable {
-    /// Facts about the file system, as far as they are known.
+    /// The known facts about the file system.
     struct State: Sendable {
-        /// The file system; nil as long as it was never mounted since the directory was prepared.
+        /// The file system; nil if it has not been mounted since the directory was prepared.
         var fileSystem: FileSystemNumber?
-        /// The name of the empty file by which the directory is known again when its disk comes back under another number;
-        /// nil where none can be made.
+        /// The name of the empty file that identifies the directory when its disk comes back with another device
+        /// number; nil if no such file can be created.
         var mark: String?
-        /// Where its file system is mounted; nil if that is not known but must not be the root directory.
+        /// Where the file system is mounted; nil if that is unknown but must not be the root directory.
         var mountPoint: String?
-        /// The templates that the directory notes as used before.
+        /// The templates that were used in the directory before, according to its own record.
         var notedTemplates: [NameTemplate] = []
-        /// Counts the file systems, or directories, that were used one after the other.
+        /// Counts the changes of the file system or directory.
         var generation = 0
     }
 
@@ -30,16 +30,16 @@ final class DirectoryPlace: Sendable {
             State(fileSystem: fileSystem, mark: mark, mountPoint: mountPoint, notedTemplates: notedTemplates))
     }
 
-    /// The facts now.
+    /// The current facts.
     var now: State { state.withLock { $0 } }
 
-    /// The directory is on `fileSystem` from now on, which is mounted at `mountPoint`, has the mark `mark`, and notes
-    /// `notedTemplates`.
+    /// Notes that the directory is now on `fileSystem`, which is mounted at `mountPoint`, with the mark `mark` and the
+    /// record of `notedTemplates`.
     func adopt(
         _ fileSystem: FileSystemNumber, mark: String?, mountPoint: String, notedTemplates: [NameTemplate]
     ) {
         state.withLock { state in
-            // Several threads may find out at the same time.
+            // Several threads may notice the change at the same time.
             if state.fileSystem == fileSystem, state.mark == mark { return }
             state = State(
                 fileSystem: fileSystem, mark: mark, mountPoint: mountPoint, notedTemplates: notedTemplates,

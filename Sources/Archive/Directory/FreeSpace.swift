@@ -3,9 +3,10 @@
 internal import Glibc
 internal import Media
 
-/// Tells how much space an unprivileged process may still use.
+/// Returns how much space an unprivileged process may still use.
 package protocol FreeSpaceProbe: Sendable {
-    /// What is free on the file system of `path`, which must be writable. May block for as long as the file system does.
+    /// Returns the space on the file system of `path`, which must be writable. May block for as long as the file system
+    /// does.
     func space(at path: String) throws(FileFailure) -> DiskSpace
 }
 
@@ -13,9 +14,9 @@ package protocol FreeSpaceProbe: Sendable {
 package struct DiskSpace: Sendable, Equatable {
     /// Bytes that an unprivileged process may still use.
     package var free: Int64
-    /// Bytes in all.
+    /// Total bytes.
     package var capacity: Int64
-    /// The device's number, by which two paths can be told to share the space.
+    /// The device number, which shows whether two paths share the space.
     package var fileSystem: UInt64
 
     /// A file system of `capacity` bytes, `free` of them unused.
@@ -39,13 +40,13 @@ package struct SystemFreeSpace: FreeSpaceProbe {
         guard info.f_flag & Self.readOnly == 0 else { throw FileFailure("write to", path, code: EROFS) }
         var place = stat()
         guard stat(path, &place) == 0 else { throw FileFailure("measure free space of", path, code: errno) }
-        // `f_bavail`, not `f_bfree`: what is reserved for root is of no use.
+        // `f_bavail`, not `f_bfree`: space that is reserved for root cannot be used.
         return DiskSpace(
             free: Self.bytes(UInt64(info.f_bavail), UInt64(info.f_frsize)),
             capacity: Self.bytes(UInt64(info.f_blocks), UInt64(info.f_frsize)), fileSystem: UInt64(place.st_dev))
     }
 
-    /// `ST_RDONLY` of `sys/statvfs.h`, an enumerator there.
+    /// `ST_RDONLY` from `sys/statvfs.h`, where it is an enumerator.
     private static let readOnly: UInt = 1
 
     private static func bytes(_ blocks: UInt64, _ size: UInt64) -> Int64 {

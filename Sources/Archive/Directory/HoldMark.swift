@@ -2,11 +2,11 @@
 
 internal import Glibc
 
-/// Says, by an empty file in a directory of recordings, that a recording is held: it is never deleted except by hand.
+/// An empty file in a directory of recordings that says that a recording is held: it is then deleted only by hand.
 ///
-/// The mark is a file and not a row of the catalogue, so that nothing is forgotten when the catalogue is lost, and so
-/// that an operator without relay at hand can hold a recording, too: `.relay-hold-NAME`, with `%2F` in the place of
-/// each slash and `%25` of each `%`. An empty file needs no room on a full disk. All calls block on the disk.
+/// The mark is a file and not a row of the catalogue, so that it survives the loss of the catalogue, and so that an
+/// operator can hold a recording without relay: `.relay-hold-NAME`, with `%2F` for each slash and `%25` for each `%`.
+/// An empty file needs no space on a full disk. All calls block on the disk.
 package enum HoldMark {
     private static let prefix = ".relay-hold-"
 
@@ -16,7 +16,7 @@ package enum HoldMark {
             + plain.split(separator: "/", omittingEmptySubsequences: false).joined(separator: "%2F")
     }
 
-    /// The names of all closed files in `directory` that are held.
+    /// Returns the names of all held closed files in `directory`.
     package static func names(in directory: RecordDirectory) throws(FileFailure) -> Set<String> {
         Set(
             try RecordDirectory.names(in: directory.path).filter { $0.hasPrefix(prefix) }.map { mark in
@@ -24,13 +24,13 @@ package enum HoldMark {
             })
     }
 
-    /// Whether the recording whose closed file is called `name` is held, or may be.
+    /// Whether the recording with the closed file `name` is held, or may be.
     package static func isSet(of name: String, in directory: RecordDirectory) -> Bool {
         var info = stat()
         return lstat(path(of: name, in: directory.path), &info) == 0 || errno != ENOENT
     }
 
-    /// Holds the recording whose closed file is, or will be, called `name`.
+    /// Holds the recording whose closed file is, or will be, `name`.
     package static func set(of name: String, in directory: RecordDirectory) throws(FileFailure) {
         try directory.checkMount()
         let path = path(of: name, in: directory.path)
@@ -42,7 +42,7 @@ package enum HoldMark {
         FileDescriptor.synchroniseDirectory(of: path)
     }
 
-    /// Holds the recording no more.
+    /// Releases the recording.
     package static func remove(of name: String, in directory: RecordDirectory) throws(FileFailure) {
         try directory.checkMount()
         let path = path(of: name, in: directory.path)

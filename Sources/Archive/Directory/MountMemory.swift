@@ -3,21 +3,22 @@
 internal import Glibc
 internal import Media
 
-/// Whether a record directory is on a disk that is mounted.
+/// Whether a record directory must be on a mounted disk.
 package enum MountRule: Sendable, Hashable {
-    /// It does if it did before, as far as that is remembered.
+    /// It must if it was before, as far as that is remembered.
     case remembered
-    /// It does: nothing is recorded before a disk is mounted there.
+    /// It must: nothing is recorded until a disk is mounted there.
     case required
-    /// It does not matter, and what is remembered is forgotten.
+    /// It need not, and the memory is cleared.
     case ignored
 }
 
-/// Remembers, outside of record directories, which of them are on mounted disks: an empty mount point is recognised then
-/// when relay starts before the disk is mounted. A file for each, named by the directory's path, with `%2F` in the place of
-/// each slash and `%25` of each `%`: it has the mount point and the mark of the directory, a line each.
+/// Remembers, outside of record directories, which of them are on mounted disks, so that relay recognizes an empty
+/// mount point when it starts before the disk is mounted. There is a file for each directory, named by the directory's
+/// path, with `%2F` for each slash and `%25` for each `%`. It contains the mount point and the directory's mark, one
+/// per line.
 ///
-/// An entry that cannot be read or written is not remembered, and costs nothing else. All calls block on the disk.
+/// An entry that cannot be read or written is ignored, without further consequences. All calls block on the disk.
 package struct MountMemory: Sendable {
     /// One remembered directory.
     struct Entry: Equatable {
@@ -28,10 +29,11 @@ package struct MountMemory: Sendable {
     private static let mostBytes = 8192
     private let directory: String?
 
-    /// A memory in `directory`, which is made if it is missing; one that remembers nothing without.
+    /// A memory in `directory`, which is created if it is missing; without a directory, nothing is remembered.
     package init(directory: String? = nil) { self.directory = directory }
 
-    /// Throws if the record directory `path` is on a disk, by `rule` or by what is remembered, that is not mounted.
+    /// Throws if the record directory `path` must be on a disk, by `rule` or by the memory, and the disk is not
+    /// mounted.
     package func checkMount(of path: String, _ rule: MountRule) throws(FileFailure) {
         guard rule != .ignored else { return }
         let entry = recall(path)
@@ -41,7 +43,7 @@ package struct MountMemory: Sendable {
         }
     }
 
-    /// The entry of the record directory `path`.
+    /// Returns the entry of the record directory `path`.
     func recall(_ path: String) -> Entry? {
         guard let file = file(of: path), let descriptor = try? FileDescriptor.open(readOnly: file),
             let size = try? descriptor.size(), size < Self.mostBytes,
@@ -90,7 +92,7 @@ package struct MountMemory: Sendable {
 }
 
 extension FileFailure {
-    /// The disk of the record directory `path` is not mounted, whose mount point is `mountPoint` if that is known.
+    /// The disk of the record directory `path` is not mounted; `mountPoint` is its mount point, if that is known.
     static func notMounted(_ path: String, _ mountPoint: String?) -> FileFailure {
         let place = mountPoint.map { " at \($0)" } ?? ""
         return FileFailure("record in", path, text: "its disk is not mounted\(place)")

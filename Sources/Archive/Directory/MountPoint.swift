@@ -2,14 +2,14 @@
 
 internal import Glibc
 
-/// Where file systems are mounted in the tree of directories. What is told apart is file systems, by their numbers: a
-/// directory that is mounted over itself, as systemd does for `ReadWritePaths=`, is no mount point here. All calls block on
-/// the disk.
+/// Finds where file systems are mounted in the directory tree. File systems are told apart by their device numbers: a
+/// directory that is mounted over itself, as systemd does for `ReadWritePaths=`, is no mount point here. All calls
+/// block on the disk.
 enum MountPoint {
-    /// The directory that needs no mount.
+    /// The directory that is always mounted.
     static let root = "/"
 
-    /// The mount point of the file system that `path` is on, or what of `path` exists.
+    /// Returns the mount point of the file system of `path`, or of its longest existing part.
     static func of(_ path: String) -> String {
         var place = existing(path)
         guard let device = device(of: place) else { return root }
@@ -21,14 +21,14 @@ enum MountPoint {
         return root
     }
 
-    /// Whether a file system is mounted at `path`, which has no symbolic link in it.
+    /// Whether a file system is mounted at `path`, which must contain no symbolic link.
     static func isMounted(_ path: String) -> Bool {
         if path == root { return true }
         guard let device = device(of: path) else { return false }
         return device != self.device(of: parent(of: path))
     }
 
-    /// The lowest directory on the way to `path` that exists, without symbolic links.
+    /// Returns the deepest existing directory on the way to `path`, without symbolic links.
     static func existing(_ path: String) -> String {
         var place = path
         while true {
@@ -52,13 +52,13 @@ enum MountPoint {
     }
 }
 
-/// Which file system it is. A disk in the place of another may have the same device number, but not the same identifier where
-/// the file system has one.
+/// Identifies a file system. A disk that replaces another one may have the same device number, but not the same
+/// identifier if the file system has one.
 struct FileSystemNumber: Hashable, Sendable {
     private let device: UInt64
     private let identifier: UInt64
 
-    /// That of the directory `path`.
+    /// The file system of the directory `path`.
     init(of path: String) throws(FileFailure) {
         device = try RecordDirectory.device(of: path)
         var info = statvfs()

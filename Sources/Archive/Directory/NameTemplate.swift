@@ -3,8 +3,8 @@
 internal import Glibc
 package import Media
 
-/// What the files of a recording are called: a path below the record directory, without extension, in which fields
-/// stand for what differs from file to file.
+/// The names of a recording's files: a path below the record directory, without extension, with fields for the parts
+/// that differ from file to file.
 package struct NameTemplate: Sendable, Hashable {
     /// One piece of the path.
     enum Part: Hashable, Sendable {
@@ -13,7 +13,7 @@ package struct NameTemplate: Sendable, Hashable {
         /// The start in UTC, ISO 8601 basic format with milliseconds.
         case start
         case sequence
-        /// A piece of the start's local date or time; always of the same width.
+        /// A part of the start's local date or time; its width is fixed.
         case calendar(CalendarField)
     }
 
@@ -25,7 +25,7 @@ package struct NameTemplate: Sendable, Hashable {
     /// The form of ``UTCTime/basic``.
     static let startPattern = "00000000T000000.000Z"
     private static let longest = 200
-    /// The most directories between the record directory and a file.
+    /// The maximum number of directories between the record directory and a file.
     static let deepest = 4
     private static let fields =
         "{channel}, {start}, {sequence}, {date}, {time}, {year}, {month}, {day}, {hour}, {minute}, {second}"
@@ -85,7 +85,7 @@ package struct NameTemplate: Sendable, Hashable {
         return .calendar(field)
     }
 
-    /// A name must stay in its directory, and be one that all file systems take.
+    /// Checks that a name stays in the directory, and that all file systems accept it.
     private func checkPath(_ text: String) throws(TextFailure) {
         let components = sample.split(separator: "/", omittingEmptySubsequences: false)
         guard components.allSatisfy({ !$0.isEmpty && $0.first != "." }) else {
@@ -111,7 +111,8 @@ package struct NameTemplate: Sendable, Hashable {
         }
     }
 
-    /// `cam1000001` is a file of the channel `cam` as well as of `cam1`, if nothing but digits lies between.
+    /// Requires something other than digits around the channel: otherwise `cam1000001` could be a file of the channel
+    /// `cam` or of `cam1`.
     private func checkChannel(_ text: String) throws(TextFailure) {
         let parts = parts.filter { part in
             if case .literal(let text) = part { return !text.allSatisfy { $0.isASCII && $0.isNumber } }
@@ -126,7 +127,7 @@ package struct NameTemplate: Sendable, Hashable {
         }
     }
 
-    /// What ``init(parsing:)`` makes an equal template of.
+    /// The template as text, which ``init(parsing:)`` reads as an equal template.
     var text: String {
         parts.map { part in
             switch part {
@@ -152,27 +153,28 @@ package struct NameTemplate: Sendable, Hashable {
         }.joined()
     }
 
-    /// Whether each file's name has its number in it.
+    /// Whether each file name contains the sequence number.
     package var hasSequence: Bool { parts.contains(.sequence) }
 
     private func has(_ field: CalendarField) -> Bool { parts.contains(.calendar(field)) }
 
-    /// Whether each file's name has the time of day in it, to the second.
+    /// Whether each file name contains the time of day, to the second.
     private var isTimed: Bool { has(.time) || has(.hour) && has(.minute) && has(.second) }
 
-    /// Whether no two files of a channel ever have one name, even in different directories: each has its date and time.
+    /// Whether no two files of a channel ever have the same name, even in different directories, because each contains
+    /// its date and time.
     package var isDated: Bool {
         parts.contains(.start) || isTimed && (has(.date) || has(.year) && has(.month) && has(.day))
     }
 
-    /// Whether each file's name has its channel in it.
+    /// Whether each file name contains the channel.
     package var hasChannel: Bool { parts.contains(.channel) }
 
-    /// How many directories lie between the record directory and a file.
+    /// The number of directories between the record directory and a file.
     var depth: Int { sample.count { $0 == "/" } }
 
-    /// The path of the file number `sequence` of `channel`, without extension. `offset` is how many seconds local time
-    /// is ahead of UTC at `start`.
+    /// Returns the path of file number `sequence` of `channel`, without extension. `offset` is the local time's offset
+    /// from UTC at `start`, in seconds.
     func path(channel: String, start: UTCTime, sequence: Int, offset: Int) -> String {
         let local = UTCTime(milliseconds: start.milliseconds + Int64(offset) * 1000).calendar
         return parts.map { part in
@@ -190,13 +192,13 @@ package struct NameTemplate: Sendable, Hashable {
 // MARK: Reading names
 
 extension NameTemplate {
-    /// What a path says that this template made.
+    /// The values in a path that this template made.
     struct Reading: Equatable {
         var start = ""
         var sequence = 0
     }
 
-    /// Reads `path`, without extension, of a file of `channel`; nil if this template does not make it.
+    /// Reads `path`, without extension, of a file of `channel`; returns nil if this template does not make such a path.
     func read(_ path: Substring, channel: String) -> Reading? {
         Self.read(path, parts[...], channel, Reading())
     }
@@ -221,7 +223,7 @@ extension NameTemplate {
         }
     }
 
-    /// A number has six digits or more; how many of a run of digits belong to it follows from what comes behind.
+    /// A number has at least six digits; the text after it determines how many of a run of digits belong to it.
     private static func sequence(
         _ path: Substring, _ rest: ArraySlice<Part>, _ channel: String, _ reading: Reading
     ) -> Reading? {
@@ -238,7 +240,7 @@ extension NameTemplate {
         path.hasPrefix(text) ? path.dropFirst(text.count) : nil
     }
 
-    /// What follows in `path` behind a piece of the form of `pattern`, in which 0 stands for any digit.
+    /// Returns the rest of `path` after a piece that matches `pattern`, in which 0 stands for any digit.
     private static func after(pattern: String, in path: Substring) -> Substring? {
         let piece = path.prefix(pattern.count)
         guard piece.count == pattern.count else { return nil }
@@ -251,7 +253,7 @@ extension NameTemplate {
 enum CalendarField: String, Sendable {
     case date, time, year, month, day, hour, minute, second, shortYear, dayOfYear
 
-    /// Those of one number each.
+    /// The fields with a single number.
     static let single: [CalendarField] = [.year, .month, .day, .hour, .minute, .second, .shortYear, .dayOfYear]
 
     /// The letters of strftime.
@@ -260,7 +262,7 @@ enum CalendarField: String, Sendable {
         "j": .dayOfYear,
     ]
 
-    /// Its form, with 0 for any digit. No colon: some file systems cannot store one.
+    /// The pattern of its text, with 0 for any digit. It has no colon, because some file systems cannot store one.
     var pattern: String {
         switch self {
         case .date: "0000-00-00"

@@ -3,21 +3,21 @@
 internal import Glibc
 internal import Synchronization
 
-/// Tells which files of a record directory are recordings of one channel.
+/// Determines which files of a record directory are recordings of one channel.
 ///
-/// Retention, recovery, the catalogue, uploads, sequence numbers and lists all ask here. Three things must agree:
-/// - the place: no directory between the record directory and the file is a record directory itself;
-/// - the name: a template of the directory makes it, one that it had earlier included;
+/// Retention, recovery, the catalogue, uploads, sequence numbers and lists all use it. Three things must agree:
+/// - the place: no directory between the record directory and the file is itself a record directory;
+/// - the name: a template of the directory makes it, or one that the directory used earlier;
 /// - the content: the tags of an MP4, or the service description of a transport stream.
 ///
-/// A file that leaves a doubt is not a recording of the channel. All calls block on the disk.
+/// A file in doubt is not a recording of the channel. All calls block on the disk.
 package final class Ownership: Sendable {
-    /// What the name of a file says.
+    /// What a file's name shows.
     enum NameMatch: Equatable {
-        /// A template of the directory makes it. The number is 0 if the name has none.
+        /// A template of the directory makes it. The sequence is 0 if the name contains none.
         case certain(sequence: Int)
-        /// Some template of fields and separators alone makes it, perhaps one of an earlier version of relay, which did not
-        /// note its templates.
+        /// A template that consists only of fields and separators could make it, perhaps one from an earlier version of
+        /// relay, which did not record its templates.
         case possible(sequence: Int)
 
         var sequence: Int {
@@ -29,33 +29,33 @@ package final class Ownership: Sendable {
         var isCertain: Bool { if case .certain = self { true } else { false } }
     }
 
-    /// What the content of a file with a matching name says.
+    /// What the content of a file with a matching name shows.
     package enum Verdict: Sendable, Equatable {
         /// It is a recording of the channel.
         case ours
-        /// It has no bytes but zeros, as a crash leaves a file that was just begun.
+        /// It is empty or contains only zeros, as a crash leaves a file that was just created.
         case empty
-        /// It begins as this program's files do, and does not say its channel: its head is damaged.
+        /// It begins like a file of relay, but does not contain its channel: its head is damaged.
         case unnamed
         /// It is a recording of this channel.
         case other(channel: String)
-        /// It is not a recording of this program, or its name and its content contradict each other.
+        /// It is not a recording of relay, or its name and its content contradict each other.
         case foreign
     }
 
     private let directory: RecordDirectory
     private let channel: String
-    /// Which directories, by their paths from the record directory, are record directories themselves.
+    /// Which directories, by their paths from the record directory, are themselves record directories.
     private let archives = Mutex<[Substring: Bool]>([:])
 
-    /// The files of `channel` in `directory`. Nothing is read yet. What is learnt of nested directories is kept, so an
-    /// object is used for one pass over the files.
+    /// The ownership of files in `directory` by `channel`. Nothing is read yet. Results about nested directories are
+    /// cached, so an object must be used for only one pass over the files.
     package init(_ directory: RecordDirectory, channel: String) {
         (self.directory, self.channel) = (directory, SegmentName.safe(channel))
     }
 
-    /// Whether `fileName`, a path below the record directory, is a recording of the channel, if the caller knows already
-    /// that its content is one. The file is opened only if its name leaves a doubt.
+    /// Whether `fileName`, a path below the record directory, is a recording of the channel, if the caller already
+    /// knows that its content is one. The file is opened only if its name leaves a doubt.
     package func matches(_ fileName: String) -> Bool {
         match(fileName).map { $0.isCertain || owns(fileName) ?? false } ?? false
     }
@@ -69,7 +69,7 @@ package final class Ownership: Sendable {
         return verdict == .ours
     }
 
-    /// What the place and the name of `fileName` say; nil if they are not those of a recording of the channel.
+    /// Returns what place and name of `fileName` show; nil if they are not those of a recording of the channel.
     func match(_ fileName: String) -> NameMatch? {
         let original = SegmentSalvage.originalName(fileName)
         let match: NameMatch
@@ -83,7 +83,7 @@ package final class Ownership: Sendable {
         return isInOtherArchive(fileName) ? nil : match
     }
 
-    /// Whether the name of `fileName` cannot be that of another channel's file.
+    /// Whether `fileName` cannot be the name of another channel's file.
     package func isNamedAfterChannel(_ fileName: String) -> Bool {
         let original = SegmentSalvage.originalName(fileName)
         return directory.templates.contains { ($0.hasChannel) && name(original, $0) != nil }
@@ -93,7 +93,7 @@ package final class Ownership: Sendable {
         SegmentName(usedBy: fileName, channel: channel, template: template)
     }
 
-    /// Whether one of the directories between the record directory and the file is a record directory itself.
+    /// Whether a directory between the record directory and the file is itself a record directory.
     private func isInOtherArchive(_ fileName: String) -> Bool {
         fileName.indices.filter { fileName[$0] == "/" }.map { fileName[..<$0] }.contains { nested in
             if let isArchive = archives.withLock({ $0[nested] }) { return isArchive }
@@ -107,7 +107,7 @@ package final class Ownership: Sendable {
 // MARK: Content
 
 extension Ownership {
-    /// What the content of the open `file` says, whose name `fileName` is such a `match`.
+    /// Returns what the content of the open `file` shows; `match` is the result for its name `fileName`.
     func verdict(on file: FileDescriptor, _ fileName: String, _ match: NameMatch) throws(FileFailure) -> Verdict {
         let isStream = RecordDirectory.closedName(of: fileName).hasSuffix(RecordFormat.ts.fileExtension)
         switch try SegmentOrigin(of: file, isStream: isStream) {
@@ -124,13 +124,14 @@ extension Ownership {
         SegmentName.safe(owner) == channel ? .ours : .other(channel: owner)
     }
 
-    /// An exported clip has its tags at its end and is left alone, and so is a copy in a directory of another time.
+    /// An exported clip has its tags at its end and is not a recording, and neither is a copy in a directory named
+    /// after another time.
     private func movie(_ file: FileDescriptor, _ fileName: String) -> Verdict {
         guard let tags = file.recordingTags, isDated(fileName, tags.start) else { return .foreign }
         return verdict(tags.channel)
     }
 
-    /// A transport stream does not say when it began, so its name must.
+    /// A transport stream does not contain its start time, so its name must.
     private func stream(_ file: FileDescriptor, _ fileName: String) -> Verdict {
         guard let start = Self.usualName(fileName).flatMap({ UTCTime(basic: $0.start) }), isDated(fileName, start),
             let owner = file.streamChannel
@@ -142,13 +143,13 @@ extension Ownership {
 // MARK: Names of earlier templates
 
 extension Ownership {
-    /// What the last part of a path says, if it is of the usual form.
+    /// Reads the last component of a path, if it has the standard form.
     private static func usualName(_ fileName: String) -> SegmentName? {
         SegmentName(fileName: String(fileName.split(separator: "/").last ?? ""))
     }
 
-    /// Whether each part of a path consists of the channel, digits and separators, and the last one has the six digits or
-    /// more of a time of day or a number, without which no template makes names that differ.
+    /// Whether each component of the path consists of the channel, digits and separators, and the last one contains at
+    /// least six digits for a time of day or a number, without which no template makes distinct names.
     private func isMadeOfFields(_ fileName: String) -> Bool {
         guard let path = SegmentName.path(of: fileName) else { return false }
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
@@ -159,10 +160,10 @@ extension Ownership {
             && parts.last?.count(where: \.isNumber) ?? 0 >= 6
     }
 
-    /// By how many quarters of an hour time zones are ahead of UTC, the likely ones first.
+    /// The offsets of time zones from UTC in quarters of an hour, the likely ones first.
     private static let zones = (-48...56).sorted { abs($0) < abs($1) }
 
-    /// Whether the directories of `fileName` can have been named after `start` in some time zone.
+    /// Whether the directories of `fileName` may be named after `start` in some time zone.
     private func isDated(_ fileName: String, _ start: UTCTime) -> Bool {
         let directories = fileName.split(separator: "/").dropLast()
             .map { $0.replacing(start.basic, with: "").replacing(channel, with: "") }

@@ -3,20 +3,20 @@
 internal import Glibc
 
 extension RecordDirectory {
-    /// What a file in a directory of recordings is by its name.
+    /// The kind of a file in a directory of recordings, by its name.
     package enum FileKind: Sendable {
         /// A closed recording, or any other MP4.
         case closed
         /// Being written, or left open by a crash.
         case open
-        /// What recovery could make nothing of.
+        /// A file that recovery could not use.
         case broken
     }
 
-    /// How deep subdirectories are looked into.
+    /// How many levels of subdirectories are searched.
     private static let depth = 8
 
-    /// An existing directory that is only looked at.
+    /// Returns an existing directory for reading only.
     package static func existing(_ path: String) throws(FileFailure) -> RecordDirectory {
         let path = trimmed(path)
         let place = DirectoryPlace(try FileSystemNumber(of: path), notedTemplates: notedTemplates(in: path))
@@ -25,9 +25,9 @@ extension RecordDirectory {
         return directory
     }
 
-    /// Recordings here and in subdirectories, by their paths relative to this directory, sorted. Names that begin with
-    /// a dot are left out, as are symbolic links to directories, and subdirectories that cannot be read. MOV files,
-    /// which are never recorded but can be made of recordings, are included only if `andMOV` is set.
+    /// Returns recordings in this directory and its subdirectories, by their relative paths, sorted. Leaves out hidden
+    /// files, symbolic links to directories, and unreadable subdirectories. MOV files, which are never recorded but can
+    /// be made from recordings, are included only if `andMOV` is set.
     package func recordings(andMOV: Bool = false) throws(FileFailure) -> [(name: String, kind: FileKind)] {
         try entries(depth: Self.depth).compactMap { name in
             if let kind = Self.kind(name) { return (name, kind) }
@@ -43,13 +43,13 @@ extension RecordDirectory {
         return isOpen ? .open : .closed
     }
 
-    /// The runs that living processes are recording here.
+    /// Returns the runs that running processes are recording here.
     package func livingRuns() -> Set<String> {
         let open = ((try? recordings()) ?? []).filter { $0.kind == .open && isInUse($0.name) }
         return Set(open.compactMap { SegmentReader.run(ofOpen: "\(path)/\($0.name)") })
     }
 
-    /// Whether a living process writes the file `name`, or may do so where the file system has no locks.
+    /// Whether a running process writes the file `name`, or may do so if the file system has no locks.
     package func isInUse(
         _ name: String, lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
     ) -> Bool {
@@ -57,7 +57,7 @@ extension RecordDirectory {
             return false
         }
         let isOpen = name.hasSuffix(SegmentName.openMark)
-        // Before the lock, which its writer is about to take.
+        // Checked before the lock, which the file's writer may be about to take.
         if isOpen, descriptor.mayBeBeginning { return true }
         return !descriptor.lock() || (isOpen && descriptor.mayBeWrittenElsewhere)
     }

@@ -3,14 +3,14 @@
 internal import Glibc
 
 extension RecordDirectory {
-    /// An existing directory that is only looked at, whose files are called as `template` says.
+    /// Returns an existing directory for reading only, whose files are named by `template`.
     package static func existing(_ path: String, template: NameTemplate) throws(FileFailure) -> RecordDirectory {
         let directory = try existing(path)
         return RecordDirectory(path: directory.path, place: directory.place, template: template)
     }
 
-    /// Opens the file `name`, a path below this directory, for reading. It must be a regular one; a symbolic link is
-    /// refused, in the place of a directory on the way, too, and so is what is hidden.
+    /// Opens the file `name`, a path below this directory, for reading. It must be a regular file; symbolic links, also
+    /// in place of a directory on the way, and hidden files are refused.
     package func open(recording name: String) throws(FileFailure) -> FileDescriptor {
         let parts = name.split(separator: "/", omittingEmptySubsequences: false)
         guard !name.utf8.contains(0), parts.allSatisfy({ !$0.isEmpty && !$0.hasPrefix(".") }) else {
@@ -23,28 +23,28 @@ extension RecordDirectory {
         return file
     }
 
-    /// The name of the closed file of an open one; the same for any other.
+    /// Returns the closed name of an open file; any other name unchanged.
     package static func closedName(of name: String) -> String {
         name.hasSuffix(SegmentName.openMark) ? String(name.dropLast(SegmentName.openMark.count)) : name
     }
 
-    /// The name of a file while it is being written that will be called `name`.
+    /// Returns the name that the file `name` has while it is being written.
     package static func openName(of name: String) -> String { name + SegmentName.openMark }
 
 }
 
-/// What tells one content of a file from another, as far as the system says.
+/// A stamp that changes with a file's content, as far as the system shows it.
 package struct FileStamp: Sendable, Hashable {
-    /// The file's number in its file system.
+    /// The inode number.
     package var number: UInt64
-    /// Bytes.
+    /// The size in bytes.
     package var size: Int64
     /// When it was last written, in nanoseconds since 1970.
     package var modified: Int64
 }
 
 extension FileDescriptor {
-    /// The file's stamp now.
+    /// Returns the file's current stamp.
     package func stamp() throws(FileFailure) -> FileStamp {
         let info = try information()
         return FileStamp(

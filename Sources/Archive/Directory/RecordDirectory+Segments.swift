@@ -3,13 +3,13 @@
 internal import Glibc
 
 extension RecordDirectory {
-    /// The files of `channel` by their place and name, the oldest first, finished or open. A file that goes while it is
-    /// looked at is left out. The content is not read: see ``Ownership``.
+    /// Returns the files of `channel` by place and name, the oldest first, finished or open. Leaves out files that
+    /// disappear in the meantime. The content is not read: see ``Ownership``.
     ///
-    /// Numbers tell the order, whatever the clock did. Where a name has none, its letters say nothing of the order
-    /// (`01-12-2026` comes before `30-11-2026`), so all are ordered by when they ended.
+    /// Sequence numbers determine the order, whatever the clock did. Names without a number do not sort by time
+    /// (`01-12-2026` comes before `30-11-2026`), so all files are then sorted by when they ended.
     ///
-    /// `others` are the names of further files of the channel, which its templates do not make.
+    /// `others` are the names of further files of the channel that its templates do not make.
     package func segments(of channel: String, others: [String] = []) throws(FileFailure) -> [StoredSegment] {
         let ownership = Ownership(self, channel: channel)
         var segments = try entries().compactMap { fileName -> StoredSegment? in
@@ -26,10 +26,11 @@ extension RecordDirectory {
         return segments.sorted { ($0.ended.milliseconds, $0.fileName) < ($1.ended.milliseconds, $1.fileName) }
     }
 
-    /// The finished files of `channel` that no noted template makes, as when it was another one in an earlier version.
+    /// Returns the finished files of `channel` that no recorded template makes, for example from a template in an
+    /// earlier version.
     ///
-    /// A template of fields and separators alone must be able to make their names, and they must say themselves that they
-    /// are recordings of the channel. Opens each file of such a name.
+    /// A template of only fields and separators must be able to make their names, and their content must show that they
+    /// are recordings of the channel. Opens each file with such a name.
     package func otherSegments(of channel: String) throws(FileFailure) -> [String] {
         let ownership = Ownership(self, channel: channel)
         return try entries(depth: NameTemplate.deepest).filter { fileName in
@@ -42,17 +43,17 @@ extension RecordDirectory {
 
     private func segment(_ fileName: String, sequence: Int) -> StoredSegment? {
         var info = stat()
-        // A symbolic link is not followed: what it leads to is not ours.
+        // Symbolic links are not followed, because they may lead to foreign files.
         guard lstat("\(path)/\(fileName)", &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return nil }
         return StoredSegment(
             fileName: fileName, sequence: sequence, bytes: min(Int64(info.st_size), Self.largest),
             ended: Self.time(info.st_mtim), isFinished: !fileName.hasSuffix(SegmentName.openMark))
     }
 
-    /// A sparse file may state any size; thousands of this one still have a sum.
+    /// A sparse file may have any size; with this limit the sum of thousands does not overflow.
     static let largest: Int64 = 1 << 50
 
-    /// What a file system says of a time, which may be nonsense, between the years 1 and 9999.
+    /// Converts a file system's time, which may be nonsense, to one between the years 1 and 9999.
     static func time(_ time: timespec) -> UTCTime {
         let seconds = min(max(Int64(time.tv_sec), -62_135_596_800), 253_402_300_799)
         return UTCTime(milliseconds: seconds * 1000 + Int64(time.tv_nsec) / 1_000_000)

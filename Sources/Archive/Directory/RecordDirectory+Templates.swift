@@ -2,14 +2,14 @@
 
 internal import Glibc
 
-/// The templates of names that were used in a record directory, which it notes in a hidden file: what was recorded under
-/// an earlier one is still known by its name.
+/// The name templates that were used in a record directory, which are stored in a hidden file: older recordings are
+/// still recognized by their names.
 extension RecordDirectory {
     private static let templatesName = ".relay-names"
-    /// More than these are not read, the newest last.
+    /// The maximum number of templates that are read, the newest ones.
     private static let mostTemplates = 64
 
-    /// The templates that the directory at `path` notes; none if there is no such file, or it cannot be read.
+    /// Returns the templates stored in the directory at `path`; empty if the file is missing or unreadable.
     static func notedTemplates(in path: String) -> [NameTemplate] {
         guard let file = try? FileDescriptor.open(readOnly: "\(path)/\(templatesName)"),
             let size = try? file.attributes(), size.isRegular,
@@ -19,15 +19,15 @@ extension RecordDirectory {
         return lines.compactMap { try? NameTemplate(parsing: String($0)) }
     }
 
-    /// Notes the template of the directory, unless it is the usual one or noted already. A full disk costs the note and
-    /// nothing else: the template is known as long as it is used.
+    /// Stores the template of the directory, unless it is the standard one or already stored. On a full disk this fails
+    /// without further consequences: the template is known as long as it is used.
     func noteTemplate() {
         guard template != .standard, !Self.notedTemplates(in: path).contains(template) else { return }
         let flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
         let number = Glibc.open("\(path)/\(Self.templatesName)", flags, 0o644)
         guard number >= 0 else { return }
         defer { close(number) }
-        // One call: another process may add its own.
+        // Written in one call, because another process may add its own.
         let line = Array("\(template.text)\n".utf8)
         _ = write(number, line, line.count)
     }

@@ -3,20 +3,28 @@
 internal import Glibc
 internal import Media
 
-/// The directory that recordings go to.
+/// A directory for recordings.
+///
+/// ```swift
+/// let template = try NameTemplate(parsing: "{date}/{channel}_{time}")
+/// let directory = try RecordDirectory.prepare("/recordings", template: template)
+/// for segment in try directory.segments(of: "studio") where segment.isFinished {
+///     print(segment.fileName, segment.bytes)
+/// }
+/// ```
 package struct RecordDirectory: Sendable {
     /// Its path, without a slash at the end.
     package let path: String
-    /// The file system it is on: an empty mount point must not be filled instead. All copies share it.
+    /// The directory's file system: recordings must not fill an empty mount point instead. All copies share it.
     let place: DirectoryPlace
-    /// What its files are called.
+    /// The template for file names.
     package let template: NameTemplate
-    /// Where it is remembered that the directory is on a disk that is mounted; nil for a directory that is only looked at.
+    /// Remembers that the directory is on a mounted disk; nil for a directory that is only read.
     private let memory: MountMemory?
-    /// All templates that its files may have been named by: its own, the usual one, and those that it had before.
+    /// All templates that its files may be named by: its own, the standard one, and earlier ones.
     var templates: [NameTemplate] { [template, .standard] + place.now.notedTemplates }
 
-    /// How the name of every mark begins: of the empty file by which the directory is known again.
+    /// The prefix of each mark, the empty file that identifies the directory.
     static let markPrefix = ".relay-archive-"
     /// The name of the catalogue's database in a record directory.
     package static let catalogueName = ".relay.sqlite"
@@ -28,11 +36,11 @@ package struct RecordDirectory: Sendable {
         self.memory = memory
     }
 
-    /// Makes `path` a directory that can be written, creating what is missing of it, and proves it with a file that is
-    /// created and removed. Its files are called as `template` says.
+    /// Makes `path` a writable directory and creates it if necessary; a file that is created and removed proves that it
+    /// is writable. Its files are named by `template`.
     ///
-    /// Where it is on a disk that must be mounted, by `rule` or by what `memory` knows, and is not, nothing is made: the
-    /// directory ``isAwaited`` then, until ``checkMount()`` finds the disk.
+    /// If the directory must be on a disk, by `rule` or by `memory`, and the disk is not mounted, nothing is created:
+    /// the directory ``isAwaited`` until ``checkMount()`` finds the disk.
     package static func prepare(
         _ path: String, template: NameTemplate = .standard, mount rule: MountRule = .remembered,
         memory: MountMemory = MountMemory()
@@ -47,29 +55,29 @@ package struct RecordDirectory: Sendable {
         return directory
     }
 
-    /// `path` without a slash at its end.
+    /// Returns `path` without a slash at its end.
     static func trimmed(_ path: String) -> String {
         var path = path.isEmpty ? "." : path
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }
         return path
     }
 
-    /// The mark that it was found by, or got, last.
+    /// The mark that was found or created last.
     var mark: String? { place.now.mark }
 
-    /// Whether its disk was not mounted since it was prepared.
+    /// Whether its disk has not been mounted since the directory was prepared.
     package var isAwaited: Bool { place.now.fileSystem == nil }
 
-    /// Counts the file systems, and directories, that are used one after the other under this path: an open file is not in
-    /// the directory any more when this has changed.
+    /// Counts the changes of the file system or directory at this path: when it has changed, an open file is no longer
+    /// in the directory.
     package var generation: Int { place.now.generation }
 
-    /// Whether the disk is mounted that the directory must be on, if there is such a disk.
+    /// Whether the disk that the directory must be on, if any, is mounted.
     private var isDiskMounted: Bool {
         place.now.mountPoint.map(MountPoint.isMounted) ?? (MountPoint.of(path) != MountPoint.root)
     }
 
-    /// Makes the directory usable on the file system that is there now.
+    /// Prepares the directory on the file system that is mounted now.
     private func adopt() throws(FileFailure) {
         try Self.create(path)
         let fileSystem = try FileSystemNumber(of: path)
@@ -82,8 +90,8 @@ package struct RecordDirectory: Sendable {
         }
     }
 
-    /// The mark that is there, or else a new one. A name needs no room on a full disk, and copying is no matter: what
-    /// the mark tells apart is a disk and the empty mount point under it.
+    /// Returns the existing mark, or else a new one. An empty file needs no space on a full disk. A copy of it does no
+    /// harm: the mark only distinguishes a disk from the empty mount point under it.
     private func findMark() -> String? {
         if let mark = try? names().first(where: { $0.hasPrefix(Self.markPrefix) }) { return mark }
         let name = Self.markPrefix + String(UInt64.random(in: 0 ... .max), radix: 16)
@@ -97,7 +105,8 @@ package struct RecordDirectory: Sendable {
             if mkdir(partial, 0o755) == 0 || errno == EEXIST { continue }
             let code = errno
             var info = stat()
-            // A parent on a read-only file system, or one that may not be searched for writing, can exist all the same.
+            // The directory may exist although it cannot be created: on a read-only file system, or without permission
+            // to write to its parent.
             if stat(partial, &info) == 0 { continue }
             throw FileFailure("create directory", partial, code: code)
         }
@@ -110,10 +119,10 @@ package struct RecordDirectory: Sendable {
         return UInt64(info.st_dev)
     }
 
-    /// Checks that the directory is on the file system it was on, or on it again, or on another one that is mounted in its
-    /// place: then it is made usable there, which ``generation`` tells. A file system that is mounted again may get another
-    /// number (NFS, tmpfs and btrfs always do, a disk that is plugged in again can), but it has the mark. The empty directory
-    /// that it was mounted on has neither, and nothing is mounted there.
+    /// Checks that the directory is on its file system, or on another one that was mounted in its place; the directory
+    /// is then prepared there, which changes ``generation``. A file system that is mounted again may get another number
+    /// (NFS, tmpfs and btrfs always do, a removable disk may), but it has the mark. The empty mount point has neither,
+    /// and nothing is mounted there.
     package func checkMount() throws(FileFailure) {
         let known = place.now
         var found: FileSystemNumber?
@@ -132,14 +141,14 @@ package struct RecordDirectory: Sendable {
             return place.adopt(found, mark: known.mark, mountPoint: MountPoint.of(path), notedTemplates: noted)
         }
         guard isDiskMounted else { throw FileFailure.notMounted(path, known.mountPoint) }
-        // A directory that somebody removed is not made again, but on another disk it is.
+        // A directory that was removed is not created again on the same disk, but it is on another one.
         if found == nil, try FileSystemNumber(of: MountPoint.existing(path)) == known.fileSystem {
             throw FileFailure("open directory", path, code: ENOENT)
         }
         try adopt()
     }
 
-    /// Creates a file of `bytes` and removes it: the only proof that writing works.
+    /// Writes a file of `bytes` bytes and removes it: the only proof that writing works.
     package func probe(bytes: Int) throws(FileFailure) {
         try checkMount()
         try proveWritable(bytes: bytes)
@@ -155,8 +164,8 @@ package struct RecordDirectory: Sendable {
         try file.synchronise()
     }
 
-    /// Creates the directories between this one and the file `name`. A symbolic link in the place of one is refused: what
-    /// is recorded stays in this directory.
+    /// Creates the directories between this one and the file `name`. Refuses a symbolic link in place of one, so that
+    /// recordings stay in this directory.
     package func makeParents(of name: SegmentName) throws(FileFailure) {
         let directories = name.path.split(separator: "/").dropLast()
         var partial = path
@@ -172,30 +181,30 @@ package struct RecordDirectory: Sendable {
         }
     }
 
-    /// The paths, from here, of all that is in the directory and in those below it that its templates can make, but for
-    /// directories, what is hidden, and what is in another record directory; sorted.
+    /// Returns the relative paths of all files in the directory, and in the subdirectories that its templates can make;
+    /// without directories, hidden files and the files of nested record directories; sorted.
     func entries() throws(FileFailure) -> [String] {
         try entries(depth: templates.map(\.depth).max() ?? 0)
     }
 
-    /// Like ``entries()``, but looks `depth` directories deep.
+    /// Like ``entries()``, but searches `depth` levels of subdirectories.
     func entries(depth: Int) throws(FileFailure) -> [String] { try walk(depth).files }
 
-    /// The paths of the record directories up to `depth` directories below this one. Each has files of its own.
+    /// Returns the paths of the record directories up to `depth` levels below this one. Each has its own files.
     package func nestedArchives(depth: Int = 8) throws(FileFailure) -> [String] { try walk(depth).archives }
 
     private func walk(_ depth: Int) throws(FileFailure) -> (files: [String], archives: [String]) {
         var (files, archives): ([String], [String]) = ([], [])
         var directories: [String] = []
         let top = try Self.read(path)
-        // In a directory that holds several record directories all files are shown.
+        // In a directory that only contains record directories, all files are listed.
         let isArchive = top.contains { Self.isArchiveMark($0.name) }
         Self.sort(top, of: "", &files, &directories)
         for _ in 0..<depth {
             let level = directories
             directories = []
             for directory in level {
-                // A directory that vanished meanwhile, or that this user may not read, holds no recordings for it.
+                // A directory that disappeared in the meantime, or that this user may not read, is skipped.
                 guard let entries = try? Self.read("\(path)/\(directory)") else { continue }
                 if isArchive, entries.contains(where: { Self.isArchiveMark($0.name) }) {
                     archives.append(String(directory.dropLast()))
@@ -207,8 +216,8 @@ package struct RecordDirectory: Sendable {
         return (files.sorted(), archives.sorted())
     }
 
-    /// Appends the paths of `entries`, which are in the directory `relative`, to `files` and `directories`, but for what
-    /// is hidden.
+    /// Appends the paths of `entries`, which are in the directory `relative`, to `files` and `directories`; skips
+    /// hidden ones.
     private static func sort(
         _ entries: [(name: String, isDirectory: Bool)], of relative: String, _ files: inout [String],
         _ directories: inout [String]
@@ -227,25 +236,25 @@ package struct RecordDirectory: Sendable {
         (try? names(in: path))?.contains(where: isArchiveMark) ?? false
     }
 
-    /// Whether a record directory alone has an entry called `name`: the mark, which a file system may refuse, or a
-    /// catalogue, which earlier versions made without it.
+    /// Whether an entry called `name` occurs only in a record directory: the mark, which a file system may refuse, or a
+    /// catalogue, which earlier versions created without a mark.
     private static func isArchiveMark(_ name: String) -> Bool {
         name.hasPrefix(markPrefix) || name == catalogueName
     }
 
-    /// The names of all that is in the directory itself, also of what is hidden; sorted.
+    /// Returns the names of all entries of the directory itself, including hidden ones; sorted.
     private func names() throws(FileFailure) -> [String] { try Self.names(in: path).sorted() }
 
-    /// The names of all that is in the directory `path`, also of what is hidden.
+    /// Returns the names of all entries of the directory `path`, including hidden ones.
     package static func names(in path: String) throws(FileFailure) -> [String] { try read(path).map(\.name) }
 
-    /// What is in the directory `path`.
+    /// Returns the entries of the directory `path`.
     private static func read(_ path: String) throws(FileFailure) -> [(name: String, isDirectory: Bool)] {
         guard let stream = opendir(path) else { throw FileFailure("read directory", path, code: errno) }
         defer { closedir(stream) }
         var found: [(name: String, isDirectory: Bool)] = []
         while let entry = readdir(stream) {
-            // The name is a C string in a fixed array; its length byte says how much of the record is valid.
+            // The name is a null-terminated C string in a fixed array.
             let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
@@ -260,15 +269,15 @@ package struct RecordDirectory: Sendable {
         return found
     }
 
-    /// The highest sequence number that `channel` has used here, open, closed or broken; 0 if none. Files of another
-    /// channel whose names do not say it count, because they share the names.
+    /// Returns the highest sequence number that `channel` has used here, in open, closed or broken files; 0 if there is
+    /// no such file. Files of another channel count if their names lack the channel, because they share the names.
     package func lastSequence(of channel: String) throws(FileFailure) -> Int {
         let ownership = Ownership(self, channel: channel)
         let names = try entries().compactMap { name -> (name: String, match: Ownership.NameMatch)? in
             guard let match = ownership.match(name), match.isCertain else { return nil }
             return (name, match)
         }
-        // Files are opened from the highest number down: the first is nearly always one that counts.
+        // Files are opened in descending order of their numbers: the first one nearly always counts.
         let last = names.sorted { $0.match.sequence > $1.match.sequence }.first { name, match in
             guard !name.hasSuffix(SegmentName.brokenSuffix), let file = try? open(recording: name) else { return true }
             return (try? ownership.verdict(on: file, name, match)) != .foreign

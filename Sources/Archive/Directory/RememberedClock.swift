@@ -6,29 +6,29 @@ internal import Media
 /// What retention remembers of the wall clock from one run of relay to the next, in a small hidden file beside the
 /// recordings. All numbers are milliseconds.
 package struct RememberedClock: Sendable, Equatable {
-    /// By how much files may look too old, and for how much more running time that matters.
+    /// By how much files may look too old, and for how much longer that matters.
     package struct Lead: Sendable, Equatable {
-        /// How much older they may look.
+        /// How much older files may look.
         package var length: Int64
-        /// For how much more running time.
+        /// The remaining running time for which that matters.
         package var left: Int64
 
-        /// A lead of these; none by default.
+        /// A lead with these values; none by default.
         package init(length: Int64 = 0, left: Int64 = 0) { (self.length, self.left) = (length, left) }
     }
 
     /// The wall clock when it was last read.
     package var lastSeen: UTCTime
-    /// Whether a time server confirmed it then.
+    /// Whether a time server confirmed the clock at that time.
     package var isConfirmed: Bool
-    /// The doubt about files that `--keep-min` protects.
+    /// The uncertainty for files that `--keep-min` protects.
     package var least: Lead
-    /// The doubt about files that `--keep` deletes.
+    /// The uncertainty for files that `--keep` deletes.
     package var greatest: Lead
-    /// What of the time that relay was off is still taken off the age of files.
+    /// The part of the time that relay was off which is still subtracted from the age of files.
     package var lag: Lead
 
-    /// A memory of these.
+    /// A memory with these values.
     package init(
         lastSeen: UTCTime, isConfirmed: Bool, least: Lead = Lead(), greatest: Lead = Lead(), lag: Lead = Lead()
     ) {
@@ -37,10 +37,10 @@ package struct RememberedClock: Sendable, Equatable {
     }
 
     private static let format = "relay-clock-1"
-    /// The file always has this length, so that writing it again needs no room on a full disk.
+    /// The file always has this length, so that writing it again needs no space on a full disk.
     private static let length = 256
 
-    /// The file's text: fields between spaces, then a sum of the numbers, which a torn write does not have.
+    /// The file's text: fields separated by spaces, then a checksum of the numbers, which reveals a torn write.
     var text: String {
         let leads = [least, greatest, lag].flatMap { lead -> [Int64] in [lead.length, lead.left] }
         let numbers: [Int64] = [lastSeen.milliseconds, isConfirmed ? 1 : 0] + leads
@@ -49,7 +49,7 @@ package struct RememberedClock: Sendable, Equatable {
         return line + String(repeating: " ", count: max(0, Self.length - 1 - line.utf8.count)) + "\n"
     }
 
-    /// Reads ``text``; nil if it is anything else.
+    /// Reads ``text``; nil if the text is something else.
     init?(text: String) {
         let fields = text.split(whereSeparator: \.isWhitespace)
         let numbers = fields.dropFirst().compactMap { Int64($0) }
@@ -68,7 +68,7 @@ package struct RememberedClock: Sendable, Equatable {
         "\(directory.path)/.relay-clock-\(SegmentName.safe(channel))"
     }
 
-    /// What was remembered of `channel` in `directory`; nil if nothing is, or it cannot be read. Blocks.
+    /// Reads the memory of `channel` in `directory`; nil if it is missing or unreadable. Blocks.
     package static func read(of channel: String, in directory: RecordDirectory) -> RememberedClock? {
         guard let file = try? FileDescriptor.open(readOnly: path(of: channel, in: directory)),
             let attributes = try? file.attributes(), attributes.isRegular, attributes.size == Self.length,
@@ -77,7 +77,7 @@ package struct RememberedClock: Sendable, Equatable {
         return RememberedClock(text: String(decoding: bytes, as: UTF8.self))
     }
 
-    /// Remembers it for `channel` in `directory`. Blocks.
+    /// Writes the memory of `channel` in `directory`. Blocks.
     package func write(of channel: String, in directory: RecordDirectory) throws(FileFailure) {
         let path = Self.path(of: channel, in: directory)
         let file: FileDescriptor

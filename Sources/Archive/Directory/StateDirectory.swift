@@ -2,10 +2,10 @@
 
 internal import Glibc
 
-/// Where relay keeps what it must know at its next start, outside of what it records.
+/// Where relay keeps its state between runs, apart from recordings.
 package enum StateDirectory {
-    /// The first of `$STATE_DIRECTORY`, which systemd sets to a list with colons, `$XDG_STATE_HOME/relay` and
-    /// `~/.local/state/relay`; nil where none of them is known.
+    /// The first of `$STATE_DIRECTORY`, which systemd sets to a colon-separated list, `$XDG_STATE_HOME/relay` and
+    /// `~/.local/state/relay`; nil if none of these variables is set.
     package static var path: String? {
         if let state = value("STATE_DIRECTORY") { return state.split(separator: ":").first.map(String.init) }
         if let state = value("XDG_STATE_HOME") { return "\(state)/relay" }
@@ -19,6 +19,6 @@ package enum StateDirectory {
 }
 
 extension MountMemory {
-    /// That of this process.
+    /// The memory of this process.
     package static var standard: MountMemory { MountMemory(directory: StateDirectory.path.map { "\($0)/mounts" }) }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a file of a recording came to its end.
+/// Why a file of a recording ended.
 package enum SegmentEnding: String, Sendable, Codable {
-    /// It was long enough, and the next one follows without a hole.
+    /// It was long enough, and the next one follows without a gap.
     case rotate
     /// The program was over.
     case stop
@@ -10,7 +10,7 @@ package enum SegmentEnding: String, Sendable, Codable {
     case error
     /// The storage guard stopped the recording, or the disk was full.
     case disk
-    /// What is recorded, a source of a program, had nothing for a while; when it is back another file begins.
+    /// The recorded source had nothing to send for a while; when it is back another file begins.
     case silent
     /// A crash left it open, and the next start completed it.
     case recovered

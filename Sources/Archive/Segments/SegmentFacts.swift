@@ -2,29 +2,30 @@
 
 package import MP4
 
-/// What a file of a recording says about itself: its tags and its sample tables. No media is read.
+/// A recording's own metadata: its tags and its sample tables. No media is read.
 package struct SegmentFacts: Sendable, Equatable {
     /// The channel's name.
     package var channel: String
     /// When the first frame was on air, by the wall clock.
     package var start: UTCTime
-    /// Where the file lies in its program; nil in a file of a version that did not say it.
+    /// The file's position in its program; nil in a file from a version that did not write it.
     package var position: SegmentPosition?
-    /// The file's size.
+    /// The file's size in bytes.
     package var bytes: Int64
-    /// Whether the file is a plain MP4; if not, it is a fragmented one that was left open, or meant to be one.
+    /// Whether the file is a plain MP4; otherwise it is a fragmented one that was left open, or that was recorded as
+    /// such.
     package var isClosed: Bool
-    /// The track that the file's times are those of: the video, or the audio of a file that is to hold nothing else.
+    /// The track that the file's times refer to: the video, or the audio in a file of audio alone.
     package var leading: TrackFacts
-    /// Frames; 0 in a file of audio alone.
+    /// The number of frames; 0 in a file of audio alone.
     package var frames: Int
     /// The audio track; nil if the file holds no audio.
     package var audio: TrackFacts?
-    /// What is wrong with the tables, one sentence each.
+    /// The errors in the tables, one sentence each.
     package var problems: [String]
 
-    /// How long the leading track lasts, in nanoseconds.
+    /// The duration of the leading track, in nanoseconds.
     package var duration: Int64 { leading.nanoseconds(leading.shown) }
-    /// How long one of its frames or packets lasts, in nanoseconds.
+    /// The duration of one of its frames or packets, in nanoseconds.
     package var frameDuration: Int64 { leading.nanoseconds(leading.sampleDuration) }
 }

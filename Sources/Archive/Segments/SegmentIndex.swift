@@ -3,15 +3,15 @@
 package import MP4
 internal import Media
 
-/// A recording's file with all of its samples, open for copying.
+/// A recording's file with all of its samples, opened for copying.
 package final class SegmentIndex {
-    /// What the file says about itself.
+    /// The file's own metadata.
     package let facts: SegmentFacts
     /// The video track.
     package let video: IndexedTrack
-    /// The audio's track, if there is one.
+    /// The audio track, if there is one.
     package let audio: IndexedTrack?
-    /// The encoder's settings in its own words; empty if the file does not say them.
+    /// The encoder's settings in its own syntax; empty if the file does not contain them.
     package let encoderSettings: String
     /// The open file, for a caller that copies its samples.
     package let descriptor: FileDescriptor
@@ -21,7 +21,7 @@ package final class SegmentIndex {
         try SegmentReader.open(path) { try SegmentIndex($0) }
     }
 
-    /// Reads the tables of an open file, which is the same however it is called meanwhile. Blocks on the disk.
+    /// Reads the tables of an open file, which stays the same even if it is renamed. Blocks on the disk.
     package static func read(_ descriptor: FileDescriptor) throws(SegmentReadFailure) -> SegmentIndex {
         try SegmentReader.reading { try SegmentIndex(descriptor) }
     }

@@ -5,18 +5,18 @@
 package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     /// The channel, in characters that are safe in a file name.
     package let channel: String
-    /// The start in ISO 8601 basic format with milliseconds; empty if the name does not say it.
+    /// The start in ISO 8601 basic format with milliseconds; empty if the name does not contain it.
     package let start: String
-    /// Counts up over the files of a channel in a directory; 0 if the name does not say it.
+    /// The file's number within the channel and directory; 0 if the name does not contain it.
     package let sequence: Int
     /// The path below the record directory, without an extension.
     let path: String
-    /// The extension of the closed file, with its point.
+    /// The extension of the closed file, with its dot.
     package let fileExtension: String
 
-    /// What is behind the extension of a file that is being written.
+    /// The suffix, after the extension, of a file that is being written.
     package static let openMark = ".part"
-    /// The extension of a file that recovery could make nothing of.
+    /// The extension of a file that recovery could not use.
     static let brokenSuffix = ".broken"
 
     private init(_ path: String, _ channel: String, _ reading: NameTemplate.Reading, _ fileExtension: String) {
@@ -38,27 +38,27 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
             NameTemplate.Reading(start: start.basic, sequence: sequence), format.fileExtension)
     }
 
-    /// Reads the name of a file that is open or closed, in any directory, if it is of the usual form; nil if it is not.
+    /// Reads the name of an open or closed file, in any directory, if it has the standard form; otherwise nil.
     package init?(fileName: String) {
         guard let (path, fileExtension) = Self.takeApart(fileName) else { return nil }
         self.init(standard: path, fileExtension)
     }
 
-    /// The name of any file that is open or closed, whatever it says; nil if it has another extension.
+    /// The name of any open or closed file, whatever its form; nil if it has another extension.
     init?(anyName fileName: String) {
         guard let (path, fileExtension) = Self.takeApart(fileName) else { return nil }
         self.init(String(path), "", NameTemplate.Reading(), fileExtension)
     }
 
-    /// Reads the name of a file of `channel` that is open or closed, if it is of the usual form or as `template` makes
-    /// it; nil if it is not.
+    /// Reads the name of an open or closed file of `channel`, if it has the standard form or is made by `template`;
+    /// otherwise nil.
     package init?(fileName: String, channel: String, template: NameTemplate) {
         guard let (path, fileExtension) = Self.takeApart(fileName) else { return nil }
         self.init(path, fileExtension, channel, template)
     }
 
-    /// Reads the name of any file of `channel` that has used up a sequence number: open, closed, set aside, or with a
-    /// number behind it because its name was taken.
+    /// Reads the name of any file of `channel` that has used a sequence number: open, closed, set aside, or with a
+    /// number appended because its name was taken.
     init?(usedBy fileName: String, channel: String, template: NameTemplate) {
         let isBroken = fileName.hasSuffix(Self.brokenSuffix)
         let parts: (path: Substring, fileExtension: String)? =
@@ -72,7 +72,8 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     }
 
     private init?(_ path: Substring, _ fileExtension: String, _ channel: String, _ template: NameTemplate) {
-        // A usual name in a directory that the template does not make is a copy that somebody keeps there.
+        // A standard name in a directory that the template does not make belongs to a copy that an operator keeps
+        // there.
         if !path.contains("/"), let name = SegmentName(standard: path, fileExtension), name.channel == channel {
             self = name
         } else if let reading = template.read(path, channel: channel) {
@@ -82,7 +83,7 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The usual form, which says the channel itself.
+    /// Reads a name in the standard form, which contains the channel.
     private init?(standard path: Substring, _ fileExtension: String) {
         let fileName = path.split(separator: "/", omittingEmptySubsequences: false).last ?? path
         let parts = fileName.split(separator: "_", omittingEmptySubsequences: false)
@@ -92,17 +93,17 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
         self.init(String(path), channel, reading, fileExtension)
     }
 
-    /// The path of a file that is open or closed, without its extension; nil if it has another extension.
+    /// Returns the path of an open or closed file, without its extension; nil if it has another extension.
     static func path(of fileName: String) -> Substring? { takeApart(fileName)?.path }
 
-    /// Path and extension of a file that is open or closed; nil if it has another extension.
+    /// Returns path and extension of an open or closed file; nil if it has another extension.
     private static func takeApart(_ fileName: String) -> (path: Substring, fileExtension: String)? {
         let closed = fileName.hasSuffix(openMark) ? fileName.dropLast(openMark.count) : Substring(fileName)
         guard let suffix = RecordFormat.allCases.map(\.fileExtension).first(where: closed.hasSuffix) else { return nil }
         return (closed.dropLast(suffix.count), suffix)
     }
 
-    /// `path` without a hyphen and up to three digits at its end.
+    /// Returns `path` without a hyphen and up to three digits at its end.
     private static func withoutNumber(_ path: Substring) -> Substring {
         guard let dash = path.lastIndex(of: "-") else { return path }
         let number = path[dash...].dropFirst()
@@ -119,19 +120,20 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     /// The path of the file when it is closed.
     package var closed: String { path + fileExtension }
 
-    /// The path of the file when it is closed and `attempt` files already have the names it would have had.
+    /// Returns the path of the closed file if `attempt` other files already have its earlier names.
     package func closed(attempt: Int) -> String { numbered(attempt).closed }
 
-    /// The same name with a number behind it, unless that is 0.
+    /// Returns the same name with a number appended, unless that is 0.
     package func numbered(_ attempt: Int) -> SegmentName {
         let reading = NameTemplate.Reading(start: start, sequence: sequence)
         return SegmentName(attempt == 0 ? path : "\(path)-\(attempt)", channel, reading, fileExtension)
     }
 
-    /// The channel that the recording of one of its sources has in names and in the catalogue.
+    /// Returns the channel under which the recording of a single source appears in names and in the catalogue.
     package static func channel(_ channel: String, source: String) -> String { "\(channel)-\(source)" }
 
-    /// `channel` with everything but letters, digits, `.`, `-` and `_` replaced by `-`; a leading dot too.
+    /// Returns `channel` with all characters except letters, digits, `.`, `-` and `_` replaced by `-`, and also a
+    /// leading dot.
     package static func safe(_ channel: String) -> String {
         let allowed = channel.unicodeScalars.prefix(100).map { scalar -> Character in
             switch scalar {

@@ -2,16 +2,16 @@
 
 internal import MP4
 
-/// Whose file it is, as far as its first bytes say.
+/// Whether a file is one of relay's, by its first bytes.
 enum SegmentOrigin {
-    /// The first bytes are what this program writes.
+    /// The first bytes are relay's.
     case ours
-    /// The file is empty, or has only zeros there, as a crash or a loss of power leaves a file that was just begun.
+    /// The file is empty or begins with zeros, as a crash or a loss of power leaves a file that was just created.
     case nothing
     /// The first bytes are another program's.
     case foreign
 
-    /// Looks at the first bytes of `file`, a transport stream or an MP4.
+    /// Reads the first bytes of `file`, a transport stream or an MP4.
     init(of file: FileDescriptor, isStream: Bool) throws(FileFailure) {
         let head = try file.read(at: 0, count: isStream ? TransportStreamFile.headSize : MovieBox.headSize)
         if head.allSatisfy({ $0 == 0 }) {
@@ -25,18 +25,18 @@ enum SegmentOrigin {
 }
 
 extension FileDescriptor {
-    /// Whose recording the file is by its tags, which are at its beginning or, in an exported clip, at its end; nil if
-    /// they are not this program's.
+    /// The channel in the file's tags, which are at its beginning or, in an exported clip, at its end; nil without tags
+    /// of relay.
     var channel: String? {
         guard let layout = headLayout ?? (try? MovieFile.read(self).layout) else { return nil }
         return (try? MovieTagsReader.tags(layout.userData))?.channel
     }
 
-    /// The tags at the file's beginning, which each recording and each salvaged copy has, and an exported clip has not;
-    /// nil if there are no tags.
+    /// The tags at the file's beginning, which every recording and salvaged copy has, but no exported clip; nil without
+    /// tags.
     var recordingTags: MovieTags? { (try? headLayout.flatMap { try MovieTagsReader.tags($0.userData) }) ?? nil }
 
-    /// Whose recording a transport stream is by its service description; nil if that does not say it.
+    /// The channel in a transport stream's service description; nil without one.
     var streamChannel: String? {
         (try? read(at: 0, count: TransportStreamFile.headSize)).flatMap(TransportStreamFile.channel)
     }

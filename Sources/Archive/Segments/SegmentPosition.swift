@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The place of a file in the program that it is a part of, as the file itself says.
+/// The position of a file in its program, as stored in the file.
 package struct SegmentPosition: Sendable, Equatable {
-    /// Names the run of the recorder: program times of one run can be compared.
+    /// Identifies the run of the recorder: program times can be compared within one run.
     package var run: String
     /// Program time of the first frame, in nanoseconds.
     package var programStart: Int64
-    /// How the file ended; ``SegmentEnding/recovered`` while it is open, which becomes true if it is never closed.
+    /// How the file ended; ``SegmentEnding/recovered`` while it is open, so that it is right if the file is never
+    /// closed.
     package var ending: SegmentEnding
-    /// Whether the file may begin with frames before what it shows first, and end with frames that the next file shows: its
-    /// edit list hides both.
+    /// Whether the file may begin with frames before its first visible one, and end with frames that the next file
+    /// shows: its edit list hides both.
     package var isTrimmed = false
-    /// Whether it holds what a source sent, as it came.
+    /// Whether it contains a source's packets without re-encoding.
     package var isCopied = false
 
     /// A position.
@@ -23,7 +24,7 @@ package struct SegmentPosition: Sendable, Equatable {
 }
 
 extension SegmentPosition {
-    /// As in the file: always as long, however the file ends, so that the end of a recording changes no size.
+    /// The text in the file: its length does not depend on the ending, so that the end of a recording changes no size.
     package var text: String {
         let longest = SegmentEnding.recovered.rawValue.count
         let padding = String(repeating: " ", count: max(0, longest - ending.rawValue.count))
@@ -31,7 +32,7 @@ extension SegmentPosition {
         return "run=\(run) start=\(programStart)\(marks) ending=\(ending.rawValue)\(padding)"
     }
 
-    /// Reads ``text``; nil if it is something else.
+    /// Reads ``text``; nil if the text is something else.
     package init?(text: String) {
         var values: [Substring: Substring] = [:]
         for part in text.split(separator: " ") {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why ``SegmentReader`` can say nothing of a file.
+/// Why ``SegmentReader`` cannot read a file.
 package enum SegmentReadFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The system reports a failure.
+    /// The system reported a failure.
     case file(FileFailure)
-    /// The file is not a recording of this program.
+    /// The file is not a recording of relay.
     case foreign(String)
-    /// The file begins as a recording does, and continues differently.
+    /// The file begins like a recording, but is damaged.
     case damaged(String)
-    /// The file is a recording of audio alone, where video is wanted.
+    /// The file is a recording of audio alone, but video was requested.
     case audioAlone
 
     package var description: String {

@@ -4,18 +4,18 @@ internal import Glibc
 internal import MP4
 internal import Media
 
-/// Reads the tables of files that ``SegmentFile`` wrote, closed or open, and refuses all others. What it reads is
-/// bounded by the file's own size, and none of it can be trusted.
+/// Reads the tables of files that ``SegmentFile`` wrote, closed or open, and refuses all others. The amount that it
+/// reads is limited by the file's size, and none of the content is trusted.
 package enum SegmentReader {
-    /// Nanoseconds at which a file of a program may begin, up to 36 years, so that no sum of them overflows.
+    /// The latest start of a file in its program, 36 years in nanoseconds, so that sums do not overflow.
     private static let latestStart: Int64 = 1 << 60
 
-    /// The facts of the file at `path`. Blocks on the disk.
+    /// Returns the facts of the file at `path`. Blocks on the disk.
     package static func read(_ path: String) throws(SegmentReadFailure) -> SegmentFacts {
         try open(path) { try facts($0) }
     }
 
-    /// What `body` makes of the file at `path`, which must be a regular one.
+    /// Returns the result of `body` for the file at `path`, which must be a regular file.
     static func open<Result>(
         _ path: String, _ body: (FileDescriptor) throws -> Result
     ) throws(SegmentReadFailure) -> Result {
@@ -28,7 +28,7 @@ package enum SegmentReader {
         }
     }
 
-    /// What `body` returns; its error as one of a file that cannot be read.
+    /// Returns the result of `body`; converts its error.
     static func reading<Result>(_ body: () throws -> Result) throws(SegmentReadFailure) -> Result {
         do {
             return try body()
@@ -42,7 +42,7 @@ package enum SegmentReader {
         }
     }
 
-    /// The run that the open file at `path` belongs to, as its head says; nil if it says none or cannot be read.
+    /// Returns the run in the head of the open file at `path`; nil if it contains none or cannot be read.
     package static func run(ofOpen path: String) -> String? {
         guard let descriptor = try? FileDescriptor.open(readOnly: path),
             let layout = try? FragmentedFileReader(descriptor).readHead()?.layout
@@ -68,9 +68,9 @@ package enum SegmentReader {
             let check = TrackCheck(
                 layout: layout, track: track, table: table, isClosed: isClosed,
                 endsSuddenly: tags.position.map { ![.rotate, .stop].contains($0.ending) } ?? !isClosed,
-                // Our encoder names its settings.
+                // relay's encoder stores its settings, so their absence means that the packets were copied.
                 isCopied: tags.encoderSettings.isEmpty, isTrimmed: tags.position?.isTrimmed ?? false)
-            // Code that joins files adds such times up; the limit leaves room for a few thousand of them.
+            // Code that joins files adds up such times; the limit leaves room for a few thousand of them.
             let limit = check.facts.timescale * TrackFacts.longestTime
             guard check.facts.shown <= limit, check.facts.offset <= limit else {
                 throw MP4Failure(description: "its times are absurd")
@@ -87,7 +87,7 @@ package enum SegmentReader {
             leading: leading, frames: facts[.video]?.samples ?? 0, audio: facts[.audio], problems: problems)
     }
 
-    /// The tables of the file, which must begin as this program's files do.
+    /// Returns the tables of the file, which must begin like a file of relay.
     static func movie(_ descriptor: FileDescriptor) throws -> MovieFile {
         guard MovieBox.isFileType(try descriptor.read(at: 0, count: MovieBox.fileTypeSize)) else {
             throw SegmentReadFailure.foreign("it does not begin as one")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is known of a file when it is closed.
+/// The facts about a file when it is closed.
 package struct SegmentRecord: Sendable, Codable, Equatable {
     /// The closed file's name, relative to the recording's directory.
     package var fileName: String
@@ -14,18 +14,18 @@ package struct SegmentRecord: Sendable, Codable, Equatable {
     package var programStart: Int64
     /// Program time at which its frames end, in nanoseconds.
     package var programEnd: Int64
-    /// Frames.
+    /// The number of frames.
     package var frames: Int
-    /// Samples of audio for each channel that are heard: without the hidden pre-roll.
+    /// Audible audio samples per channel, without the hidden pre-roll.
     package var audioSamples: Int64
-    /// The closed file's size.
+    /// The closed file's size in bytes.
     package var bytes: Int64
     /// How it ended.
     package var ending: SegmentEnding
-    /// Names the run of the recorder: program times of one run can be compared. Empty if it is not known.
+    /// Identifies the run of the recorder: program times can be compared within one run. Empty if it is unknown.
     package var run = ""
 
-    /// A file of these properties.
+    /// A file with these values.
     package init(
         fileName: String, channel: String, sequence: Int, start: UTCTime, programStart: Int64, programEnd: Int64,
         frames: Int, audioSamples: Int64, bytes: Int64, ending: SegmentEnding, run: String = ""

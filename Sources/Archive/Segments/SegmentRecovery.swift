@@ -4,50 +4,50 @@ internal import Glibc
 internal import MP4
 internal import Media
 
-/// Completes files that a crash left open. Run it before recording starts, not on the media's path.
+/// Completes files that a crash left open. Must run before recording starts, not on the media path.
 package enum SegmentRecovery {
-    /// What became of one file.
+    /// The result for one file.
     package enum Outcome: Sendable, Equatable {
-        /// It is a plain MP4 now, or a transport stream that lacks something, called `fileName`, and holds `frames`;
-        /// `droppedBytes` were damaged or are missing: those at the end were cut off, those before whole fragments are
-        /// still in the file, but not part of its program.
+        /// The file is now a plain MP4, or a transport stream that lacks something. It is called `fileName` and holds
+        /// `frames`. `droppedBytes` were damaged or are missing: those at the end were cut off; those between whole
+        /// fragments are still in the file, but not part of its program.
         case completed(fileName: String, frames: Int, droppedBytes: Int64)
         /// Only its name was missing.
         case renamed(fileName: String)
-        /// Nothing in it can be played: it was put aside as `fileName`.
+        /// Nothing in it can be played; it was renamed to `fileName`.
         case setAside(fileName: String, reason: String)
-        /// A living process writes it, or may do so where the file system has no locks.
+        /// A running process writes it, or may do so if the file system has no locks.
         case inUse
         /// It could not be read or written.
         case failed(FileFailure)
     }
 
-    /// Bytes at the end of a file that a loss of power may have caught on their way: the system writes what is older
-    /// than 35 s (`vm.dirty_expire_centisecs` and `vm.dirty_writeback_centisecs`), and this is more at 50 Mbit/s.
+    /// How many bytes at a file's end may not have reached the disk when power was lost: the system writes data that is
+    /// older than 35 s (`vm.dirty_expire_centisecs` and `vm.dirty_writeback_centisecs`), and this is more than that at
+    /// 50 Mbit/s.
     private static let volatileTail: Int64 = 256 << 20
 
-    /// One file that was found open.
+    /// One open file that was found.
     package struct Entry: Sendable, Equatable {
         /// Its name while it was open.
         package let fileName: String
-        /// What became of it.
+        /// The result.
         package let outcome: Outcome
     }
 
-    /// Completes what `channel` left open in `directory`. Touches no other file (``Ownership``), such as a browser's
-    /// download.
+    /// Completes the files of `channel` that were left open in `directory`. Touches no other file (``Ownership``), such
+    /// as a browser's download.
     package static func run(in directory: RecordDirectory, channel: String) throws(FileFailure) -> [Entry] {
         try run(in: directory, channel: channel, checkedTail: volatileTail)
     }
 
-    /// Like ``run(in:channel:)``, and reads the last `checkedTail` bytes of each file for media that is missing. The
-    /// files `own` are known not to be written any more, however young they are; so many bytes of media were written to
-    /// each.
+    /// Like ``run(in:channel:)``, but reads the last `checkedTail` bytes of each file to find missing media. The files
+    /// in `own`, with the bytes of media written to each, are known to have no writer any more, however new they are.
     package static func run(
         in directory: RecordDirectory, channel: String, checkedTail: Int64, own: [String: Int64] = [:],
         lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
     ) throws(FileFailure) -> [Entry] {
-        // What lies under the mount point of a disk that is not mounted is left alone.
+        // Files under the mount point of a disk that is not mounted are left alone.
         try directory.checkMount()
         let ownership = Ownership(directory, channel: channel)
         var entries: [Entry] = []
@@ -66,8 +66,8 @@ package enum SegmentRecovery {
         return entries
     }
 
-    /// Completes the open files `names` of `directory`, of all channels, but for those whose content is another
-    /// program's. One that is empty must have a name of the usual form.
+    /// Completes the open files `names` in `directory`, of all channels, except those with another program's content.
+    /// An empty one must have a name in the standard form.
     package static func run(
         in directory: RecordDirectory, open names: [String],
         lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
@@ -86,8 +86,8 @@ package enum SegmentRecovery {
         }
     }
 
-    /// What became of the file `name`; nil if it is not one that `isOurs`, and so left alone. `written` bytes were written
-    /// to it by this process, which is done with it.
+    /// Returns the result for the file `name`; nil if `isOurs` returns false, so that the file is left alone. `written`
+    /// is the number of bytes that this process wrote to it, if it is done with it.
     private static func recover(
         _ name: SegmentName, in directory: String, _ written: Int64?, _ checkedTail: Int64,
         _ lockCall: @escaping FileDescriptor.LockCall, isOurs: (FileDescriptor) throws -> Bool
@@ -98,7 +98,7 @@ package enum SegmentRecovery {
                 throw FileFailure("open", descriptor.path, text: "it is not a regular file")
             }
             guard try isOurs(descriptor) else { return nil }
-            // Before the lock, which its writer is about to take.
+            // Checked before the lock, which the file's writer may be about to take.
             if written == nil, descriptor.mayBeBeginning { return .inUse }
             guard descriptor.lock(), written != nil || !descriptor.mayBeWrittenElsewhere else { return .inUse }
             if name.fileExtension == RecordFormat.ts.fileExtension {
@@ -117,7 +117,7 @@ package enum SegmentRecovery {
     ) throws -> Outcome {
         switch try FragmentedFileReader(UncachedFile(descriptor.path), checkedTail: checkedTail).read() {
         case .closed:
-            // It may be that the crash came before the head was on the disk, and before reserved space was given back.
+            // The crash may have come before the head was on the disk, and before reserved space was released.
             try descriptor.truncate(to: try descriptor.attributes().size)
             try descriptor.synchronise()
             return .renamed(fileName: try rename(descriptor, name, in: directory))
@@ -131,8 +131,9 @@ package enum SegmentRecovery {
         }
     }
 
-    /// A transport stream is whole as it is, but for a torn packet at its end and what the disk has not kept. All of it
-    /// is read only if something is missing, or was `written` here.
+    /// A transport stream is complete as it is, except for a torn packet at its end and data that the disk has not
+    /// stored. It is read completely only if data is missing; `written` is the number of bytes that this process wrote
+    /// to it.
     private static func completeStream(
         _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String, _ written: Int64?, _ checkedTail: Int64
     ) throws -> Outcome {
@@ -145,7 +146,7 @@ package enum SegmentRecovery {
         if content.missingBytes > 0, checked.lowerBound > 0 {
             content = try TransportStreamFile.content(of: file, in: 0..<end, isWhole: isWhole)
         }
-        // Also where nothing is cut off: space that was reserved behind the end is given back.
+        // Also done if nothing is cut off, because it releases space that was reserved behind the end.
         try descriptor.truncate(to: end)
         try descriptor.synchronise()
         let fileName = try rename(descriptor, name, in: directory)
@@ -154,7 +155,7 @@ package enum SegmentRecovery {
         return .completed(fileName: fileName, frames: content.frames, droppedBytes: missing)
     }
 
-    /// Renames a file. A crash or a failure between linking the new name and removing the old one leaves both.
+    /// Renames a file. A crash or a failure between linking the new name and removing the old one leaves both names.
     private static func rename(
         _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String
     ) throws(FileFailure) -> String {

@@ -4,16 +4,16 @@ internal import Glibc
 internal import MP4
 internal import Media
 
-/// Makes a new file of what can still be played of a damaged one, which stays as it is.
+/// Saves the playable part of a damaged file to a new one; the damaged file stays as it is.
 ///
-/// A closed file still holds the fragments it was written as. So whatever became of its index or its middle, it can be
-/// read as if it had been left open.
+/// A closed file still contains the fragments that it was written with. So whatever happened to its index or its
+/// middle, it can be read as if it had been left open.
 package enum SegmentSalvage {
-    /// What could be saved.
+    /// The result of a salvage.
     package struct Outcome: Sendable, Equatable {
         /// The new file, relative to the directory.
         package var fileName: String
-        /// Frames in it.
+        /// The number of frames in it.
         package var frames: Int
         /// Bytes of the original that are in no whole fragment.
         package var lostBytes: Int64
@@ -21,10 +21,10 @@ package enum SegmentSalvage {
 
     private static let blockSize = 1 << 20
 
-    /// How the names of salvaged files end.
+    /// The suffix of salvaged files.
     package static let repairedSuffix = ".repaired" + RecordFormat.hybrid.fileExtension
 
-    /// The name of the file that ``run(_:in:progress:)`` makes of `name`.
+    /// Returns the name of the file that ``run(_:in:progress:)`` makes from `name`.
     package static func repairedName(_ name: String) -> String {
         let closed = RecordFormat.hybrid.fileExtension
         let suffix = [closed + SegmentName.openMark, closed, SegmentName.brokenSuffix]
@@ -32,13 +32,14 @@ package enum SegmentSalvage {
         return name.dropLast(suffix?.count ?? 0) + repairedSuffix
     }
 
-    /// The name of a closed file that ``repairedName(_:)`` makes into `name`; `name` itself if it is that of no copy.
+    /// Returns the name of the closed file from which ``repairedName(_:)`` makes `name`; `name` itself if it is not the
+    /// name of a copy.
     static func originalName(_ name: String) -> String {
         guard name.hasSuffix(repairedSuffix) else { return name }
         return name.dropLast(repairedSuffix.count) + RecordFormat.hybrid.fileExtension
     }
 
-    /// Of `names`, those that count: of a file and the copy that was salvaged of it only one, the file if it `isWhole`.
+    /// Returns those of `names` that count: of a file and its salvaged copy only one, the file itself if it `isWhole`.
     package static func counted(_ names: [String], isWhole: (String) -> Bool) -> Set<String> {
         var counted = Set(names)
         for name in names where !name.hasSuffix(repairedSuffix) {
@@ -48,11 +49,11 @@ package enum SegmentSalvage {
         return counted
     }
 
-    /// Free bytes that a copy must leave: a recording that runs needs room more than a copy does.
+    /// Free bytes that a copy must leave, because a running recording needs space more than a copy does.
     private static let reserve: Int64 = 1 << 30
 
-    /// Salvages the file `name` of `directory` into ``repairedName(_:)`` beside it. Reads and writes the whole file;
-    /// `progress` is told the bytes done. Throws ``SegmentReadFailure``; then nothing is left behind.
+    /// Salvages the file `name` in `directory` to ``repairedName(_:)`` beside it. Reads and writes the whole file;
+    /// calls `progress` with the number of bytes done. After it has thrown, nothing is left behind.
     package static func run(
         _ name: String, in directory: RecordDirectory, probe: any FreeSpaceProbe = SystemFreeSpace(),
         progress: (Int64) -> Void = { _ in }
@@ -97,14 +98,14 @@ package enum SegmentSalvage {
         throw FileFailure("salvage", original.path, text: "a copy needs \(wanted) of free space, and there is \(free)")
     }
 
-    /// The beginning of the path of a copy that is not finished. The copy is hidden, so that it is not taken for what a
-    /// crash left of a recording.
+    /// Returns the prefix of an unfinished copy's path. The copy is hidden, so that it is not mistaken for a recording
+    /// that a crash left open.
     private static func hiddenPrefix(_ target: String) -> String {
         let slash = target.lastIndex(of: "/").map { target.index(after: $0) } ?? target.startIndex
         return "\(target[..<slash]).\(target[slash...].prefix(200))."
     }
 
-    /// Removes what interrupted attempts at `target` have left. A copy that is being made is locked.
+    /// Removes what interrupted attempts to write `target` have left. A copy that is being made is locked.
     private static func removeLeftovers(of target: String) {
         let prefix = hiddenPrefix(target)
         guard let slash = prefix.lastIndex(of: "/") else { return }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A file of one channel as the directory shows it.
+/// A file of one channel, from its directory entry.
 package struct StoredSegment: Sendable, Equatable {
-    /// Relative to the recording's directory.
+    /// Its path, relative to the recording's directory.
     package var fileName: String
-    /// Counts up over the channel's files; 0 if the name does not say it.
+    /// The file's number within the channel; 0 if the name does not contain it.
     package var sequence: Int
-    /// Its size.
+    /// Its size in bytes.
     package var bytes: Int64
-    /// When it was last written: when it ended.
+    /// When it was last written, which is when it ended.
     package var ended: UTCTime
-    /// Whether it has its final name. Others are being written, or wait to be completed.
+    /// Whether it has its final name; other files are being written, or must still be completed.
     package var isFinished: Bool
 }

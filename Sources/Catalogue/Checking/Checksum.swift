@@ -4,7 +4,7 @@ internal import Archive
 internal import Glibc
 internal import LibAV
 
-/// The SHA-256 of a file, block by block.
+/// Computes the SHA-256 of a file, block by block.
 struct Checksum {
     /// How much is read at a time.
     static let blockSize = 1 << 20
@@ -14,14 +14,14 @@ struct Checksum {
     /// Bytes read so far.
     private(set) var bytes: Int64 = 0
 
-    /// Begins with the file at `path`.
+    /// Begins to read the file at `path`.
     init(_ path: String) throws(FileFailure) {
         file = try FileDescriptor.open(readOnly: path)
         guard let hasher = SHA256() else { throw FileFailure("compute the checksum of", path, code: ENOMEM) }
         self.hasher = hasher
     }
 
-    /// Reads a block; false at the end of the file.
+    /// Reads a block; returns false at the end of the file.
     mutating func step() throws(FileFailure) -> Bool {
         let block = try file.read(at: bytes, count: Self.blockSize)
         block.withUnsafeBytes { hasher.update($0) }
@@ -29,7 +29,7 @@ struct Checksum {
         return block.count == Self.blockSize
     }
 
-    /// The sum of what was read, in hexadecimal digits. Once, at the end.
+    /// Returns the checksum in hexadecimal digits. Must be called once, at the end.
     func finish() -> String {
         hasher.finish().map { byte in
             let digits = String(byte, radix: 16)
@@ -37,7 +37,7 @@ struct Checksum {
         }.joined()
     }
 
-    /// The sum of the whole file at `path`. Tells `progress` the bytes read so far.
+    /// Returns the checksum of the whole file at `path`. Calls `progress` with the number of bytes read so far.
     static func of(_ path: String, progress: (Int64) -> Void = { _ in }) throws(FileFailure) -> String {
         var sum = try Checksum(path)
         while try sum.step() { progress(sum.bytes) }

@@ -4,7 +4,8 @@ internal import Archive
 internal import Dispatch
 internal import Synchronization
 
-/// Computes checksums one file after the other, slowly: a recording must not wait for a disk that reads for this.
+/// Computes checksums of one file after the other, slowly, so that a recording does not wait for a disk that is busy
+/// reading.
 final class ChecksumQueue: Sendable {
     private struct Work {
         var waiting: [String] = []
@@ -12,19 +13,19 @@ final class ChecksumQueue: Sendable {
         var isScheduled = false
     }
 
-    /// Pause for each block of 1 MiB: 33 MB/s, many times what is recorded.
+    /// The pause after each block of 1 MiB, which limits reading to 33 MB/s: many times the rate of recording.
     private static let pause = DispatchTimeInterval.milliseconds(30)
-    /// How often the queue looks for a disk that is gone.
+    /// How often the queue checks whether a missing disk is back.
     private static let absence = DispatchTimeInterval.seconds(10)
 
     private let directory: RecordDirectory
     private let queue: DispatchQueue
     private let done: @Sendable (_ name: String, _ bytes: Int64, _ sha256: String) -> Void
     private let isStopped = Atomic(false)
-    // Only `queue` locks it: no thread ever waits for it, whatever the disk does meanwhile.
+    // Only `queue` locks it, so no other thread ever waits for it, whatever the disk does.
     private let work = Mutex(Work())
 
-    /// A queue for files of `directory`, which hands each result to `done`.
+    /// A queue for files of `directory`, which passes each result to `done`.
     init(
         directory: RecordDirectory, channel: String,
         done: @escaping @Sendable (_ name: String, _ bytes: Int64, _ sha256: String) -> Void
@@ -45,7 +46,7 @@ final class ChecksumQueue: Sendable {
         }
     }
 
-    /// Computes nothing more. What is not done is found again at the next start.
+    /// Stops. Unfinished checksums are found again at the next start.
     func stop() { isStopped.store(true, ordering: .relaxed) }
 
     private func schedule(_ pause: DispatchTimeInterval) {
@@ -68,14 +69,14 @@ final class ChecksumQueue: Sendable {
         if let pause { schedule(pause) }
     }
 
-    /// A file that is open keeps the file system that somebody took away.
+    /// Closes the current file, because an open file keeps a file system busy that an operator wants to unmount.
     private func letGo(_ work: inout Work) {
         guard let name = work.current?.name else { return }
         work.current = nil
         work.waiting.insert(name, at: 0)
     }
 
-    /// A file that cannot be read is left out: `verify` says so.
+    /// Skips a file that cannot be read: `verify` reports it.
     private func advance(_ work: inout Work) {
         if work.current == nil, !work.waiting.isEmpty {
             let name = work.waiting.removeFirst()

@@ -3,13 +3,13 @@
 internal import LibAV
 internal import Media
 
-/// Decodes a whole file and counts what goes wrong.
+/// Decodes a whole file and counts the errors.
 struct DeepCheck {
     private(set) var frames = 0
     private(set) var errors = 0
     private var subject: String
 
-    /// Decodes the file at `path`, which errors call `subject`. Takes as long as decoding does.
+    /// Decodes the file at `path`, which error messages call `subject`. Takes as long as decoding does.
     init(_ path: String, subject: String) throws(AVFailure) {
         self.subject = subject
         let demuxer = try Demuxer(
@@ -35,7 +35,7 @@ struct DeepCheck {
             errors += 1
             return
         }
-        // A decoder that fails while it is drained may do so for ever.
+        // A decoder that fails while it is drained may fail for ever.
         var failures = 0
         while failures < 64 {
             do throws(AVFailure) {
@@ -49,7 +49,7 @@ struct DeepCheck {
         }
     }
 
-    /// What is wrong, given that the tables speak of `expected` frames.
+    /// Returns the problems, when the tables list `expected` frames.
     func problems(expected: Int) -> [String] {
         var problems: [String] = []
         if errors > 0 { problems.append("decoding it meets \(errors) errors") }

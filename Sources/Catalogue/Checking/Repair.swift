@@ -4,18 +4,18 @@ internal import Archive
 internal import Glibc
 
 extension RecordingArchive {
-    /// What became of one file.
+    /// The result for one file.
     package struct Repair: Sendable, Codable, Equatable {
         /// The file, relative to the directory.
         package var file: String
-        /// What was done, or why nothing could be, in one sentence.
+        /// What was done, or why nothing could be done, in one sentence.
         package var text: String
-        /// Whether the recordings are as good now as they can be.
+        /// Whether the recordings are now as good as possible.
         package var isRepaired: Bool
     }
 
-    /// Completes files that a crash left open, and makes new files of what damaged ones still hold; those stay as they
-    /// are. Returns nothing for files that are whole.
+    /// Completes files that a crash left open, and saves the readable content of damaged ones to new files; the damaged
+    /// files stay as they are. Returns nothing for intact files.
     package func repair() throws(ArchiveFailure) -> [Repair] {
         do {
             let recordings = try directory.recordings()
@@ -79,14 +79,14 @@ extension RecordingArchive {
             return Repair(
                 file: name, text: "\(outcome.frames) frames saved as \(outcome.fileName)\(rest)", isRepaired: true)
         } catch .file(let failure) {
-            // It is unknown what is in the file.
+            // The file's content is unknown.
             return Repair(file: name, text: "\(failure)", isRepaired: false)
         } catch {
             return Repair(file: name, text: "nothing could be saved: \(error)", isRepaired: name.hasSuffix(".broken"))
         }
     }
 
-    /// A catalogue that cannot be written now finds the files at the next start.
+    /// Updates the catalogue. If it cannot be written now, it finds the files at the next start.
     private func updateCatalogue() {
         guard exists(CatalogueStore.fileName), let store = try? CatalogueStore(directory: directory.path) else {
             return

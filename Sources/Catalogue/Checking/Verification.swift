@@ -5,21 +5,21 @@ internal import Glibc
 internal import MP4
 
 extension RecordingArchive {
-    /// What a verification looks at besides the tables and the continuity.
+    /// What a verification checks besides the tables and the continuity.
     package struct Verifying: Sendable {
-        /// Whether files are read whole, where their checksums are known.
+        /// Whether files with a known checksum are read completely.
         package var checksums: Bool
-        /// Whether everything is decoded.
+        /// Whether all files are decoded.
         package var isDeep: Bool
 
-        /// What is to be looked at.
+        /// Options of a verification.
         package init(checksums: Bool = true, isDeep: Bool = false) {
             self.checksums = checksums
             self.isDeep = isDeep
         }
     }
 
-    /// Looks at every file and at what lies between them. Writes nothing.
+    /// Checks every file and the gaps between them. Writes nothing.
     package func verify(_ options: Verifying) throws(ArchiveFailure) -> VerificationReport {
         var verification = Verification(archive: self)
         do throws(FileFailure) {
@@ -39,17 +39,18 @@ extension RecordingArchive {
     }
 }
 
-/// One verification under way.
+/// A running verification.
 struct Verification {
     let archive: RecordingArchive
     var report = VerificationReport()
-    /// Files that went while this looked at them. That retention deleted them the ledger says, a moment later.
+    /// Files that disappeared during the verification. If retention deleted them, the catalogue shows that a moment
+    /// later.
     private var vanished: Set<String> = []
     /// The files that make up the recordings.
     private(set) var files: [String: SegmentFacts] = [:]
-    /// Transport streams, which say little of themselves.
+    /// Transport streams, which have little metadata.
     private var streams: [String] = []
-    /// Rows of those that are as the catalogue says, and of files that retention deleted between others.
+    /// Rows of transport streams that agree with the catalogue, and of files that retention deleted between others.
     private(set) var otherRows: [CatalogueSegment] = []
     /// Rows and gaps that the catalogue holds; empty if it cannot be read.
     private(set) var rows: [String: CatalogueSegment] = [:]
@@ -90,7 +91,7 @@ struct Verification {
         archive.report("reading", Int64(recordings.count), Int64(recordings.count))
     }
 
-    /// Takes in what was read of a file that counts.
+    /// Takes the result of reading a file that counts.
     private mutating func take(_ name: String, _ result: Result<SegmentFacts, SegmentReadFailure>) {
         do throws(SegmentReadFailure) {
             let facts = try result.get()
@@ -108,7 +109,7 @@ struct Verification {
         }
     }
 
-    /// Notes what is wrong with a file that cannot be read, unless it is gone.
+    /// Reports a problem with a file that cannot be read, unless the file is gone.
     private mutating func problem(_ name: String, _ text: String) {
         guard archive.exists(name) else {
             vanished.insert(name)
@@ -117,7 +118,7 @@ struct Verification {
         report.problem(name, text)
     }
 
-    /// A file that a living process writes is no matter of this verification.
+    /// Reports a file that a crash left open. A file that a running process writes is not checked.
     private mutating func readOpen(_ name: String) {
         guard !directory.isInUse(name) else { return report.note(name, "being written now; not looked at") }
         guard archive.exists(name) else { return report.note(name, "closed while this looked; not looked at") }
@@ -160,7 +161,7 @@ struct Verification {
         }
     }
 
-    /// A transport stream is compared with what the recorder said of it.
+    /// Compares each transport stream with the recorder's report.
     private mutating func readStreams() {
         for name in streams {
             guard let row = rows[name] else {
@@ -180,8 +181,8 @@ struct Verification {
         }
     }
 
-    /// Says of each file that is gone whether it was deleted on purpose. Retention tells the catalogue of it after it has
-    /// deleted a file; so while a recorder is at work the catalogue is asked again for some seconds.
+    /// Reports for each missing file whether it was deleted on purpose. Retention updates the catalogue after it has
+    /// deleted a file, so while a recorder is running the catalogue is read again for some seconds.
     mutating func explainVanished() {
         let end = ContinuousClock.now + Self.patience
         var lost = vanished
@@ -192,7 +193,7 @@ struct Verification {
             for name in lost.sorted() where rows[name] != nil && !present.contains(name) {
                 lost.remove(name)
                 report.note(name, "it was deleted meanwhile")
-                // What lay between others is no hole.
+                // A deleted file between others is no gap.
                 if let row = deleted[name], files[name] == nil { otherRows.append(row) }
             }
             guard !lost.isEmpty, ContinuousClock.now < end, !directory.livingRuns().isEmpty else { break }
@@ -207,13 +208,13 @@ struct Verification {
         }
     }
 
-    /// How long the catalogue may take to hear of a deletion, and how often it is asked.
+    /// How long the catalogue may take to record a deletion, and the interval between reads, in microseconds.
     private static let patience = Duration.seconds(3)
     private static let pollInterval: UInt32 = 100_000
 
     // MARK: Content
 
-    /// The files whose content can be compared with what is known.
+    /// The files whose content can be checked.
     private var readable: [String] {
         (Array(files.keys) + otherRows.filter { $0.deleted == nil }.map(\.name)).sorted()
     }
@@ -231,7 +232,7 @@ struct Verification {
                 let sum = try Checksum.of(path(name)) { archive.report("checksums", before + $0, total) }
                 if sum != rows[name]?.sha256 { report.problem(name, "its bytes changed: the checksum is another") }
             } catch {
-                // Reading takes hours, and retention continues to delete files meanwhile.
+                // Reading takes hours, and retention continues to delete files in the meantime.
                 problem(name, "\(error)")
             }
             before += rows[name]?.bytes ?? 0

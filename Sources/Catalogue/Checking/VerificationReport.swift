@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a verification of a directory found.
+/// The result of verifying a directory.
 package struct VerificationReport: Sendable, Codable, Equatable {
-    /// Something that is not as it should be.
+    /// Something that is wrong, or worth a note.
     package struct Problem: Sendable, Codable, Equatable {
-        /// The file, relative to the directory; nil if it is not about a file.
+        /// The file, relative to the directory; nil if the problem does not concern a single file.
         package var file: String?
-        /// What, in one sentence.
+        /// The problem, in one sentence.
         package var text: String
     }
 
@@ -26,17 +26,17 @@ package struct VerificationReport: Sendable, Codable, Equatable {
         package var cause: String
     }
 
-    /// Files that were read and belong to the recordings.
+    /// The number of files that were read and belong to the recordings.
     package var segments = 0
-    /// Their length, in nanoseconds of program.
+    /// Their total duration, in nanoseconds of program time.
     package var duration: Int64 = 0
-    /// Their frames.
+    /// The number of their frames.
     package var frames = 0
-    /// What is wrong.
+    /// The problems.
     package var problems: [Problem] = []
-    /// What is missing.
+    /// The missing parts.
     package var missing: [Missing] = []
-    /// What is worth knowing and not wrong.
+    /// Facts that are worth knowing but no problems.
     package var notes: [Problem] = []
 
     /// Whether nothing is wrong and nothing is missing.
@@ -45,7 +45,7 @@ package struct VerificationReport: Sendable, Codable, Equatable {
     mutating func problem(_ file: String?, _ text: String) { problems.append(Problem(file: file, text: text)) }
     mutating func note(_ file: String?, _ text: String) { notes.append(Problem(file: file, text: text)) }
 
-    /// The report as JSON has it: with the verdict.
+    /// The report for JSON, with the verdict.
     package struct Verdict: Sendable, Encodable {
         let report: VerificationReport
 
@@ -65,7 +65,7 @@ package struct VerificationReport: Sendable, Codable, Equatable {
     /// The report with its verdict.
     package var verdict: Verdict { Verdict(report: self) }
 
-    /// The report for people: notes, problems, what is missing, and one sentence at the end.
+    /// The report for people: notes, problems, missing parts, and one sentence at the end.
     package var lines: [String] {
         notes.map { "note: \(Self.text($0))" } + problems.map { "wrong: \(Self.text($0))" } + missing.map(Self.text)
             + [sentence]
@@ -99,7 +99,7 @@ package struct VerificationReport: Sendable, Codable, Equatable {
         return "\(head), \(parts.joined(separator: ", "))"
     }
 
-    /// `h:mm:ss` of nanoseconds, rounded to the nearest second.
+    /// Formats nanoseconds as `h:mm:ss`, rounded to the nearest second.
     package static func clock(_ nanoseconds: Int64) -> String {
         let seconds = (nanoseconds + 500_000_000) / 1_000_000_000
         let pad = { (value: Int64) in (value < 10 ? "0" : "") + String(value) }

@@ -4,7 +4,7 @@ internal import GRDB
 internal import Media
 
 extension CatalogueStore {
-    /// The clips of `channel` in the order of their time; none where the database is of a version without.
+    /// Returns the clips of `channel` sorted by time; empty if the database is from a version without clips.
     func clips(of channel: String) throws(CatalogueFailure) -> [CatalogueClip] {
         try read { database in
             guard try database.hasTable("clips") else { return [] }
@@ -14,7 +14,7 @@ extension CatalogueStore {
         }
     }
 
-    /// Adds clips or brings them up to date, and forgets those of `channel` that `removed` names.
+    /// Adds or updates clips, and removes the clips of `channel` named in `removed`.
     func put(_ clips: [CatalogueClip], removing removed: [String], of channel: String) throws(CatalogueFailure) {
         try write { database in
             for id in removed {
@@ -45,7 +45,7 @@ extension CatalogueClip {
         ]
     }
 
-    /// A hash of all cells (FNV-1a of 64 bits), which says whether a disk has changed one of them.
+    /// A hash of all cells (64-bit FNV-1a), which shows whether a disk has changed one of them.
     var seal: Int64 {
         let numbers: [Int64?] = [
             start, clip.first, clip.end, clip.lacking, clip.isComplete ? 1 : 0, Int64(rate.numerator),
@@ -57,19 +57,19 @@ extension CatalogueClip {
             bitPattern: cells.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 })
     }
 
-    /// Frames of 73 years at 1000 a second.
+    /// Frame numbers, up to 73 years at 1000 frames per second.
     private static let frames: ClosedRange<Int64> = 0...1 << 41
-    /// Audio of a clip may begin long after its first frame: any number that was written is true, and the seal covers it.
+    /// The audio of a clip may begin long after its first frame: any number is valid, and the seal protects it.
     private static let offsets: ClosedRange<Int64> = .min ... .max
 
-    /// The clip of a row of the database; nil if a cell of it is not what it should be. Such a row counts as absent.
+    /// The clip of a database row; nil if a cell is invalid. Such a row counts as missing.
     init?(validating row: Row) {
         self.init(cells: row)
-        // A database that is only looked at may be of a version without seals.
+        // A database opened for reading only may be from a version without seals.
         guard !row.hasColumn("seal") || Cells(row: row).integer("seal", in: .min ... .max) == seal else { return nil }
     }
 
-    /// The same, whatever the seal says.
+    /// The same without checking the seal.
     init?(cells row: Row) {
         let cells = Cells(row: row)
         guard let channel = cells.text("channel"), let id = cells.text("id"), let run = cells.text("run"),

@@ -6,22 +6,23 @@ internal import Segmenter
 internal import Synchronization
 
 /// Keeps the files that contain parts of clips that were neither exported nor deleted. While the catalogue cannot be
-/// read, it uses what the catalogue said last; until it could be read once it keeps every file, as ``UploadHold`` does.
-/// Where a damaged one may have lost clips (``ClipMark``), it keeps every file that may contain a part of one.
+/// read, the veto uses its last state; until it was read once, every file is kept, as in ``UploadHold``. If a damaged
+/// catalogue may have lost clips (``ClipMark``), every file that may contain a part of one is kept.
 package final class ClipHold: RetentionVeto {
     private let directory: RecordDirectory
     private let channel: String
     private let known = Mutex(Known())
 
-    /// What the catalogue said last.
+    /// The last known state of the catalogue.
     private struct Known {
-        /// Nil until it could be read.
+        /// Nil until the catalogue was read.
         var clips: [CatalogueClip]?
-        /// The database then; nil if it may have been written to since without another stamp.
+        /// The stamp of the database when it was read; nil if a later write might not have changed the stamp.
         var stamp: Stamp?
-        /// When it is tried again after it could not be read, which may take seconds, and is asked for many files in a row.
+        /// When reading is tried again after a failure. An attempt may take seconds, and many files are checked in a
+        /// row.
         var retryAt: ContinuousClock.Instant?
-        /// The disk that they were read from: ``RecordDirectory/generation``.
+        /// The ``RecordDirectory/generation`` of the disk that the clips were read from.
         var generation = 0
     }
 
@@ -32,12 +33,12 @@ package final class ClipHold: RetentionVeto {
         let modified: Int64
     }
 
-    /// Nanoseconds after which a file that is written to has another stamp in any file system.
+    /// The age in nanoseconds after which a write changes a file's stamp in any file system.
     private static let stampAge: Int64 = 2_500_000_000
     private static let retryInterval = Duration.seconds(10)
-    /// Milliseconds for which a clip that was running when it was lost may continue.
+    /// How long a clip that was running when it was lost may continue, in milliseconds.
     private static let longest = ClipMachine.longest.components.seconds * 1000
-    /// The last day that has a name, in milliseconds since 1970.
+    /// The last day of the year 9999, in milliseconds since 1970.
     private static let latest: Int64 = 253_402_300_799_999
 
     /// A veto for the recordings of `channel` in `directory`. Nothing is read yet.
@@ -45,15 +46,15 @@ package final class ClipHold: RetentionVeto {
         (self.directory, self.channel) = (directory, SegmentName.safe(channel))
     }
 
-    /// May block on the disk, but not on what the catalogue is busy with.
+    /// Whether the file may be deleted. May block on the disk, but never on the catalogue's queue.
     package func mayDelete(_ fileName: String) -> Bool {
-        // The mark is read before and after the clips: the catalogue may be set aside, or its clips restored,
-        // meanwhile.
+        // The mark is read before and after the clips, because the catalogue may be set aside, or its clips restored,
+        // in the meantime.
         let before = ClipMark.time(in: directory.path)
         guard let clips else { return false }
         let lostUntil = before ?? ClipMark.time(in: directory.path)
         if clips.isEmpty, lostUntil == nil { return true }
-        // What cannot be read is a part of no clip, and neither is a transport stream, which says nothing of itself.
+        // An unreadable file is in no clip, and neither is a transport stream, which has no metadata.
         guard let facts = try? SegmentReader.read("\(directory.path)/\(fileName)"), let position = facts.position
         else { return true }
         if let lostUntil, facts.start.milliseconds - Self.longest <= lostUntil { return false }
@@ -76,7 +77,7 @@ package final class ClipHold: RetentionVeto {
         let generation = directory.generation
         let stamp = stamp
         var known = known.withLock { $0 }
-        // The clips of another disk say nothing of this one's.
+        // The clips from another disk do not apply to this one.
         if known.generation != generation { known = Known(generation: generation) }
         if let stamp, stamp == known.stamp { return known.clips }
         if let retryAt = known.retryAt, ContinuousClock.now < retryAt { return known.clips }

@@ -2,17 +2,17 @@
 
 package import Media
 
-/// Which frames of a program are clips, by the commands that begin and end them. Pure: it knows neither clocks nor files.
+/// Computes the clips of a program from the commands that begin and end them. Pure: no clock, no files.
 ///
-/// A command names the frame that it is meant for, so that neither the way that it took nor its place among others
-/// matters: a release may come before its press, and both before the frame that they name. What a clip is follows from
-/// its commands alone; how far the program is says only how much of it there is yet.
+/// A command names its frame, so that neither network delay nor the order of commands matters: a release may arrive
+/// before its press, and both may arrive before their frame. A clip depends only on its commands; the position of the
+/// program determines only how much of the clip exists yet.
 package struct ClipMachine: Sendable {
     /// A program that is being recorded.
     package struct Program: Sendable, Equatable {
-        /// Names the recorder's run: frames of one run can be compared.
+        /// The recorder's run; frames can be compared within one run.
         package var run: String
-        /// From the first frame that was recorded to the one behind the newest.
+        /// From the first recorded frame to the one after the newest.
         package var frames: Range<Int64>
         package var rate: FrameRate
 
@@ -28,26 +28,26 @@ package struct ClipMachine: Sendable {
         package let run: String
         /// The first frame.
         package let first: Int64
-        /// The frame behind the last one; nil until the release.
+        /// The frame after the last one; nil until the release.
         package internal(set) var end: Int64?
-        /// Frames before ``first`` that were asked for, and are not there: nothing was recorded yet.
+        /// Frames before ``first`` that were requested but do not exist, because recording had not begun.
         package let lacking: Int64
-        /// Whether all of it that there will ever be is recorded.
+        /// Whether everything that the clip will ever contain is recorded.
         package internal(set) var isComplete: Bool
 
-        /// A clip as it was written down.
+        /// A clip with stored values.
         package init(id: String, run: String, first: Int64, end: Int64?, lacking: Int64 = 0, isComplete: Bool = false) {
             (self.id, self.run, self.first, self.end) = (id, run, first, end)
             (self.lacking, self.isComplete) = (lacking, isComplete)
         }
     }
 
-    /// A press.
+    /// A press: the command that begins a clip.
     package struct Start: Sendable, Equatable {
         package var id: String
-        /// The frame that was seen at the press; the newest for nil.
+        /// The frame that was visible at the press; nil for the newest.
         package var at: Int64?
-        /// Frames before it that are wanted, too.
+        /// How many frames before it are requested, too.
         package var before: Int64
 
         /// A press.
@@ -56,30 +56,30 @@ package struct ClipMachine: Sendable {
         }
     }
 
-    /// Why a command was not taken. Nothing is changed then.
+    /// Why a command was refused. A refused command changes nothing.
     package enum Refusal: Error, Equatable {
-        /// So many clips are running.
+        /// Too many clips are running.
         case tooManyRunning
-        /// So many clips are kept.
+        /// Too many clips are kept.
         case tooManyClips
-        /// The frame is further ahead of the program than clocks can be apart.
+        /// The frame is further ahead of the program than clocks can differ.
         case ahead
-        /// Nothing was recorded at the frame.
+        /// Nothing was recorded at that frame.
         case notRecorded
     }
 
-    /// A release whose press has not come yet.
+    /// A release whose press has not arrived yet.
     private struct EarlyStop {
         let id: String
         let run: String
         let at: Int64
-        /// When it is forgotten.
+        /// The frame at which it is forgotten.
         let until: Int64
     }
 
-    /// A crossfade of two clips needs a frame of each, and one between.
+    /// The minimum length in frames: a crossfade between two clips needs a frame from each, and one in between.
     package static let fewestFrames: Int64 = 3
-    /// Clips that may run at a time, and that are kept.
+    /// The maximum numbers of running clips and of all clips.
     package static let (mostRunning, mostClips) = (32, 2000)
     /// A clip ends by itself after this time if no command ends it.
     package static let longest = Duration.seconds(3600)
@@ -88,10 +88,10 @@ package struct ClipMachine: Sendable {
     private static let mostEarly = 64
     private static let patience = Duration.seconds(10)
 
-    /// All clips, in the order in which they came.
+    /// All clips, in order of arrival.
     package private(set) var clips: [Clip] = []
     private var early: [EarlyStop] = []
-    /// Clips that ended by themselves or with their recording, whose releases may still come.
+    /// Clips that ended by themselves or with their recording, and whose releases may still arrive.
     private var unreleased: Set<String> = []
 
     /// A machine without clips.
@@ -100,17 +100,17 @@ package struct ClipMachine: Sendable {
     /// A machine that continues with `clips`.
     package init(_ clips: [Clip]) { self.clips = clips }
 
-    /// The clip `id`.
+    /// Returns the clip `id`.
     package func clip(_ id: String) -> Clip? { clips.first { $0.id == id } }
 
-    /// Whether releases wait for their presses; for tests.
+    /// Whether a release waits for its press; for tests.
     package var isWaiting: Bool { !early.isEmpty }
 }
 
 // MARK: Commands
 
 extension ClipMachine {
-    /// Begins a clip, or returns the one that has this name already.
+    /// Begins a clip, or returns the existing one with this id.
     package mutating func start(_ start: Start, in program: Program) throws(Refusal) -> Clip {
         if let known = clip(start.id) { return known }
         complete(program, recordedUpTo: nil)
@@ -120,7 +120,7 @@ extension ClipMachine {
         let released = early.firstIndex { $0.id == start.id }
         let running = clips.count { $0.run == program.run && $0.end == nil }
         guard released != nil || running < Self.mostRunning else { throw .tooManyRunning }
-        // Last: others may be forgotten for this one, which nothing else refuses.
+        // This check comes last: the caller may remove another clip for this one, and no other check refuses it then.
         guard clips.count < Self.mostClips else { throw .tooManyClips }
         let wanted = at - max(0, start.before)
         let first = max(wanted, program.frames.lowerBound)
@@ -130,8 +130,8 @@ extension ClipMachine {
         return clip
     }
 
-    /// Ends the clip `id` with the frame before `at`, or before the newest one's end for nil; one that was ended stays as it
-    /// is. Nil if its start did not come yet: it is a whole clip when it does.
+    /// Ends the clip `id` before frame `at`, or before the newest frame if `at` is nil; a clip that has ended stays
+    /// unchanged. Returns nil if its press has not arrived yet: the clip is complete when it does.
     package mutating func stop(_ id: String, at: Int64?, in program: Program) throws(Refusal) -> Clip? {
         let at = at ?? program.frames.upperBound - 1
         guard at < program.frames.upperBound + program.rate.frames(atLeast: Self.lead) else { throw .ahead }
@@ -148,12 +148,12 @@ extension ClipMachine {
         return nil
     }
 
-    /// Ends the clip `id` with the frame before `at`. The program may be recorded no more: a clip that ended with its
-    /// recording was released before that if `at` says so. Returns nil if there is no such clip.
+    /// Ends the clip `id` before frame `at`. The program may no longer be recorded: if the clip ended with its
+    /// recording and `at` is earlier, `at` is its end. Returns nil if there is no such clip.
     package mutating func release(_ id: String, at: Int64, _ rate: FrameRate) -> Clip? {
         guard let index = clips.firstIndex(where: { $0.id == id }) else { return nil }
         let clip = clips[index]
-        // A time before the press belongs to another program, which started again from the beginning.
+        // A frame before the press belongs to another program, which started again from frame 0.
         guard at >= clip.first else { return clip }
         let end = end(of: clip, at: at, rate)
         if let known = clip.end {
@@ -164,7 +164,7 @@ extension ClipMachine {
         return clips[index]
     }
 
-    /// Forgets the clip `id`, and returns it.
+    /// Removes the clip `id` and returns it.
     package mutating func remove(_ id: String) -> Clip? {
         unreleased.remove(id)
         return clips.firstIndex { $0.id == id }.map { clips.remove(at: $0) }
@@ -178,13 +178,13 @@ extension ClipMachine {
 // MARK: What became of them
 
 extension ClipMachine {
-    /// The program has come to where it is now, and its frames before `recorded` are on the disk; if that `isSuspended`, none
-    /// behind them. Returns the clips that were changed by it.
+    /// Takes the program's position; its frames before `recorded` are on disk, and if recording `isSuspended`, no later
+    /// ones will be. Returns the ids of the changed clips.
     @discardableResult
     package mutating func complete(
         _ program: Program, recordedUpTo recorded: Int64?, isSuspended: Bool = false
     ) -> [String] {
-        // Those of another run, which may be recorded at the same time, go with that.
+        // Early releases for another run, which may be recorded at the same time, expire with that run.
         early.removeAll { $0.run == program.run && $0.until < program.frames.upperBound }
         let longest = program.rate.frames(atLeast: Self.longest)
         var changed: [String] = []
@@ -203,7 +203,7 @@ extension ClipMachine {
         return changed
     }
 
-    /// The run is over, and nothing of it is recorded from the frame `end` on. Returns the clips that were changed by it.
+    /// Ends the run; nothing is recorded from frame `end` on. Returns the ids of the changed clips.
     package mutating func close(run: String, at end: Int64) -> [String] {
         early.removeAll { $0.run == run }
         var changed: [String] = []
@@ -216,13 +216,13 @@ extension ClipMachine {
         return changed
     }
 
-    /// The runs with clips of which more may come, or with releases whose presses may still come.
+    /// The runs with clips that may still grow, or with releases whose presses may still arrive.
     package var openRuns: Set<String> {
         Set(clips.lazy.filter { !$0.isComplete }.map(\.run)).union(early.lazy.map(\.run))
     }
 
-    /// Whether a clip needs more of `run`: a clip that has no end yet, one whose press has yet to come, or, if the run
-    /// `isRecorded`, one whose end is not on the disk.
+    /// Whether a clip needs more of `run`: a clip without an end, one whose press has yet to arrive, or, if the run
+    /// `isRecorded`, one whose end is not on disk.
     package func needs(_ run: String, isRecorded: Bool) -> Bool {
         early.contains { $0.run == run }
             || clips.contains { $0.run == run && !$0.isComplete && ($0.end == nil || isRecorded) }

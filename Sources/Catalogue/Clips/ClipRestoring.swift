@@ -2,16 +2,16 @@
 
 internal import Archive
 
-/// Puts the clips of catalogues that were damaged into the one that took their place.
+/// Copies the clips of damaged catalogues into the one that replaced them.
 enum ClipRestoring {
-    /// What came of it.
+    /// The result of a restoration.
     struct Outcome: Equatable {
-        /// Clips that are in the new catalogue.
+        /// The number of restored clips.
         var clips = 0
         /// Whether no clip is lost.
         var isWhole = true
 
-        /// What an operator should know, in one sentence; nil if nothing was lost or found.
+        /// Returns one sentence for an operator; nil if nothing was lost or found.
         func text(in directory: RecordDirectory) -> String? {
             let found = "\(clips) clips of a damaged catalogue are in the new one"
             if isWhole { return clips > 0 ? found : nil }
@@ -22,8 +22,8 @@ enum ClipRestoring {
         }
     }
 
-    /// Restores what can be read into `store`, and forgets rows of clips that are not what they should be. A process
-    /// that is killed meanwhile leaves ``ClipMark``, and the next start does it.
+    /// Copies the readable clips into `store`, and removes invalid rows of clips from it. If the process is killed
+    /// meanwhile, ``ClipMark`` remains, and the next start finishes the work.
     static func run(_ store: CatalogueStore, in directory: RecordDirectory) throws -> Outcome {
         var outcome = Outcome()
         let own = store.salvagedClips()

@@ -8,7 +8,7 @@ internal import HummingbirdCore
 internal import Media
 internal import Status
 
-/// Channels, their outputs and what can be asked of them.
+/// The API of channels, their outputs and their commands.
 struct ChannelRoutes {
     private struct List: Encodable {
         struct Entry: Encodable {
@@ -79,7 +79,7 @@ struct ChannelRoutes {
                 }
                 _ = try output(name, of: channel)
                 try await Blocking.control.run {
-                    // Paused first: what is to stay off air makes no connection to its new address.
+                    // Pausing comes first, so that a paused output makes no connection to its new address.
                     if change.paused == true { try channel.setPaused(true, output: name) }
                     if let address = change.address { try channel.replaceOutput(name, by: address) }
                     if change.paused == false { try channel.setPaused(false, output: name) }
@@ -126,7 +126,7 @@ struct ChannelRoutes {
             Endpoint(.post, Self.path + "/markers", .operate) { request in
                 let channel = try channel(request)
                 let text = try await JSON.body(NewMarker.self, of: request).text
-                // Of Unicode, as the API's description counts them: a letter may be made of any number of them.
+                // Counts Unicode scalars, as the API's description does: a character may consist of any number of them.
                 guard !text.isEmpty, text.unicodeScalars.count <= Self.longestText, !text.contains("\0") else {
                     throw Refusal(.unusable, "text has 1 to \(Self.longestText) characters.")
                 }

@@ -2,7 +2,7 @@
 
 internal import Studio
 
-// What a program is asked for has no keys but those that it says.
+// Unknown keys in these requests are refused.
 extension ProgramRequest: ClosedRequest {}
 extension SourceRequest: ClosedRequest {}
 extension OverlayRequest: ClosedRequest {}

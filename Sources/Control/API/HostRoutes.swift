@@ -6,7 +6,7 @@ internal import Hummingbird
 internal import HummingbirdCore
 internal import Media
 
-/// The process as a whole: what it is, whether it is well, and what can be asked of it.
+/// The API of the process as a whole: version, health, metrics and commands.
 struct HostRoutes {
     private struct About: Encodable {
         let version: String

@@ -7,9 +7,9 @@ internal import Media
 internal import NIOCore
 internal import Studio
 
-/// Scenes on air and in the preview, and the sources that they are made of.
+/// The API of scenes on air and in the preview, and of their sources.
 struct ProgramRoutes {
-    /// When something takes effect.
+    /// The frame at which a change takes effect.
     private struct Effect: Encodable { let frame: Int64 }
 
     private static let path = "/v1/channels/{channel}"
@@ -18,14 +18,14 @@ struct ProgramRoutes {
     private static let width = 320
 
     let host: any ControlledHost
-    /// Images that are valid for less time than a page waits between two looks.
+    /// Images that expire sooner than the page asks for the next one.
     private let snapshots = SnapshotCache(for: .milliseconds(90))
 
     init(host: any ControlledHost) { self.host = host }
 
     var endpoints: [Endpoint] { scenes + parts }
 
-    /// What is on air, and what comes.
+    /// Requests about the scenes on air, scheduled and in the preview.
     private var scenes: [Endpoint] {
         [
             Endpoint(.get, Self.path + "/program", .view) { request in
@@ -57,7 +57,7 @@ struct ProgramRoutes {
         ]
     }
 
-    /// What scenes are made of.
+    /// Requests about the parts of scenes: overlays and sources.
     private var parts: [Endpoint] {
         [
             Endpoint(.put, Self.path + "/overlays/{overlay}", .operate) { request in

@@ -4,19 +4,19 @@ internal import Program
 internal import Status
 internal import Synchronization
 
-/// Whether media moves: in each channel that is on air, frames came since the last look but one.
+/// Checks that media flow: each channel must have produced frames within the last few seconds.
 final class Readiness: Sendable {
     private struct Look {
         var units: Int64
         var moved: ContinuousClock.Instant
     }
 
-    /// How long a program may stand still.
+    /// How long a program may produce no frame.
     private static let patience = Duration.seconds(3)
 
     private let looks = Mutex<[String: Look]>([:])
 
-    /// Why the process is not ready, in a sentence; nil if it is.
+    /// Returns why the process is not ready, in a sentence; nil if it is ready.
     func lacks(_ reports: [ChannelReport]) -> String? {
         if reports.isEmpty { return "There is no channel." }
         let still = reports.filter { !moves($0) }.map(\.name)

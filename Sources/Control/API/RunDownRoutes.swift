@@ -7,13 +7,13 @@ internal import Media
 internal import Program
 internal import Studio
 
-/// The run-down of a program of several sources.
+/// The API of a program's run-down.
 struct RunDownRoutes {
-    /// When something takes effect.
+    /// The frame at which a change takes effect.
     private struct Effect: Encodable { let frame: Int64 }
 
     private static let path = "/v1/channels/{channel}/rundown"
-    /// As long as its file may be: a thousand segments are more than other requests may have.
+    /// The same limit as for a run-down file: a thousand segments need more than other requests may have.
     private static let mostBytes = 1 << 20
 
     let host: any ControlledHost

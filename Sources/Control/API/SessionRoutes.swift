@@ -4,7 +4,8 @@ internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
 
-/// Sessions: what a browser shows in place of a token, which it cannot send with a video, a download or an event stream.
+/// The API of sessions: a browser cannot send a token with a video, a download or an event stream, so it sends a
+/// session cookie instead.
 struct SessionRoutes {
     private struct NewSession: Decodable { let token: String }
     private struct Session: Encodable {

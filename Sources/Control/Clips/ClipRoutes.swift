@@ -8,7 +8,7 @@ internal import Media
 internal import NIOCore
 internal import Studio
 
-/// Clips of what is recorded, pressed while a channel is on air.
+/// The API of clips, which are marked while a channel is recorded.
 struct ClipRoutes {
     private struct NewClip: ClosedRequest {
         static var keys: [String] { ["id", "name", "at", "before"] }
@@ -57,15 +57,15 @@ struct ClipRoutes {
     private static let clip = path + "/{clip}"
     private static let longestName = 100
     private static let longestID = 64
-    /// Seconds: about as far back as people remember.
+    /// In seconds: about as far back as people remember.
     private static let longestBefore = 600.0
     /// A year, in seconds.
     private static let latest = 31_536_000.0
-    /// Clips that one file is made of at most.
+    /// The maximum number of clips in one file.
     private static let mostParts = 1000
-    /// Frames of years.
+    /// In frames: many years.
     private static let mostSkipped: Int64 = 1 << 40
-    /// Seconds by which audio can be moved.
+    /// By how many seconds audio can be moved.
     private static let offsets = -10.0...10.0
 
     let host: any ControlledHost
@@ -86,7 +86,7 @@ struct ClipRoutes {
                 let clips = try clips(request)
                 return Self.yaml(try await Blocking.disk.run { try clips.project() })
             },
-            // Changes nothing, but takes a body.
+            // A POST because it has a body; it changes nothing.
             Endpoint(.post, Self.path + "/project.yaml", .view) { request in
                 let clips = try clips(request)
                 let parts = try Self.parts(try await JSON.body(NewStitch.self, of: request))
@@ -99,7 +99,7 @@ struct ClipRoutes {
         [
             Endpoint(.post, Self.path, .operate) { request in
                 let clips = try clips(request)
-                // Before anything that takes time: a press without a time is meant for now.
+                // Read before anything that takes time: a press without a time means now.
                 let now = clips.newest
                 var asked = try Self.checked(try await JSON.optionalBody(NewClip.self, of: request))
                 asked.newest = now
@@ -112,7 +112,7 @@ struct ClipRoutes {
                 let (clips, id) = (try clips(request), try Self.id(request.parameter("clip")))
                 let now = clips.newest
                 let at = try Self.moment(try await JSON.optionalBody(Stop.self, of: request)?.at)
-                // Its press is under way: what was asked for will be, and there is nothing to show yet.
+                // The press has not arrived yet: the stop is stored, and there is no clip to show.
                 guard let clip = try await Blocking.clips.run({ try clips.stop(id, at: at, newest: now) }) else {
                     return JSON.empty(.accepted)
                 }
@@ -172,7 +172,7 @@ struct ClipRoutes {
             body: .init(byteBuffer: ByteBuffer(string: text)))
     }
 
-    /// Where a job is, below whatever path is in front of the API's.
+    /// Returns a job's path, below any prefix of the API's paths.
     private static func place(of job: ExportJob, _ request: ControlRequest) -> String {
         let path = request.request.uri.path
         return path[..<(path.firstRange(of: "/v1/")?.lowerBound ?? path.startIndex)] + "/v1/exports/\(job.id)"

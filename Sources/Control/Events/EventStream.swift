@@ -10,7 +10,7 @@ internal import NIOCore
 internal import Program
 internal import Status
 
-/// Server-sent events (HTML, 9.2): what happened, and once a second what is.
+/// Sends server-sent events (HTML, 9.2): events as they happen, and the status once per second.
 struct EventStream: Sendable {
     private struct Hello: Encodable {
         let version: String
@@ -25,11 +25,11 @@ struct EventStream: Sendable {
         var shortTerm: Double?
         var integrated: Double?
         var truePeak: Double?
-        /// Peaks of each channel of a program of several sources, in dBFS, and of each of them.
+        /// Peaks of each channel of a program with several sources, in dBFS, and the same for each source.
         var program: [Double]?
         var sources: [String: [Double]]?
 
-        /// What is measured in `report`; nil where nothing is.
+        /// The measurements in `report`; nil if it has none.
         init?(_ report: ChannelReport) {
             let (loudness, parts) = (report.status?.monitor?.loudness, report.status?.parts)
             if loudness == nil, parts == nil { return nil }
@@ -45,17 +45,18 @@ struct EventStream: Sendable {
         private static func tenths(_ levels: [Double]) -> [Double] { levels.map { ($0 * 10).rounded() / 10 } }
     }
 
-    /// Between two looks at what happened, in milliseconds: as often as meters are wanted, or as anybody notices.
+    /// The interval between two checks for events, in milliseconds: as often as meters are updated, or as people
+    /// notice.
     private static let step = (meters: 100, events: 250)
-    /// Between two looks at the channels' status, in milliseconds.
+    /// The interval between two status messages, in milliseconds.
     private static let statusInterval = 1000
-    /// Between two comments, for who asks whether anybody is there, in milliseconds.
+    /// The interval between two comments, which tell a client that the server is alive, in milliseconds.
     private static let pingInterval = 10_000
 
     let reports: ReportCache
     let log: EventLog
 
-    /// The answer to `request`.
+    /// Returns the response to `request`.
     func response(to request: ControlRequest) throws(Refusal) -> Response {
         var headers = HTTPFields()
         headers[.contentType] = "text/event-stream"
@@ -109,7 +110,7 @@ struct EventStream: Sendable {
         reports.compactMap { Meters($0).map { message("meters", JSON.encode($0)) } }
     }
 
-    /// One message; JSON has no line breaks that would divide it.
+    /// Returns one message; JSON has no line breaks that would split it.
     private static func message(_ event: String, _ data: [UInt8], id: UInt64? = nil) -> ByteBuffer {
         var buffer = ByteBuffer()
         if let id { buffer.writeString("id: \(id)\n") }

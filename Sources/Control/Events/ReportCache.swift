@@ -3,7 +3,8 @@
 internal import Archive
 internal import Status
 
-/// The channels' reports, looked at no oftener than anybody could tell, however many look. Any thread.
+/// Caches the channels' reports, so that they are read no more often than anyone could notice, however many clients
+/// ask. Any thread may use it.
 final class ReportCache: Sendable {
     private let host: any ControlledHost
     private let reports: Cached<[ChannelReport]>
@@ -11,25 +12,25 @@ final class ReportCache: Sendable {
     private let rendered: Cached<String>
     /// The version of relay.
     let version: String
-    /// When the process began.
+    /// When the process started.
     let startedAt = UTCTime.now
 
     init(_ host: any ControlledHost, version: String, metrics: @escaping @Sendable ([ChannelReport]) -> String) {
         (self.host, self.version) = (host, version)
         let reports = Cached(for: .milliseconds(90)) { host.channels.compactMap { host.channel($0)?.report } }
         self.reports = reports
-        // So short, because who has just changed something must not be told what was before.
+        // Kept short, because a client that has just changed something must not see the old state.
         texts = Cached(for: .milliseconds(100)) { reports.value.map { JSON.encode(Named(report: $0)) } }
         rendered = Cached(for: .milliseconds(200)) { metrics(reports.value) }
     }
 
     var now: UTCTime { .now }
     var names: [String] { host.channels }
-    /// All reports, 90 ms old at most.
+    /// All reports, at most 90 ms old.
     var all: [ChannelReport] { reports.value }
-    /// The same as JSON, each with its channel, 200 ms old at most.
+    /// All reports as JSON, each with its channel, at most 200 ms old.
     var encoded: [[UInt8]] { texts.value }
-    /// Prometheus text, 300 ms old at most.
+    /// The metrics as Prometheus text, at most 300 ms old.
     var metrics: String { rendered.value }
 
     private struct Named: Encodable {

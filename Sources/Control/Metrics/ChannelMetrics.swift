@@ -3,7 +3,7 @@
 internal import Archive
 internal import Status
 
-/// Channels as a whole, and which of their inputs is on air.
+/// Metrics of channels as a whole, and of the input on air.
 enum ChannelMetrics {
     private static let selections = ["primary", "backup", "slate", "none"]
 

@@ -2,41 +2,41 @@
 
 internal import Status
 
-/// What metrics are made of: values of one moment.
+/// The values of one moment, from which metrics are made.
 struct MetricsSnapshot: Sendable {
     var channels: [ChannelReport]
-    /// relay's.
+    /// The version of relay.
     var version: String
-    /// Wrong tokens that were shown.
+    /// The number of wrong tokens.
     var failedLogins: Int
-    /// Until when the HTTP server's certificate is valid, in seconds since 1970; nil without TLS.
+    /// When the HTTP server's certificate expires, in seconds since 1970; nil without TLS.
     var certificateExpiry: Int?
-    /// What the process takes; nil if the system does not tell.
+    /// The resources that the process uses; nil if the system does not report them.
     var process: ProcessUsage?
-    /// What each webhook did.
+    /// The state of each webhook.
     var webhooks: [WebhookStatus] = []
 }
 
-/// A metric of one name: what it is, and how its samples are read from a snapshot.
+/// A metric with its description, and how its samples are read from a snapshot.
 struct MetricFamily: Sendable {
-    /// Prometheus' types, as far as they are used.
+    /// The Prometheus types in use.
     enum Kind: String, Sendable {
-        /// Only grows, but for a fresh start at 0.
+        /// Only grows, except when it restarts at 0.
         case counter
-        /// A value of this moment.
+        /// A current value.
         case gauge
-        /// Counts by size, with their sum.
+        /// Counts by bucket, with their sum.
         case histogram
     }
 
-    /// A gauge that is 1 of one state and 0 of all others has these for the values of its last label.
+    /// Returns 1 or 0, for a gauge that is 1 for the current state and 0 for all others.
     static func number(_ isTrue: Bool) -> Double { isTrue ? 1 : 0 }
 
     let name: String
     let kind: Kind
-    /// The labels, in their order.
+    /// The names of the labels, in order.
     let labels: [String]
-    /// One line for an operator who reads it for the first time.
+    /// One line for an operator who does not know the metric.
     let help: String
     let read: @Sendable (MetricsSnapshot, inout MetricSamples) -> Void
 }
@@ -44,7 +44,7 @@ struct MetricFamily: Sendable {
 // MARK: Families of each channel
 
 extension MetricFamily {
-    /// One with samples of each channel; `labels` come behind `channel`.
+    /// A family with samples for each channel; `labels` follow the label `channel`.
     static func channel(
         _ name: String, _ kind: Kind, _ help: String, labels: [String] = [],
         _ read: @escaping @Sendable (ChannelReport, inout MetricSamples) -> Void
@@ -57,14 +57,14 @@ extension MetricFamily {
         }
     }
 
-    /// One with a sample of each channel that has a program.
+    /// A family with a sample for each channel that has a program.
     static func program(
         _ name: String, _ kind: Kind, _ help: String, _ value: @escaping @Sendable (ChannelStatus) -> Double?
     ) -> MetricFamily {
         channel(name, kind, help) { report, samples in samples.add(report.status.flatMap(value)) }
     }
 
-    /// One with a sample of each of the things that `all` finds, labelled as `labels` says behind `channel`.
+    /// A family with samples for each item that `all` finds; `labels` follow the label `channel`.
     static func each<Item>(
         _ name: String, _ kind: Kind, _ help: String, labels: [String],
         of all: @escaping @Sendable (ChannelStatus) -> [Item],
@@ -76,38 +76,39 @@ extension MetricFamily {
     }
 }
 
-/// Samples as Prometheus text, version 0.0.4: of one family after the other.
+/// Writes samples as Prometheus text, version 0.0.4, one family after the other.
 struct MetricSamples {
     /// The text so far.
     private(set) var text = ""
-    /// The values of the first labels, for all samples that follow.
+    /// The values of the first labels, for all following samples.
     var first: [String] = []
 
     private var family = ""
     private var labels: [String] = []
     private var header = ""
 
-    /// Begins a family. For a family without samples nothing is written.
+    /// Begins a family. A family without samples is not written.
     mutating func begin(_ family: MetricFamily) {
         (self.family, labels, first) = (family.name, family.labels, [])
         header =
             "# HELP \(family.name) \(Self.escapedHelp(family.help))\n# TYPE \(family.name) \(family.kind.rawValue)\n"
     }
 
-    /// Writes a sample with the values of the labels behind ``first``; a label without a value is left out. Writes
-    /// nothing without a value.
+    /// Writes a sample with the values of the labels after ``first``; omits labels without a value. Writes nothing
+    /// without a value.
     mutating func add(_ value: Double?, _ values: String?...) {
         guard let value else { return }
         write("", values, value)
     }
 
-    /// A sample for each of `all`: 1 of `current`, 0 of the others. `all` are the values of the last label, `values` of those
-    /// between it and ``first``.
+    /// Writes a sample for each of `all`: 1 for `current`, 0 for the others. `all` are the values of the last label,
+    /// `values` those of the labels between it and ``first``.
     mutating func choose(_ current: String?, among all: [String], _ values: String?...) {
         for value in all { write("", values + [value], MetricFamily.number(value == current)) }
     }
 
-    /// A histogram: `counts` of those up to each of `bounds`, of all together, and their sum.
+    /// Writes a histogram: `counts` are the numbers of values up to each of `bounds`, `count` is the number of all
+    /// values, `sum` their sum.
     mutating func add(counts: [Int], bounds: [Double], count: Int, sum: Double) {
         labels.append("le")
         for (bound, seen) in zip(bounds, counts) { write("_bucket", [Self.number(bound)], Double(seen)) }
@@ -138,7 +139,7 @@ struct MetricSamples {
         text += "\n"
     }
 
-    /// A label's value: backslash, quote and line feed are escaped.
+    /// Escapes backslash, quote and line feed in a label's value.
     static func escaped(_ text: String) -> String {
         guard text.utf8.contains(where: { $0 == 0x5C || $0 == 0x22 || $0 == 0x0A }) else { return text }
         return text.reduce(into: "") { result, character in
@@ -146,22 +147,22 @@ struct MetricSamples {
             case "\\": result += "\\\\"
             case "\"": result += "\\\""
             case "\n": result += "\\n"
-            // One character by Unicode, and a line feed in it nevertheless.
+            // Swift treats CR LF as one character; its line feed must be escaped, too.
             case "\r\n": result += "\r\\n"
             default: result.append(character)
             }
         }
     }
 
-    /// A help text: backslash and line feed are escaped.
+    /// Escapes backslash and line feed in a help text.
     static func escapedHelp(_ text: String) -> String {
         text.split(separator: "\\", omittingEmptySubsequences: false).joined(separator: "\\\\")
             .split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\\n")
     }
 
-    /// A value as text: whole numbers have no fraction, and NaN and infinities are spelled as in Prometheus.
+    /// Formats a value: whole numbers have no fraction; NaN and infinities are written as in Prometheus.
     static func number(_ value: Double) -> String {
-        // Above it not every whole number is a double.
+        // Larger doubles cannot represent every whole number.
         if let whole = Int64(exactly: value), whole.magnitude < 1 << 53 { return String(whole) }
         if value.isNaN { return "NaN" }
         if value.isInfinite { return value > 0 ? "+Inf" : "-Inf" }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A snapshot as Prometheus text, version 0.0.4. Nothing is counted here: counters are those of the snapshots.
+/// Formats a snapshot as Prometheus text, version 0.0.4. It counts nothing itself: all counters come from the snapshot.
 enum MetricsText {
-    /// All families, in the order in which they are written: `docs/metrics.md` lists them.
+    /// All families in output order, as listed in `docs/metrics.md`.
     static let families =
         ChannelMetrics.families + ProgramMetrics.families + EncoderMetrics.families + RenditionMetrics.families
         + OutputMetrics.families + RecorderMetrics.families + SourceRecordingMetrics.families + StorageMetrics.families
         + SourceMetrics.families + SRTMetrics.families
         + MonitorMetrics.families + WebhookMetrics.families + ProcessMetrics.families
 
-    /// All metrics.
+    /// Returns all metrics.
     static func render(_ snapshot: MetricsSnapshot) -> String {
         var samples = MetricSamples()
         for family in families {

@@ -3,7 +3,7 @@
 internal import Monitor
 internal import Status
 
-/// Loudness, and the alarms about the program.
+/// Metrics of loudness and of the program's alarms.
 enum MonitorMetrics {
     static let families: [MetricFamily] = [
         loudness("relay_loudness_momentary_lufs", "Of the last 400 ms; -120 for silence.", \.momentary),

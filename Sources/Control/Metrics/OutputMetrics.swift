@@ -3,7 +3,7 @@
 internal import FanOut
 internal import Status
 
-/// The live outputs.
+/// Metrics of the live outputs.
 enum OutputMetrics {
     static let families = states + sent + queues + receivers
 
@@ -73,7 +73,7 @@ enum OutputMetrics {
         },
     ]
 
-    /// Of outputs that listen: SRT's callers, RTMP's players.
+    /// Metrics of outputs that listen, about SRT callers and RTMP players.
     private static let receivers: [MetricFamily] = [
         one("relay_output_receivers", .gauge, "Receivers of an output that listens.") {
             $0.details.receivers.map { Double($0.count) }

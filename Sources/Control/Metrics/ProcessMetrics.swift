@@ -2,7 +2,7 @@
 
 internal import Status
 
-/// The process, its HTTP server and its certificates.
+/// Metrics of the process, its HTTP server and its certificates.
 enum ProcessMetrics {
     static let families: [MetricFamily] = [
         MetricFamily(name: "relay_build_info", kind: .gauge, labels: ["version"], help: "relay's version.") {

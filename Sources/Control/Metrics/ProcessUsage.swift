@@ -4,25 +4,26 @@ internal import CDispatch  // owns the C types of time where it is loaded before
 internal import Foundation
 internal import Glibc
 
-/// What this process takes of the machine, as the system tells it.
+/// The resources that this process uses, as the system reports them.
 struct ProcessUsage: Sendable {
-    /// When it began, in seconds since 1970.
+    /// When the process started, in seconds since 1970.
     var start = 0.0
     /// CPU time, user and system, in seconds.
     var cpu = 0.0
-    /// Memory that it holds.
+    /// Resident memory in bytes.
     var residentBytes: Int64 = 0
-    /// Descriptors that are open.
+    /// The number of open descriptors.
     var descriptors = 0
-    /// Descriptors that may be open.
+    /// The limit for open descriptors.
     var mostDescriptors: UInt64 = 0
 
-    /// A process of which nothing is known.
+    /// The usage of an unknown process.
     init() {}
 
-    /// Now; nil where the system does not tell. Reads three files below `/proc`.
+    /// The current usage; nil if the system does not report it. Reads three files under `/proc`.
     static var now: ProcessUsage? {
-        // proc(5): the second field is a name in brackets that may hold anything; the third follows the last bracket.
+        // proc(5): the second field is a name in parentheses that may contain anything; the third follows the last
+        // parenthesis.
         guard let text = try? String(contentsOfFile: "/proc/self/stat", encoding: .utf8),
             let bracket = text.lastIndex(of: ")")
         else { return nil }
@@ -30,7 +31,7 @@ struct ProcessUsage: Sendable {
         guard fields.count > 21, let begin = Double(fields[19]), let pages = Int64(fields[21]) else { return nil }
         var usage = ProcessUsage()
         let now = seconds(CLOCK_REALTIME)
-        // Field 22 is the start in ticks since the machine was started, and 24 the pages in memory.
+        // Field 22 is the start time in ticks since boot, and field 24 the number of resident pages.
         usage.start = now - seconds(CLOCK_BOOTTIME) + begin / Double(sysconf(Int32(_SC_CLK_TCK)))
         usage.residentBytes = pages * Int64(sysconf(Int32(_SC_PAGESIZE)))
         usage.cpu = seconds(CLOCK_PROCESS_CPUTIME_ID)

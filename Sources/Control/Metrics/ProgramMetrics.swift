@@ -4,7 +4,7 @@ internal import Media
 internal import Program
 internal import Status
 
-/// The program: what is put on air, and what the feeds of its sources did for that.
+/// Metrics of the program: what is put on air, and the feeds of its sources.
 enum ProgramMetrics {
     static let families = program + feeds + passthrough
 
@@ -27,7 +27,7 @@ enum ProgramMetrics {
         },
     ]
 
-    /// What is passed through has no feed.
+    /// A program that is passed through has no feed.
     private static let feeds: [MetricFamily] = [
         video("relay_feed_frames_total", "Frames that came from the source on air.") { Double($0.framesIn) },
         video("relay_feed_dropped_frames_total", "Frames of the source that were never shown.") {

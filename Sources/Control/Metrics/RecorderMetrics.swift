@@ -4,7 +4,7 @@ internal import Media
 internal import Segmenter
 internal import Status
 
-/// The recorder.
+/// Metrics of the recorder.
 enum RecorderMetrics {
     static let families = states + files + gaps + times
 

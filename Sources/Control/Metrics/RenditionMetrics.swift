@@ -3,7 +3,7 @@
 internal import Encoder
 internal import Status
 
-/// The further encodings of programs.
+/// Metrics of the renditions.
 enum RenditionMetrics {
     static let families: [MetricFamily] = [
         count("relay_rendition_input_frames_total", "Frames that went into the encoder of a rendition.") {

@@ -6,12 +6,12 @@ internal import Media
 internal import SRT
 internal import Status
 
-/// What libsrt says of outputs (label `output`) and of inputs (label `source`). Counters of outputs begin again with each
-/// connection.
+/// The statistics of libsrt for outputs (label `output`) and inputs (label `source`). Counters of outputs restart with
+/// each connection.
 enum SRTMetrics {
     static let families = sent + received + both
 
-    /// Bits of a Mbit/s in bytes a second.
+    /// One Mbit/s in bytes per second.
     private static let megabit = 125_000.0
 
     private static let sent: [MetricFamily] = [
@@ -75,7 +75,7 @@ enum SRTMetrics {
         ) { Double($0.latencyMilliseconds) / 1000 },
     ]
 
-    /// Of outputs: a number of what libsrt says.
+    /// A family with a libsrt value for each output.
     private static func output(
         _ name: String, _ kind: MetricFamily.Kind, _ help: String,
         _ value: @escaping @Sendable (SRTStatistics) -> Double?

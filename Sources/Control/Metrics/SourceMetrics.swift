@@ -5,23 +5,24 @@ internal import Media
 internal import SourceClock
 internal import Status
 
-/// The sources.
+/// Metrics of the sources.
 enum SourceMetrics {
     static let families = states + packets + clocks
 
-    /// A source, as it is labelled.
+    /// A source with its label.
     struct Named {
         var name: String
         var status: SourceStatus
-        /// Whether it is to be open: a backup that is not needed is not.
+        /// Whether it should be open; a backup that is not needed should not.
         var isOpen: Bool
     }
 
-    /// The name of the state of a source that is not to be open.
+    /// The state of a source that should not be open.
     private static let closed = "closed"
     private static let all = SourceStatus.State.allCases.map(\.rawValue) + [closed]
 
-    /// The sources by their names: those of the inputs where there is a choice, else what the flags call them.
+    /// Returns the sources with their names: the names of the inputs if there are several, otherwise the names of the
+    /// command-line flags.
     static func named(_ status: ChannelStatus) -> [Named] {
         if let parts = status.parts { return named(status.sources, of: parts) }
         let names = (status.selection?.inputs ?? ["input"]) + ["audio-input"]
@@ -31,7 +32,8 @@ enum SourceMetrics {
         }
     }
 
-    /// The inputs of several sources: a source's first one has its name, and a backup the source's and its own.
+    /// Returns the inputs of several sources with their names: a source's first input has the source's name, a backup
+    /// the source's and its own.
     private static func named(_ sources: [SourceStatus], of parts: [PartStatus]) -> [Named] {
         let names = parts.flatMap { part -> [(name: String, isOpen: Bool)] in
             guard let selection = part.selection else { return [(part.name, true)] }

@@ -4,7 +4,7 @@ internal import Encoder
 internal import Segmenter
 internal import Status
 
-/// The recordings of a program's sources.
+/// Metrics of the recordings of single sources.
 enum SourceRecordingMetrics {
     static let families: [MetricFamily] = [
         .each(

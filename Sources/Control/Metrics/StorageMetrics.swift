@@ -5,7 +5,7 @@ internal import Segmenter
 internal import Status
 internal import Upload
 
-/// The disk, what is deleted from it, and what is handed over.
+/// Metrics of the disk, of retention and of uploads.
 enum StorageMetrics {
     static let families = storage + retention + upload
 

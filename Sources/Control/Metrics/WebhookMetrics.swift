@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Those who are told of events.
+/// Metrics of the webhooks.
 enum WebhookMetrics {
     static let families: [MetricFamily] = [
         webhook("relay_webhook_delivered_total", .counter, "Events that the receiver took.") { Double($0.delivered) },

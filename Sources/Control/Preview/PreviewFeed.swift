@@ -7,11 +7,11 @@ internal import Media
 internal import NIOCore
 internal import Synchronization
 
-/// What goes on air as fragmented MP4, for all who watch it: made once, and only while somebody watches.
+/// Makes fragmented MP4 from a channel's stream, once for all watching clients, and only while clients watch.
 ///
-/// All calls may come from any thread and return at once.
+/// Any thread may use it; all calls return at once.
 final class PreviewFeed: PacketConsumer {
-    /// A fragment, and where it stands in the feed.
+    /// A fragment and its number in the feed.
     struct Piece {
         let number: UInt64
         let bytes: ByteBuffer
@@ -26,15 +26,15 @@ final class PreviewFeed: PacketConsumer {
         var watchers = 0
     }
 
-    /// The limit for what is kept, in bytes: more than the fragments of a GOP of some seconds hold. The oldest
-    /// fragments of a longer GOP are dropped, and a client that begins to watch waits for the next keyframe.
+    /// The limit for stored fragments, in bytes: more than a GOP of some seconds needs. The oldest fragments of a
+    /// longer GOP are dropped, and a new client then waits for the next keyframe.
     private static let mostBytes = 32 << 20
 
     let stream: PacketStream
     private let queue = DispatchQueue(label: "relay.preview", qos: .utility)
     private let state = Mutex(State())
 
-    /// A feed of `stream` that no client watches yet.
+    /// A feed of `stream` without clients.
     init(of stream: PacketStream) { self.stream = stream }
 
     /// Why the stream cannot be watched, in a sentence; nil if it can be watched.
@@ -53,11 +53,11 @@ final class PreviewFeed: PacketConsumer {
             }
             return state.watchers == 1
         }
-        // The GOP under way comes at once.
+        // The current GOP arrives at once.
         if isFirst { stream.join(self) }
     }
 
-    /// Notes that a client has stopped watching. Returns whether no client watches now.
+    /// Notes that a client has stopped watching. Returns whether it was the last one.
     func end() -> Bool {
         let isLast = state.withLock { state in
             state.watchers -= 1
@@ -78,7 +78,7 @@ final class PreviewFeed: PacketConsumer {
         state.withLock { state in
             for piece in state.muxer?.push(packets) ?? [] {
                 if piece.beginsGOP {
-                    // A client that is behind continues from here.
+                    // A client that is behind continues here.
                     while let first = state.pieces.first, !first.beginsGOP || state.pieces.count > 1 && isOld(state) {
                         state.bytes -= first.bytes.readableBytes
                         state.pieces.removeFirst()
@@ -96,10 +96,11 @@ final class PreviewFeed: PacketConsumer {
         }
     }
 
-    /// Whether more is kept than the GOP before: that one serves a client that is only a little late.
+    /// Whether older fragments than the previous GOP are stored; the previous GOP serves clients that are only a little
+    /// late.
     private func isOld(_ state: borrowing State) -> Bool { state.pieces.count { $0.beginsGOP } > 1 }
 
-    /// The head of what comes now, and the pieces from the newest keyframe on; nil as long as there is no keyframe.
+    /// The current head, and the fragments from the newest keyframe on; nil until there is a keyframe.
     var beginning: (head: ByteBuffer, pieces: [Piece])? {
         state.withLock { state in
             guard let muxer = state.muxer, let start = state.pieces.lastIndex(where: \.beginsGOP) else { return nil }
@@ -107,7 +108,7 @@ final class PreviewFeed: PacketConsumer {
         }
     }
 
-    /// The pieces behind number `last`; from the newest keyframe on if some of them are gone.
+    /// Returns the fragments after number `last`, or from the newest keyframe on if some of them are gone.
     func pieces(after last: UInt64) -> [Piece] {
         state.withLock { state in
             guard let first = state.pieces.first, let newest = state.pieces.last, newest.number > last else {

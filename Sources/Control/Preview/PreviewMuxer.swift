@@ -3,23 +3,23 @@
 internal import MP4
 internal import Media
 
-/// Makes fragmented MP4 of packets as they come. A value for one thread at a time.
+/// Makes fragmented MP4 from live packets. A value type for one thread at a time.
 struct PreviewMuxer {
-    /// One fragment, or several boxes that belong together.
+    /// One fragment with its boxes.
     struct Piece {
         var bytes: [UInt8]
-        /// Whether a decoder that was told the head can begin with it.
+        /// Whether a decoder that has the head can start here.
         var beginsGOP: Bool
-        /// Whether the head is in front, because the coding changed.
+        /// Whether the head comes first, because the coding changed.
         var hasHead: Bool
     }
 
-    /// Media time that is gathered for a fragment: what it costs in delay, and saves in boxes.
+    /// The length of a fragment in nanoseconds: longer fragments add delay, shorter ones more boxes.
     private static let length: Int64 = 150_000_000
-    /// What all times are later by, so that those before the program's start are not below zero.
+    /// Added to all times, in seconds, so that times before the program's start are not negative.
     private static let lead: Int64 = 1
 
-    /// `ftyp` and `moov` of what comes.
+    /// `ftyp` and `moov` for the current coding.
     private(set) var head: [UInt8] = []
     private var description: StreamDescription
     private var layout: MovieLayout
@@ -45,7 +45,7 @@ struct PreviewMuxer {
         head = MovieBox.openHead + MovieBox.open(layout)
     }
 
-    /// Takes packets in decoding order, and returns what is whole.
+    /// Takes packets in decoding order, and returns the completed fragments.
     mutating func push(_ packets: [EncodedPacket]) -> [Piece] {
         var pieces: [Piece] = []
         for packet in packets where packet.track != .data {

@@ -3,16 +3,15 @@
 internal import Media
 internal import Synchronization
 
-/// Images that are valid for a while. They are made one at a time, so that no client can keep the processor busy by
-/// asking.
+/// Caches images for a while. Images are made one at a time, so that no client can keep the processor busy.
 final class SnapshotCache: Sendable {
     private let lifetime: Duration
     private let images = Mutex<[String: (bytes: [UInt8], made: ContinuousClock.Instant)]>([:])
 
-    /// Images that are valid for `lifetime`.
+    /// A cache that keeps images for `lifetime`.
     init(for lifetime: Duration = .seconds(1)) { self.lifetime = lifetime }
 
-    /// The image `key`, or what `make` makes of it. Blocks while it, or another, is made.
+    /// Returns the image `key`; calls `make` if it is missing. Blocks while an image is being made.
     func bytes(of key: String, _ make: () throws(Refusal) -> [UInt8]) throws(Refusal) -> [UInt8] {
         try images.withLock { (images) throws(Refusal) in
             let now = ContinuousClock.now

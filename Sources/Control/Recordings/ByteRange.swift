@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which bytes of a file a request asks for (RFC 9110, 14.1 and 14.2).
+/// The byte range that a request asks for (RFC 9110, 14.1 and 14.2).
 ///
-/// One range, also one that counts from the end, is answered as such. Several are answered with the whole file, as is a
-/// header that is not well formed or is of another unit: a server may ignore any (14.2), and one that answers each of
+/// A single range is answered with that range, also if it counts from the end. Several ranges, a malformed header or
+/// another unit are answered with the whole file: a server may ignore any range (14.2), and a server that answers
 /// thousands of ranges is easily kept busy (14.2, 17.15).
 enum ByteRange: Equatable {
     /// The whole file.
     case whole
     /// These bytes, which are not empty.
     case part(Range<Int64>)
-    /// None of the file's.
+    /// The range contains no byte of the file.
     case unsatisfiable
 
-    /// Reads the field `text` about a file of `size` bytes.
+    /// Reads the header field `text` for a file of `size` bytes.
     init(_ text: String?, size: Int64) {
         self = .whole
         guard let text, let equals = text.firstIndex(of: "="),
@@ -41,7 +41,7 @@ enum ByteRange: Equatable {
         return text
     }
 
-    /// Digits, however many: a number that is too large is larger than any file.
+    /// Reads digits; a number that is too large becomes `Int64.max`, which is larger than any file.
     private static func number(_ text: Substring) -> Int64? {
         guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
         return Int64(text) ?? .max

@@ -4,17 +4,17 @@ internal import Archive
 internal import Media
 
 extension ControlRequest {
-    /// A moment in the query, in milliseconds since 1970; nil if the query has none of this name.
+    /// Returns a time from the query, in milliseconds since 1970; nil if the query does not contain it.
     func moment(_ name: String) throws(Refusal) -> Int64? {
         guard let text = query(name) else { return nil }
         return try ClockTime.milliseconds(text, name)
     }
 }
 
-/// Moments as requests say them.
+/// Times in requests.
 enum ClockTime {
-    /// Milliseconds since 1970 of a moment in UTC such as `2026-11-21T14:03:10.250Z`, with up to nine digits of a second's
-    /// fraction or none. `name` is what the request calls it.
+    /// Reads a UTC time such as `2026-11-21T14:03:10.250Z`, with up to nine fractional digits or none, as milliseconds
+    /// since 1970. `name` is its name in the request.
     static func milliseconds(_ text: String, _ name: String) throws(Refusal) -> Int64 {
         let body = text.hasSuffix("Z") ? text.dropLast() : Substring()
         let parts = body.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)

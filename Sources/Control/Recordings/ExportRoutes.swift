@@ -6,7 +6,7 @@ internal import HummingbirdCore
 internal import Library
 internal import Media
 
-/// Clips of recordings as jobs.
+/// The API of exports, the jobs that make clips from recordings.
 struct ExportRoutes {
     private struct NewExport: Decodable {
         let channel: String
@@ -20,7 +20,7 @@ struct ExportRoutes {
     private static let path = "/v1/exports"
     private static let job = path + "/{export}"
     private static let longestName = 100
-    /// A day, in milliseconds: what is longer is exported in parts.
+    /// A day, in milliseconds: longer clips must be exported in parts.
     private static let longest: Int64 = 86_400_000
 
     let host: any ControlledHost

@@ -9,21 +9,21 @@ internal import Media
 internal import NIOCore
 internal import Synchronization
 
-/// Answers a request for a file, or a part of it: conditions, ranges, and bytes a few at a time.
+/// Answers a request for a file or a part of it, with conditional requests, ranges, and a body that is sent piecewise.
 enum FileResponse {
-    /// Bytes that are in memory for one reader.
+    /// The number of bytes in memory per reader.
     private static let piece = 256 << 10
-    /// How long a reader may take for a piece; what plays reads on when it has shown some.
+    /// How long a reader may take for a piece: a player that has buffered enough pauses reading.
     private static let patience = Duration.seconds(60)
-    /// Readers at a time.
+    /// The maximum number of concurrent readers.
     private static let mostReaders = 64
 
     private static let readers = Atomic(0)
     private static let turn = Atomic(0)
-    /// A disk that does not answer keeps these busy, and no other thread.
+    /// A disk that does not answer blocks only the threads of these queues.
     private static let queues = (0..<4).map { DispatchQueue(label: "relay.control.files.\($0)", qos: .utility) }
 
-    /// The answer to `request`, which is a GET or a HEAD, for `file`.
+    /// Returns the response to `request`, a GET or a HEAD, for `file`.
     static func response(to request: ControlRequest, for file: ArchivedFile) throws(Refusal) -> Response {
         var headers: HTTPFields = [.contentType: file.type, .acceptRanges: "bytes"]
         headers[.cacheControl] = file.tag == nil ? "no-store" : "private, no-cache"
@@ -34,7 +34,7 @@ enum FileResponse {
         if let tag, let known = asked[.ifNoneMatch], matches(known, tag) {
             return Response(status: .notModified, headers: headers)
         }
-        // A part of another content than the one that is known is of no use (RFC 9110, 13.1.5).
+        // A part is useless to a client that knows another content of the file (RFC 9110, 13.1.5).
         let isSame = asked[.ifRange].map { $0 == tag } ?? true
         switch isSame ? ByteRange(asked[.range], size: file.size) : .whole {
         case .whole:
@@ -70,8 +70,8 @@ enum FileResponse {
             while position < range.upperBound {
                 let bytes = try await read(
                     file, at: position, count: Int(min(Int64(piece), range.upperBound - position)))
-                // The file is shorter than it was: the connection ends, so that the client does not take it for the
-                // whole.
+                // The file has become shorter: the connection is closed, so that the client does not take the response
+                // for complete.
                 guard !bytes.isEmpty else { throw Refusal(.unavailable, "The file ends too early.") }
                 position += Int64(bytes.count)
                 try await write(ByteBuffer(bytes: bytes))
@@ -88,7 +88,7 @@ enum FileResponse {
         }
     }
 
-    /// `attachment` with a name in ASCII, and with the very name (RFC 6266, 4.3).
+    /// `attachment` with an ASCII name and with the exact name (RFC 6266, 4.3).
     private static func disposition(_ name: String) -> String {
         let plain = name.unicodeScalars.map { scalar -> Character in
             scalar.isASCII && (scalar.properties.isAlphabetic || "0123456789._- ".unicodeScalars.contains(scalar))
@@ -103,11 +103,11 @@ enum FileResponse {
         return "attachment; filename=\"\(String(plain))\"; filename*=UTF-8''\(exact.joined())"
     }
 
-    /// The place of one reader, given back when nothing refers to it any more.
+    /// Counts as one reader until it is released.
     private final class Seat: Sendable {
         private init() {}
 
-        /// Counts the place before it exists: an error in an initializer runs `deinit`, too.
+        /// Counts the reader before the seat exists, because an error in an initializer would run `deinit`, too.
         static func taken() throws(Refusal) -> Seat {
             guard readers.wrappingAdd(1, ordering: .relaxed).newValue <= mostReaders else {
                 readers.subtract(1, ordering: .relaxed)

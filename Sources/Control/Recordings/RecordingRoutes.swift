@@ -7,7 +7,7 @@ internal import Library
 internal import Media
 internal import NIOCore
 
-/// What was recorded of a channel: lists, files, playlists, and what keeps or deletes them.
+/// The API of a channel's recordings: lists, files, playlists, holds and deletions.
 struct RecordingRoutes {
     private struct NewRoom: Decodable {
         let bytes: Int64
@@ -17,7 +17,7 @@ struct RecordingRoutes {
     private static let path = "/v1/channels/{channel}/recordings"
     private static let recording = path + "/{recording}"
     private static let mostListed = 10_000
-    /// Milliseconds since 1970 that a list without limits has: all that can be written.
+    /// The times of a list without limits, in milliseconds since 1970: all times that can be written.
     private static let allTimes: Range<Int64> = -62_135_596_800_000..<253_402_300_800_000
 
     let host: any ControlledHost
@@ -53,13 +53,14 @@ struct RecordingRoutes {
         [
             Endpoint(.get, Self.recording, .view) { request in try await file(request) },
             Endpoint(.head, Self.recording, .view) { request in try await file(request) },
-            // The same under a name that players take for a segment's, which some do by its extension alone.
+            // The same file under a name that players recognize as a segment; some do so only by the extension.
             Endpoint(.get, Self.recording + "/media.mp4", .view) { request in try await file(request) },
             Endpoint(.head, Self.recording + "/media.mp4", .view) { request in try await file(request) },
             Endpoint(.get, Self.recording + "/init.mp4", .view) { request in
                 let (archive, id) = (try archive(request), try request.parameter("recording"))
                 let bytes = try await Blocking.disk.run { try archive.initialisation(of: id) }
-                // By ranges, too: FFmpeg takes the size of what it asked for before for an answer's that names none, and waits.
+                // Supports ranges: FFmpeg assumes the size of its previous request for a response without one, and
+                // waits.
                 let head = ArchivedFile(name: "init.mp4", type: "video/mp4", size: Int64(bytes.count), tag: nil) {
                     Array(bytes.dropFirst(Int($0)).prefix($1))
                 }
@@ -105,7 +106,7 @@ struct RecordingRoutes {
         ]
     }
 
-    /// Answers with what would go, or acts if there is the token of such an answer.
+    /// Returns the deletion plan, or carries it out if the request has the token of such a plan.
     private func deletion(
         _ subject: DeletionSubject, _ token: String?, _ archive: ChannelArchive,
         _ plan: @escaping @Sendable () throws -> DeletionPlan
@@ -122,7 +123,7 @@ struct RecordingRoutes {
 
     private func upload(_ isWanted: Bool, _ request: ControlRequest) async throws -> Response {
         let (channel, id) = (try channel(request), try request.parameter("recording"))
-        // A source that is not recorded is named as such.
+        // Reports a source that is not recorded.
         _ = try archive(request)
         let source = request.query("source")
         try await Blocking.disk.run { try channel.setUploaded(isWanted, recording: id, source: source) }

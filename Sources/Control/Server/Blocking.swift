@@ -4,22 +4,22 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// Runs what blocks beside the threads of Swift's concurrency, a few at a time.
+/// Runs blocking work outside of Swift concurrency's threads, with a limit on concurrent calls.
 final class Blocking: Sendable {
-    /// What an operator does: ports and connections.
+    /// For an operator's commands, which open ports and connections.
     static let control = Blocking("relay.control.work", qos: .default)
-    /// What looks at recordings: a disk that does not answer holds up only who asks for these.
+    /// For reading recordings: a disk that does not answer delays only these requests.
     static let disk = Blocking("relay.control.disk", qos: .utility)
 
-    /// What makes stills, and waits for nothing but the processor.
+    /// For making stills, which only needs the processor.
     static let stills = Blocking("relay.control.stills", qos: .utility)
 
-    /// Commands to clips, of which none is lost because others look at something.
+    /// For commands to clips, which must not be lost because other requests occupy the disk.
     static let clips = Blocking("relay.control.clips", qos: .default, most: 64)
 
     private let queue: DispatchQueue
     private let running = Atomic(0)
-    /// So much may be under way.
+    /// The maximum number of concurrent calls.
     private let most: Int
 
     private init(_ name: String, qos: DispatchQoS, most: Int = 16) {
@@ -27,7 +27,7 @@ final class Blocking: Sendable {
         queue = DispatchQueue(label: name, qos: qos, attributes: .concurrent)
     }
 
-    /// What `work` returns or throws. Throws where too much is under way already.
+    /// Returns the result of `work`. Throws if too many calls are running.
     func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         guard running.wrappingAdd(1, ordering: .relaxed).newValue <= most else {
             running.subtract(1, ordering: .relaxed)

@@ -2,7 +2,8 @@
 
 internal import Synchronization
 
-/// A value that is made at most once in a while, however many ask. Any thread; who asks while it is made waits for it.
+/// Computes a value at most once per `lifetime`, however many callers ask. Any thread may use it; a caller that asks
+/// while the value is computed waits for it.
 final class Cached<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?
@@ -13,12 +14,12 @@ final class Cached<Value: Sendable>: Sendable {
     private let make: @Sendable () -> Value
     private let state = Mutex(State())
 
-    /// A value of `make`, which is good for `lifetime`.
+    /// A cache for the value of `make`, which is valid for `lifetime`.
     init(for lifetime: Duration, _ make: @escaping @Sendable () -> Value) {
         (self.lifetime, self.make) = (lifetime, make)
     }
 
-    /// The value, or a new one if it is too old.
+    /// The value, computed again if it is too old.
     var value: Value {
         state.withLock { state in
             let now = ContinuousClock.now

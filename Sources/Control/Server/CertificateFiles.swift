@@ -8,12 +8,12 @@ internal import NIOCore
 internal import NIOSSL
 internal import Synchronization
 
-/// A certificate and its key in files, which are read again when they change. They are looked at each five seconds, on a
-/// queue of their own: a disk that does not answer holds up no connection. Any thread.
+/// Holds a certificate and its key, and reads the files again when they change. They are checked every five seconds on
+/// a separate queue, so that a disk that does not answer delays no connection. Any thread may use it.
 final class CertificateFiles: Sendable {
     private struct State {
         var context: NIOSSLContext
-        /// Seconds since 1970 until which the certificate is valid.
+        /// When the certificate expires, in seconds since 1970.
         var expiry: Int?
         var stamp: [String]
         var timer: (any DispatchSourceTimer)?
@@ -26,7 +26,7 @@ final class CertificateFiles: Sendable {
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// Reads both files. Throws what is wrong with them.
+    /// Reads both files. Throws if they cannot be used.
     init(_ pair: (certificate: String, key: String), logger: Logger) throws {
         (certificate, key) = pair
         self.logger = logger
@@ -45,13 +45,13 @@ final class CertificateFiles: Sendable {
 
     deinit { state.withLock { $0.timer?.cancel() } }
 
-    /// What connections that begin now show.
+    /// The TLS context for new connections.
     var context: NIOSSLContext { state.withLock { $0.context } }
 
-    /// Until when the certificate that connections are shown is valid, in seconds since 1970-01-01T00:00:00Z.
+    /// When the current certificate expires, in seconds since 1970-01-01T00:00:00Z.
     var expiry: Int? { state.withLock { $0.expiry } }
 
-    /// Looks whether the files changed, and reads them; those that cannot be read leave what was. Blocks on the disk.
+    /// Reads the files again if they changed; if that fails, the previous certificate stays. Blocks on the disk.
     private func look() {
         let stamp = Self.stamp([certificate, key])
         guard state.withLock({ $0.stamp != stamp }) else { return }
@@ -74,7 +74,7 @@ final class CertificateFiles: Sendable {
         return (try NIOSSLContext(configuration: configuration), chain.first.map { Int($0.notValidAfter) })
     }
 
-    /// What changes when a file is written or another put in its place.
+    /// Returns a stamp that changes when a file is written or replaced.
     private static func stamp(_ paths: [String]) -> [String] {
         paths.map { path in
             let attributes =
@@ -86,7 +86,7 @@ final class CertificateFiles: Sendable {
     }
 }
 
-/// A connection with TLS, which shows what the files say when it begins.
+/// A TLS connection, which uses the certificate that is current when it begins.
 struct SecureChannel: ServerChildChannel {
     typealias Value = HTTP1Channel.Value
 
@@ -103,18 +103,19 @@ struct SecureChannel: ServerChildChannel {
     func handle(value: Value, logger: Logger) async { await base.handle(value: value, logger: logger) }
 }
 
-/// The certificate that a server shows, once it does. Any thread.
+/// The certificate of a running server. Any thread may use it.
 final class ServedCertificate: Sendable {
     private let files = Mutex<CertificateFiles?>(nil)
 
-    /// Until when it is valid, in seconds since 1970-01-01T00:00:00Z; nil while none is shown.
+    /// When it expires, in seconds since 1970-01-01T00:00:00Z; nil while the server has none.
     var expiry: Int? { files.withLock { $0 }?.expiry }
 
     func show(_ files: CertificateFiles) { self.files.withLock { $0 = files } }
 }
 
 extension ControlServer {
-    /// Connections with TLS, whose files `certificate` knows from then on. Throws where the files cannot be used.
+    /// Returns a builder for TLS connections, and registers their files with `certificate`. Throws if the files cannot
+    /// be used.
     static func secure(
         _ pair: (certificate: String, key: String), _ configuration: HTTP1Channel.Configuration,
         as certificate: ServedCertificate, _ logger: Logger

@@ -3,15 +3,14 @@
 internal import Media
 internal import Studio
 
-/// A body that may have these keys and no others: what changes the air must not do something else because a key was
-/// misspelt.
+/// A body with a closed set of keys: a command must not do something else because a key was misspelt.
 protocol ClosedRequest: Decodable {
-    /// All keys; those of objects in it behind the object's own and a point.
+    /// All keys; a key of a nested object has the form `object.key`.
     static var keys: [String] { get }
 }
 
 extension ClosedRequest {
-    /// Throws where one of `paths` is not known, with what there is in its place.
+    /// Throws if one of `paths` is unknown; the message lists the known keys in its place.
     static func check(_ paths: KeyPaths) throws(Refusal) {
         guard let unknown = paths.paths.first(where: { !keys.contains($0) }) else { return }
         let parent = unknown.lastIndex(of: ".").map { String(unknown[...$0]) } ?? ""
@@ -22,7 +21,7 @@ extension ClosedRequest {
     }
 }
 
-/// The keys of a JSON text, each behind those of the objects that it is in. A place in a list is not told.
+/// The keys in a JSON text, each with the path of its objects. Indices of lists are left out.
 struct KeyPaths: Decodable {
     private struct Key: CodingKey {
         let stringValue: String
@@ -38,7 +37,7 @@ struct KeyPaths: Decodable {
         var paths: [String] = []
         if let object = try? decoder.container(keyedBy: Key.self) {
             for key in object.allKeys {
-                // A number beyond all bounds is wrong in the value's own words.
+                // A number out of range is reported when its value is decoded.
                 paths += ((try? object.decode(KeyPaths.self, forKey: key))?.paths ?? []).inside(key.stringValue)
             }
         } else if var list = try? decoder.unkeyedContainer() {

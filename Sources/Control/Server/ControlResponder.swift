@@ -7,7 +7,7 @@ internal import Logging
 internal import Media
 internal import NIOCore
 
-/// Answers requests: finds the endpoint, asks the gate, and turns failures into problem details (RFC 9457).
+/// Answers requests: finds the endpoint, checks permission, and turns failures into problem details (RFC 9457).
 struct ControlResponder: HTTPResponder {
     typealias Context = ControlContext
 
@@ -15,13 +15,13 @@ struct ControlResponder: HTTPResponder {
         .get, .head, .post, .put, .patch, .delete, .options, .trace, .connect,
     ]
 
-    /// How long a body may take.
+    /// How long a request's body may take.
     private static let patience = TimeAmount.seconds(30)
-    /// How long who was refused may take to read why.
+    /// How long a refused client may take to read the response.
     private static let teardown = TimeAmount.seconds(1)
 
     private let routes: RouterResponder<ControlContext>
-    /// Those that take larger bodies than others do.
+    /// The endpoints that accept larger bodies than others.
     private let roomy: [Endpoint]
     private let gate: RequestGate
 
@@ -51,7 +51,7 @@ struct ControlResponder: HTTPResponder {
         do throws(Refusal) {
             asked.body = try await Self.body(of: request, most: mostBytes(of: request, context), context.channel)
         } catch {
-            // What still comes of it is not waited for.
+            // The rest of the body is not waited for.
             context.channel.close(in: Self.teardown)
             var response = Problem.response(error)
             response.headers[.connection] = "close"
@@ -59,17 +59,17 @@ struct ControlResponder: HTTPResponder {
             return response
         }
         if !Self.methods.contains(request.method) {
-            // A method that the router has no word for is answered as one that no path has.
+            // A method that the router does not know is replaced by one that no path supports.
             var head = request.head
             head.method = .trace
             asked = Request(head: head, body: asked.body)
         }
         var response = try await routes.respond(to: asked, context: context)
-        // The router's own answer to an unknown path has no body.
+        // The router's own response to an unknown path has no body.
         if response.status == .notFound, response.headers[.contentType] == nil {
             response = Problem.response(Refusal(.notFound, "There is nothing at this path."))
         }
-        // The body of a problem, which is its length alone here.
+        // A HEAD response has only the length of the problem's body.
         if request.method == .head, let count = response.body.contentLength, count > 0 {
             response.body = ResponseBody(contentLength: count) { writer in try await writer.finish(nil) }
         }
@@ -77,8 +77,8 @@ struct ControlResponder: HTTPResponder {
         return response
     }
 
-    /// Reads the whole body of `request` before it is used: a body that is too large, or takes too long, holds up only
-    /// the client that sends it, and not for ever.
+    /// Reads the whole body of `request` in advance: a body that is too large, or takes too long, delays only the
+    /// client that sends it, and for a limited time.
     private static func body(
         of request: Request, most: Int, _ channel: any Channel
     ) async throws(Refusal) -> RequestBody {
@@ -97,7 +97,8 @@ struct ControlResponder: HTTPResponder {
         }
     }
 
-    /// The largest body that is read: more than usual only of who may ask for what takes more.
+    /// Returns the limit for the body; a higher one applies only to clients that may use an endpoint with larger
+    /// bodies.
     private func mostBytes(of request: Request, _ context: ControlContext) -> Int {
         let length = request.headers[.contentLength].flatMap { Int($0) }
         let base = gate.settings.basePath
@@ -123,7 +124,7 @@ struct ControlResponder: HTTPResponder {
         }
     }
 
-    /// Headers of every answer: nothing is guessed, framed, or kept by a cache unless it says so.
+    /// Headers of every response: they forbid content sniffing, framing, and caching, unless the response allows it.
     private static let safety: HTTPFields = {
         var fields = HTTPFields()
         fields[.xContentTypeOptions] = "nosniff"

@@ -11,11 +11,20 @@ internal import NIOPosix
 package import Status
 internal import Synchronization
 
-/// The HTTP server: API, events, metrics and page, at an address for the network, at a Unix socket for commands, or at both.
+/// The HTTP server with API, events, metrics and web page. It listens at a network address, at a Unix socket for
+/// commands, or at both.
 ///
-/// All calls may come from any thread. It has one thread for its connections, and what it asks of the host blocks others.
+/// Any thread may use it. One thread serves all connections; blocking calls to the host run on other threads.
+///
+/// ```swift
+/// var settings = ControlSettings()
+/// settings.address = ControlSettings.Address(host: "127.0.0.1", port: 8080)
+/// let server = ControlServer(settings, host: host, events: events, version: "1.0", logger: logger)
+/// try server.start()
+/// defer { server.stop() }
+/// ```
 package final class ControlServer: Sendable {
-    /// Why the server does not listen: a sentence.
+    /// Why the server cannot listen, in a sentence.
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
     }
@@ -25,9 +34,9 @@ package final class ControlServer: Sendable {
         var port: Int?
     }
 
-    /// How long a connection may do nothing, or take to send a request's head.
+    /// How long a connection may be idle, or take to send a request's head.
     private static let idleTimeout = TimeAmount.seconds(30)
-    /// How long it may take until the address is open.
+    /// How long opening the address may take.
     private static let startTimeout = DispatchTimeInterval.seconds(5)
     private static let mostHeaderBytes = 16 << 10
     private static let mostHeaders = 100
@@ -42,7 +51,7 @@ package final class ControlServer: Sendable {
     private let executor: LoopExecutor
     private let state = Mutex(State())
 
-    /// A server that is not started. `version` is relay's; `events` is what happened so far and will.
+    /// A server that is not started. `version` is the version of relay; `events` is the log of events to publish.
     package init(
         _ settings: ControlSettings, host: any ControlledHost, events: EventLog, version: String, logger: Logger
     ) {
@@ -67,13 +76,13 @@ package final class ControlServer: Sendable {
             + SessionRoutes(tokens: tokens, settings: settings).endpoints + PageRoutes().endpoints
     }
 
-    /// What can be asked, as `GET /v1`, for a test that holds the description against it.
+    /// All operations, in the form `GET /v1`, for a test that compares them with the API's description.
     package var operations: [String] { endpoints.map { "\($0.method.rawValue) \($0.path)" } }
 
-    /// The port that the server listens at; nil before it does, and without an address.
+    /// The port of the network listener; nil before it listens, or without an address.
     package var port: Int? { state.withLock { $0.port } }
 
-    /// Begins to listen, and to tell of events. Blocks until it does, 5 s at most.
+    /// Begins to listen and to deliver events. Blocks until it listens, for at most 5 s.
     package func start() throws(Failure) {
         if let address = settings.address {
             let server: HTTPServerBuilder
@@ -89,8 +98,8 @@ package final class ControlServer: Sendable {
         webhooks.start()
     }
 
-    /// Tells of the last events, ends all connections and gives the addresses up. Blocks while a webhook takes time, a second
-    /// at most.
+    /// Delivers the last events, closes all connections and releases the addresses. Blocks for at most a second, if a
+    /// webhook is slow.
     package func stop() {
         webhooks.stop()
         let tasks = state.withLock { state in
@@ -110,7 +119,7 @@ package final class ControlServer: Sendable {
     }
 
     private func listen(atSocket path: String) throws(Failure) {
-        // What a process left behind that was killed.
+        // Removes the socket of a process that was killed.
         let type = (try? FileManager.default.attributesOfItem(atPath: path))?[.type] as? FileAttributeType
         if type == .typeSocket { unlink(path) }
         try listen(
@@ -123,7 +132,7 @@ package final class ControlServer: Sendable {
     ) throws(Failure) {
         let gate = RequestGate(settings: settings, tokens: tokens, isLocal: isLocal)
         var quiet = Logger(label: "relay.http")
-        // What clients do wrong is not the operator's business.
+        // Errors of clients do not concern the operator.
         quiet.logLevel = .critical
         let began = DispatchSemaphore(value: 0)
         let outcome = Mutex<(isOpen: Bool, error: String)>((false, "it took too long"))
@@ -135,7 +144,7 @@ package final class ControlServer: Sendable {
             onServerRunning: { [self] channel in
                 let port = channel.localAddress?.port
                 if !isLocal { state.withLock { $0.port = port } }
-                // Where any port was asked for, the one that it became.
+                // If any free port was requested, shows the actual one.
                 let place = settings.address.map { ControlSettings.Address(host: $0.host, port: port ?? $0.port).text }
                 logger.info("HTTP at \(isLocal ? name : place ?? name)")
                 outcome.withLock { $0.isOpen = true }

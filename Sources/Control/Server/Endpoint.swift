@@ -7,17 +7,17 @@ internal import HummingbirdCore
 internal import Media
 internal import NIOCore
 
-/// One thing that can be asked for by HTTP.
+/// One operation of the HTTP API.
 struct Endpoint: Sendable {
-    /// What a request is answered with.
+    /// Makes the response to a request.
     typealias Action = @Sendable (ControlRequest) async throws -> Response
 
     let method: HTTPRequest.Method
     /// The path with its parameters in braces, without the base path.
     let path: String
-    /// What who asks must be allowed; `none` for everybody.
+    /// The role that a client needs; `none` for everybody.
     let role: ControlRole
-    /// The largest body that is read of who may ask.
+    /// The largest body that is read from a permitted client.
     let mostBytes: Int
     let action: Action
 
@@ -29,7 +29,7 @@ struct Endpoint: Sendable {
         self.action = action
     }
 
-    /// Whether it is what is at `path`.
+    /// Whether this endpoint's path matches `path`.
     func isAt(_ path: String) -> Bool {
         let (words, asked) = (self.path.split(separator: "/"), path.split(separator: "/"))
         return words.count == asked.count && zip(words, asked).allSatisfy { $0.hasPrefix("{") || $0 == $1 }
@@ -39,23 +39,23 @@ struct Endpoint: Sendable {
     var changesSomething: Bool { method != .get && method != .head }
 }
 
-/// A request that was let in.
+/// An admitted request.
 struct ControlRequest: Sendable {
     let request: Request
     let context: ControlContext
     let role: ControlRole
 
-    /// The decoded part of the path that stands for `name`.
+    /// Returns the decoded path component for `name`.
     func parameter(_ name: String) throws(Refusal) -> String {
         guard let raw = context.parameters.get(name), let text = raw.removingPercentEncoding, !text.contains("\0")
         else { throw Refusal(.notFound, "There is nothing at this path.") }
         return text
     }
 
-    /// The last value of a query's `name`; nil if the query does not have it.
+    /// Returns the last value of `name` in the query; nil if the query does not contain it.
     func query(_ name: String) -> String? { request.uri.queryParameters.get(name) }
 
-    /// A number in the query, in `range`.
+    /// Returns a number from the query, which must be in `range`.
     func number(_ name: String, in range: ClosedRange<Double>) throws(Refusal) -> Double? {
         guard let text = query(name) else { return nil }
         guard let number = Double(text), range.contains(number) else {
@@ -64,7 +64,7 @@ struct ControlRequest: Sendable {
         return number
     }
 
-    /// A whole number in the query, in `range`.
+    /// Returns an integer from the query, which must be in `range`.
     func integer(_ name: String, in range: ClosedRange<Int>) throws(Refusal) -> Int? {
         guard let text = query(name) else { return nil }
         guard let number = Int(text), range.contains(number) else {
@@ -75,13 +75,13 @@ struct ControlRequest: Sendable {
     }
 }
 
-/// What Hummingbird keeps of a request, and its connection.
+/// Hummingbird's context of a request, with its connection.
 struct ControlContext: RequestContext {
     var coreContext: CoreRequestContextStorage
-    /// The connection, to be closed where who asked does not read.
+    /// The connection, which is closed if the client does not read.
     let channel: any Channel
 
-    /// The address of who asks, without a port.
+    /// The client's address, without a port.
     var peer: String { channel.remoteAddress?.ipAddress ?? "" }
 
     init(source: ApplicationRequestContextSource) {

@@ -8,22 +8,22 @@ internal import Media
 internal import NIOCore
 internal import Program
 
-/// JSON in and out: camelCase keys, no nulls, keys in order.
+/// Reads and writes JSON with camelCase keys, sorted, and without nulls.
 enum JSON {
-    /// The largest body that is read, where an endpoint has no other bound.
+    /// The largest body that is read, unless an endpoint has its own limit.
     static let mostBytes = 64 << 10
 
-    /// `value` as text. A number that JSON has no word for, such as an infinite one, is a text.
+    /// Encodes `value`. Numbers that JSON cannot express, such as infinity, become strings.
     static func encode(_ value: some Encodable) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         encoder.nonConformingFloatEncodingStrategy = .convertToString(
             positiveInfinity: "infinity", negativeInfinity: "-infinity", nan: "nan")
-        // Only a type that refuses to be written could throw, and none here does.
+        // Encoding throws only for types that refuse it, and no type here does.
         return (try? encoder.encode(value)).map(Array.init) ?? Array("{}".utf8)
     }
 
-    /// An answer that is `value`.
+    /// Returns a response with `value` as its body.
     static func response(
         _ value: some Encodable, status: HTTPResponse.Status = .ok, type: String = "application/json",
         headers: HTTPFields = [:]
@@ -33,21 +33,21 @@ enum JSON {
         return Response(status: status, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: encode(value))))
     }
 
-    /// An answer without a body.
+    /// Returns a response without a body.
     static func empty(_ status: HTTPResponse.Status = .noContent) -> Response { Response(status: status) }
 
-    /// The body of `request` as a `Value`. Throws if it is not one, or is too large.
+    /// Decodes the body of `request` as a `Value`. Throws if it is invalid or too large.
     static func body<Value: Decodable>(_ type: Value.Type, of request: ControlRequest) async throws -> Value {
         let kind = request.request.headers[.contentType]?.prefix { $0 != ";" }.lowercased()
         guard kind?.trimmingSuffix(" ") == "application/json" else {
             throw Refusal(.malformed, "The body must be JSON, and Content-Type must say so: application/json.")
         }
-        // All of it is there already.
+        // The whole body has already been read.
         let buffer = try await request.request.body.collect(upTo: mostBytes)
         return try decode(type, from: Data(buffer.readableBytesView))
     }
 
-    /// `data` as a `Value`. Throws a ``Refusal`` if it is not one.
+    /// Decodes `data` as a `Value`. Throws a ``Refusal`` if it is invalid.
     static func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
         do {
             if let closed = type as? any ClosedRequest.Type {
@@ -63,7 +63,7 @@ enum JSON {
         }
     }
 
-    /// The body of `request` as a text of one of these types. Throws if it is not one, or is too large.
+    /// Returns the body of `request` as text of one of these types. Throws if it is invalid or too large.
     static func text(of request: ControlRequest, types: [String], most: Int) async throws -> String {
         let kind = request.request.headers[.contentType]?.prefix { $0 != ";" }.lowercased()
         guard let kind, types.contains(kind.trimmingSuffix(" ")) else {
@@ -76,7 +76,7 @@ enum JSON {
         return text
     }
 
-    /// As ``body(_:of:)``, of a request that may have none: nil then.
+    /// Like ``body(_:of:)``, but returns nil if the request has no body.
     static func optionalBody<Value: Decodable>(_ type: Value.Type, of request: ControlRequest) async throws -> Value? {
         guard request.request.headers[.contentType] == nil else { return try await body(type, of: request) }
         let buffer = try await request.request.body.collect(upTo: mostBytes)
@@ -86,7 +86,7 @@ enum JSON {
         return nil
     }
 
-    /// What is wrong with a body, without its values.
+    /// Describes what is wrong with a body, without its values.
     private static func sentence(_ error: DecodingError) -> String {
         let path = { (path: [any CodingKey]) in path.map(\.stringValue).joined(separator: ".") }
         switch error {

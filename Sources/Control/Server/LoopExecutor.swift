@@ -2,8 +2,9 @@
 
 internal import NIOCore
 
-/// Runs tasks on the thread of an event loop, where their connections are served: a request that is answered at once then
-/// wakes no other thread, which costs more than the answer. What blocks must not be done on it: see ``Blocking``.
+/// Runs tasks on the thread of an event loop that also serves their connections: a request that is answered at once
+/// then wakes no other thread, which would cost more than the response. Blocking work must not run here: see
+/// ``Blocking``.
 final class LoopExecutor: TaskExecutor {
     private let loop: any EventLoop
 

@@ -5,17 +5,17 @@ internal import Hummingbird
 internal import HummingbirdCore
 internal import Media
 
-/// Problem details (RFC 9457): what went wrong, for programs and people.
+/// Problem details (RFC 9457), for programs and people.
 struct Problem: Encodable {
-    /// No kind of problem has a page of its own: the status says it.
+    /// The status identifies the kind of problem; no kind has its own page.
     let type = "about:blank"
     let title: String
     let status: Int
     let detail: String
-    /// What is wrong, a line each; absent where the detail says it all.
+    /// Individual errors, one per line; nil if the detail says everything.
     let errors: [String]?
 
-    /// The answer that tells of `failure`.
+    /// Returns the response for `failure`.
     static func response(_ failure: Refusal) -> Response {
         var headers = HTTPFields()
         if failure.kind == .unauthenticated { headers[.wwwAuthenticate] = "Bearer realm=\"relay\"" }
@@ -26,7 +26,7 @@ struct Problem: Encodable {
             headers: headers)
     }
 
-    /// An answer of `status` with a sentence.
+    /// Returns a response with `status` and a sentence.
     static func response(
         status: HTTPResponse.Status, detail: String, errors: [String] = [], headers: HTTPFields = [:]
     ) -> Response {

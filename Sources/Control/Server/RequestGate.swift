@@ -5,23 +5,23 @@ internal import Hummingbird
 internal import HummingbirdCore
 internal import Media
 
-/// Decides who may ask for what: the name under which the server was called, where a page's request comes from, and the
-/// token or session shown.
+/// Decides who may do what, by the host name in the request, the origin of a page's request, and the token or session.
 struct RequestGate: Sendable {
     static let cookie = "relay_session"
 
     let settings: ControlSettings
     let tokens: TokenGuard
-    /// Requests come by the Unix socket, which only the host's own users can open.
+    /// Whether requests come through the Unix socket, which only the host's own users can open.
     let isLocal: Bool
 
-    /// What who sends `request` from the address `peer` may do. Throws what the request is turned away with.
+    /// Returns the role of the client that sends `request` from the address `peer`. Throws if the request is refused.
     func admit(_ request: Request, of peer: String, to endpoint: Endpoint) throws(Refusal) -> ControlRole {
         if isLocal { return .operate }
         try checkHost(request)
         if endpoint.changesSomething { try checkOrigin(request) }
         guard tokens.isNeeded else { return .operate }
-        // What everybody may ask is answered to who shows a wrong token, too: a probe's, or a proxy's own.
+        // A public endpoint also answers a client with a wrong token, such as a health check or a proxy with its own
+        // token.
         if endpoint.role == .none { return (try? role(of: request, peer)) ?? .none }
         let role = try role(of: request, peer)
         if role == .none {
@@ -42,7 +42,8 @@ struct RequestGate: Sendable {
         return .none
     }
 
-    /// A name that leads elsewhere must not lead here: a page of that name could read all answers (DNS rebinding).
+    /// Refuses unknown host names: a page under a foreign name that resolves to this host could read all responses (DNS
+    /// rebinding).
     private func checkHost(_ request: Request) throws(Refusal) {
         guard let authority = request.head.authority, let host = Self.host(of: authority) else {
             throw Refusal(.malformed, "The request does not say by which name it was sent.")
@@ -54,11 +55,11 @@ struct RequestGate: Sendable {
     private func isKnown(_ host: String) -> Bool {
         if ControlSettings.isLoopback(host) || settings.hosts.contains(host) { return true }
         if settings.address?.host == host { return true }
-        // An address is not a name that somebody could let lead here.
+        // An IP address cannot be redirected to this host as a name can.
         return !settings.isLoopback && ControlSettings.isAddress(host)
     }
 
-    /// A page from elsewhere must not change anything with the reader's cookie.
+    /// Refuses commands from foreign pages, which would use the reader's cookie.
     private func checkOrigin(_ request: Request) throws(Refusal) {
         if let origin = request.headers[.init("Sec-Fetch-Site") ?? .origin],
             ["cross-site", "same-site"].contains(origin)
@@ -72,7 +73,7 @@ struct RequestGate: Sendable {
         else { throw Refusal(.forbidden, "Pages from elsewhere may change nothing here.") }
     }
 
-    /// The host of `host:port` or `[address]:port`, in lower case.
+    /// Returns the host of `host:port` or `[address]:port`, in lower case.
     static func host(of authority: String) -> String? {
         if authority.hasPrefix("[") {
             guard let end = authority.firstIndex(of: "]") else { return nil }

@@ -2,11 +2,11 @@
 
 internal import NIOCore
 
-/// Closes a connection whose peer does not read what it asked for: it would hold its place for ever.
+/// Closes a connection whose client does not read its response, so that it does not occupy a place for ever.
 final class StallGuard: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = NIOAny
 
-    /// Longer than a player that has read ahead waits.
+    /// Longer than the pauses of a player that has buffered enough.
     private static let patience = TimeAmount.seconds(60)
 
     private var deadline: Scheduled<Void>?

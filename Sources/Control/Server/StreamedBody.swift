@@ -4,21 +4,21 @@ internal import Hummingbird
 internal import HummingbirdCore
 internal import NIOCore
 
-/// Writes an answer piece by piece. Who does not read for a while is not written to any more: its connection is closed, so
-/// that it holds nothing.
+/// Writes a response piecewise. The connection of a client that does not read for a while is closed, so that it
+/// occupies nothing.
 struct StreamedBody {
-    /// How long a piece may take, unless something else is said.
+    /// How long a piece may take by default.
     static let patience = Duration.seconds(10)
 
-    /// The answer's body, of `length` bytes if that is known: `produce` writes until it returns or throws, or until the
-    /// reader is gone.
+    /// Returns the response's body, of `length` bytes if that is known: `produce` writes until it returns or throws, or
+    /// until the client is gone.
     static func body(
         of request: ControlRequest, length: Int? = nil, patience: Duration = patience,
         _ produce: @escaping @Sendable (_ write: (ByteBuffer) async throws -> Void) async throws -> Void
     ) -> ResponseBody {
         let channel = request.context.channel
         let send: @Sendable (inout any ResponseBodyWriter) async throws -> Void = { writer in
-            // Boxed, because an inout parameter cannot be captured.
+            // Copied, because an inout parameter cannot be captured.
             var own = writer
             try await produce { piece in
                 let watch = channel.close(in: .seconds(patience.components.seconds))
@@ -33,8 +33,8 @@ struct StreamedBody {
 }
 
 extension ControlRequest {
-    /// Waits by the clock of the connection's own thread: a timer of Swift's concurrency wakes two others, and hundreds of
-    /// readers have hundreds of them. Throws when the request is given up.
+    /// Waits on the event loop of the connection: a timer of Swift concurrency would wake two other threads, and
+    /// hundreds of clients have hundreds of timers. Throws when the request is cancelled.
     func rest(until deadline: NIODeadline) async throws {
         let loop = context.channel.eventLoop
         await withCheckedContinuation { continuation in

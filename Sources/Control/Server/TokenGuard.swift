@@ -3,9 +3,9 @@
 internal import Media
 internal import Synchronization
 
-/// Knows who asks: tokens, the sessions that they were changed for, and how often somebody guessed.
+/// Identifies clients by tokens and by the sessions that they obtained for them, and counts wrong guesses.
 ///
-/// All calls may come from any thread and return at once.
+/// Any thread may use it; all calls return at once.
 final class TokenGuard: Sendable {
     private struct Session {
         var role: ControlRole
@@ -15,18 +15,18 @@ final class TokenGuard: Sendable {
     private struct State {
         var sessions: [String: Session] = [:]
         var failures = 0
-        /// Since when guesses are counted, and how many came from each address.
+        /// When the current window began, and the number of guesses per address in it.
         var since = ContinuousClock.now
         var guesses: [String: Int] = [:]
     }
 
     static let sessionLength = Duration.seconds(12 * 3600)
     private static let mostSessions = 1000
-    /// Wrong tokens of one address that are answered in ``window``; those behind are turned away unread. Others' are not:
-    /// a stranger must not be able to lock everybody out.
+    /// How many wrong tokens from one address are checked per ``window``; further tokens from there are refused
+    /// unchecked. Other addresses are not affected: a stranger must not be able to lock everybody out.
     private static let mostGuesses = 10
     private static let window = Duration.seconds(10)
-    /// Addresses whose guesses are counted at a time; in a crowd they count together.
+    /// How many addresses are counted separately; beyond that they are counted together.
     private static let mostPeers = 1000
 
     private let tokens: [ControlSettings.Token]
@@ -37,12 +37,12 @@ final class TokenGuard: Sendable {
     /// Whether clients must show a token.
     var isNeeded: Bool { !tokens.isEmpty }
 
-    /// How often a wrong token was shown.
+    /// How many wrong tokens were presented.
     var failures: Int { state.withLock { $0.failures } }
 
-    /// The role of a client that shows `token` from the address `peer`. Throws if the token is not known, or if so many
-    /// wrong ones came from there that no token is accepted from there for a moment. Each of the known tokens is
-    /// compared whole, so that the time it takes tells nothing.
+    /// Returns the role of a client that presents `token` from the address `peer`. Throws if the token is unknown, or
+    /// if so many wrong ones came from there that no token is accepted from there for a moment. Compares each known
+    /// token completely, so that the duration reveals nothing.
     func role(ofToken token: String, from peer: String) throws(Refusal) -> ControlRole {
         let now = ContinuousClock.now
         let isCrowded = state.withLock { state in
@@ -62,7 +62,7 @@ final class TokenGuard: Sendable {
         return role
     }
 
-    /// The name under which the guesses of `peer` are counted.
+    /// Returns the key under which the guesses of `peer` are counted.
     private static func counted(_ peer: String, _ guesses: [String: Int]) -> String {
         guesses[peer] != nil || guesses.count < mostPeers ? peer : ""
     }
@@ -89,10 +89,10 @@ final class TokenGuard: Sendable {
         return name
     }
 
-    /// Ends a session; does nothing if there is no such session.
+    /// Ends a session; does nothing if it does not exist.
     func endSession(_ name: String) { state.withLock { $0.sessions[name] = nil } }
 
-    /// The role of a client that shows the session's name; `none` if the session is over.
+    /// Returns the role of a client that presents a session's name; `none` if the session is over.
     func role(ofSession name: String) -> ControlRole {
         let now = ContinuousClock.now
         return state.withLock { state in
@@ -101,7 +101,7 @@ final class TokenGuard: Sendable {
         }
     }
 
-    /// Compares all bytes, whatever the first that differs.
+    /// Compares all bytes, wherever the first difference is.
     static func isEqual(_ known: String, _ given: String) -> Bool {
         let (known, given) = (Array(known.utf8), Array(given.utf8))
         var difference = known.count ^ given.count

@@ -9,10 +9,10 @@ internal import Networking
 internal import Status
 internal import Synchronization
 
-/// Sends the events of a log to one receiver, one at a time and in their order.
+/// Sends the events of a log to one receiver, in order and one at a time.
 ///
-/// It looks at the log ten times a second in a task of its own, so that no thread that makes an event ever waits for
-/// it. All calls may come from any thread.
+/// It checks the log ten times per second in its own task, so that no thread that creates an event ever waits for it.
+/// Any thread may use it.
 final class Webhook: Sendable {
     private struct State {
         var queue = WebhookQueue()
@@ -22,7 +22,7 @@ final class Webhook: Sendable {
     }
 
     private static let step = Duration.milliseconds(100)
-    /// How long a delivery may take, from the name to the end of the answer.
+    /// How long a delivery may take, from resolving the name to the end of the response.
     private static let limit = Duration.seconds(10)
 
     private let settings: WebhookSettings
@@ -35,7 +35,7 @@ final class Webhook: Sendable {
     private let state = Mutex(State())
     private let ended = DispatchSemaphore(value: 0)
 
-    /// A hook that has not begun, called `name`.
+    /// A webhook called `name` that is not started.
     init(
         _ settings: WebhookSettings, name: String, events: EventLog, host: String, startedAt: UTCTime, logger: Logger
     ) {
@@ -47,7 +47,7 @@ final class Webhook: Sendable {
         client = HTTPClient(settings.endpoint, trust: settings.trust)
     }
 
-    /// What it did so far.
+    /// The webhook's status.
     var status: WebhookStatus {
         state.withLock { state in
             WebhookStatus(
@@ -56,9 +56,9 @@ final class Webhook: Sendable {
         }
     }
 
-    /// Begins with the events that the log has now.
+    /// Starts with the events that are in the log now.
     func start() {
-        // Ended by ``stop(at:)``.
+        // The task is ended by ``finish(at:)``.
         let task = Task { [self] in
             await run()
             ended.signal()
@@ -66,10 +66,10 @@ final class Webhook: Sendable {
         state.withLock { $0.task = task }
     }
 
-    /// Tries what waits once more. ``finish(at:)`` says how long.
+    /// Tries the waiting events once more, then ends. ``finish(at:)`` limits how long that takes.
     func stop() { state.withLock { $0.isEnding = true } }
 
-    /// Waits for the end until `deadline`, and ends what is under way then. Blocks.
+    /// Waits for the end until `deadline`, then cancels a running delivery. Blocks.
     func finish(at deadline: DispatchTime) {
         _ = ended.wait(timeout: deadline)
         state.withLock { $0.task }?.cancel()
@@ -95,7 +95,7 @@ final class Webhook: Sendable {
         }
     }
 
-    /// Tries the first event that waits. Returns how long to wait before the next attempt; nil where nothing waits.
+    /// Tries the first waiting event. Returns how long to wait before the next attempt; nil if no event waits.
     private func deliver() async -> Duration? {
         let (next, leftOut) = state.withLock { ($0.queue.next, $0.queue.leftOut) }
         guard let event = next, !Task.isCancelled else { return nil }
@@ -112,7 +112,7 @@ final class Webhook: Sendable {
         } else if failures == 1 {
             logger.warning("a webhook failed and is tried again", metadata: ["reason": "\(reason ?? "")"])
         }
-        // Hosts that fail together are not to come back together.
+        // Randomized, so that hosts that fail together do not retry together.
         return wait * Double.random(in: 0.8...1.2)
     }
 
@@ -130,16 +130,16 @@ final class Webhook: Sendable {
     }
 }
 
-/// All webhooks of the process. All calls may come from any thread.
+/// All webhooks of the process. Any thread may use it.
 final class Webhooks: Sendable {
     private let hooks: [Webhook]
 
-    /// Hooks of `settings`, which have not begun, for what is in `events` and will be.
+    /// Webhooks with `settings`, not started, for the present and future entries of `events`.
     init(_ settings: [WebhookSettings], events: EventLog, logger: Logger) {
         let (host, startedAt) = (Self.hostName, UTCTime.now)
         var names: [String] = []
         hooks = settings.map { settings in
-            // Several may go to one host.
+            // Several webhooks may use the same host.
             let count = names.count { $0 == settings.endpoint.name }
             names.append(settings.endpoint.name)
             return Webhook(
@@ -148,13 +148,13 @@ final class Webhooks: Sendable {
         }
     }
 
-    /// What they did so far, in their order.
+    /// The status of each webhook, in the order of the settings.
     var statuses: [WebhookStatus] { hooks.map(\.status) }
 
-    /// Begins.
+    /// Starts all webhooks.
     func start() { for hook in hooks { hook.start() } }
 
-    /// Tries what waits once more, and ends. Blocks, a second at most.
+    /// Tries the waiting events once more, then ends. Blocks for at most a second.
     func stop() {
         for hook in hooks { hook.stop() }
         let deadline = DispatchTime.now() + 1

@@ -5,14 +5,14 @@ internal import LibAV
 internal import Networking
 internal import Status
 
-/// One delivery: an event as JSON, with who sends it, and the signature.
+/// One delivery: an event as JSON, with its sender, and the signature.
 struct WebhookMessage: Encodable {
     let event: ControlEvent
     /// This host's name.
     let host: String
-    /// When the process began: with the event's number it makes an event unique.
+    /// When the process started: together with the event's number it identifies an event.
     let startedAt: UTCTime
-    /// Events left out before this one.
+    /// The number of events that were left out before this one.
     let leftOut: UInt64
 
     private enum Key: String, CodingKey { case source, host, startedAt, leftOut }
@@ -26,7 +26,7 @@ struct WebhookMessage: Encodable {
         if leftOut > 0 { try container.encode(leftOut, forKey: .leftOut) }
     }
 
-    /// The request that delivers it at `time`, signed with `secret`.
+    /// Returns the request that delivers the event at `time`, signed with `secret`.
     func request(at time: UTCTime, secret: String?) -> HTTPClient.Request {
         let body = JSON.encode(self)
         let stamp = "\(time.milliseconds / 1000)"
@@ -38,10 +38,10 @@ struct WebhookMessage: Encodable {
     }
 }
 
-/// What shows that a delivery is ours: `sha256=` and HMAC-SHA256, in hexadecimal digits, of the time stamp, a full stop
-/// and the body. The stamp is signed with it, so that an old delivery cannot be sent again as a new one.
+/// Proves that a delivery comes from relay: `sha256=` and the HMAC-SHA256, in hexadecimal digits, of the timestamp, a
+/// full stop and the body. The timestamp is signed, too, so that an old delivery cannot be sent again as a new one.
 enum WebhookSignature {
-    /// The signature; nil when there is no memory.
+    /// Returns the signature; nil if memory is exhausted.
     static func text(of body: [UInt8], at stamp: String, secret: String) -> String? {
         HMAC.sha256(Array("\(stamp).".utf8) + body, key: Array(secret.utf8)).map { bytes in
             "sha256="

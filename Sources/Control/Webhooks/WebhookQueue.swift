@@ -3,12 +3,12 @@
 internal import DequeModule
 internal import Status
 
-/// What waits for one webhook, and when it is tried next: a pure machine.
+/// The waiting events of one webhook, and the time of the next attempt: a pure state machine.
 ///
-/// An event waits until the receiver takes it. Where more wait than there is room for, the oldest are left out. One that
-/// the receiver has understood and refuses again and again is left out too, so that it does not hold up the others.
+/// An event waits until the receiver accepts it. If too many wait, the oldest are dropped. An event that the receiver
+/// understands and refuses repeatedly is dropped, too, so that it does not delay the others.
 struct WebhookQueue {
-    /// What became of an attempt.
+    /// The result of an attempt.
     enum Outcome: Equatable {
         case delivered
         /// The receiver does not answer, or cannot take the event now.
@@ -17,28 +17,28 @@ struct WebhookQueue {
         case refused
     }
 
-    /// The largest number of events that wait.
+    /// The maximum number of waiting events.
     static let limit = 500
-    /// Attempts of an event that the receiver refuses.
+    /// How many attempts are made for an event that the receiver refuses.
     static let refusals = 5
     private static let longestWait = 60
 
     private var events = Deque<ControlEvent>()
     private var refused = 0
-    /// Attempts in a row that failed.
+    /// The number of consecutive failed attempts.
     private(set) var failures = 0
-    /// Events left out since the last one that was delivered.
+    /// Events that were dropped since the last delivery.
     private(set) var leftOut: UInt64 = 0
     private(set) var delivered: UInt64 = 0
     private(set) var failed: UInt64 = 0
     private(set) var leftOutInAll: UInt64 = 0
 
-    /// The event to be tried now; nil if none waits.
+    /// The next event to try; nil if no event waits.
     var next: ControlEvent? { events.first }
-    /// How many wait.
+    /// The number of waiting events.
     var count: Int { events.count }
 
-    /// Takes `new` events in. `missed` is the number of events that the log dropped before.
+    /// Adds `new` events. `missed` is the number of events before them that the log has already dropped.
     mutating func append(_ new: some Sequence<ControlEvent>, missed: UInt64 = 0) {
         leaveOut(missed)
         for event in new {
@@ -50,8 +50,8 @@ struct WebhookQueue {
         }
     }
 
-    /// What became of an attempt to deliver `event`, which said that `told` events were left out. Returns how long to wait
-    /// before the next: from 1 s on, twice as long each time, up to a minute.
+    /// Takes the result of an attempt to deliver `event`, which reported that `told` events were dropped. Returns how
+    /// long to wait before the next attempt: 1 s at first, doubling up to a minute.
     mutating func tried(_ event: ControlEvent, _ outcome: Outcome, told: UInt64) -> Duration {
         let isFirst = events.first?.id == event.id
         if outcome == .delivered {

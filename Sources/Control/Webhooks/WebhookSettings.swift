@@ -3,46 +3,46 @@
 package import Networking
 package import Status
 
-/// Who is told of events by HTTP, and of which.
+/// A receiver of events by HTTP, and the events that it gets.
 package struct WebhookSettings: Sendable, Equatable {
-    /// Where events are sent.
+    /// The URL that events are sent to.
     package var endpoint: HTTPEndpoint
-    /// What deliveries are signed with; nil for none. Not to be shown.
+    /// The secret for signatures; nil for none. Must not be shown.
     package var secret: String?
-    /// The kinds of events that are sent; all if it is empty.
+    /// The kinds of events to send; all if it is empty.
     package var kinds: Set<String> = []
-    /// What matters less is not sent.
+    /// The lowest level to send.
     package var level = ControlEvent.Level.info
-    /// Whose certificate the receiver may show.
+    /// How the receiver's certificate is verified.
     package var trust = TLSVerification.system
 
-    /// All events, unsigned, to `endpoint`.
+    /// Settings that send all events, unsigned, to `endpoint`.
     package init(_ endpoint: HTTPEndpoint) { self.endpoint = endpoint }
 
-    /// Whether `event` is sent. What hooks themselves have to say is sent by none: it would never end.
+    /// Whether `event` is sent. Events about webhooks are never sent, because that would never end.
     func takes(_ event: ControlEvent) -> Bool {
         event.kind != ControlEvent.webhookKind && event.level >= level && (kinds.isEmpty || kinds.contains(event.kind))
     }
 }
 
-/// What a webhook did so far: a snapshot, without secrets.
+/// A snapshot of a webhook's status, without secrets.
 struct WebhookStatus: Sendable, Equatable {
     /// The receiver's host.
     var name: String
-    /// Events that the receiver took.
+    /// The number of events that the receiver accepted.
     var delivered: UInt64 = 0
-    /// Attempts that failed.
+    /// The number of failed attempts.
     var failed: UInt64 = 0
-    /// Events that were never delivered, because too many waited or the receiver refused them.
+    /// The number of events that were never delivered, because too many waited or the receiver refused them.
     var leftOut: UInt64 = 0
-    /// Events that wait.
+    /// The number of waiting events.
     var waiting = 0
-    /// Why the last attempt failed; nil if it did not.
+    /// Why the last attempt failed; nil if it succeeded.
     var lastError: String?
 }
 
 extension ControlEvent {
-    /// What an event can be about, but for webhooks themselves.
+    /// The kinds of events, except the kind for webhooks themselves.
     package static let kinds = [
         "alarm", "channel", "export", "input", "marker", "operator", "output", "recorder", "relay", "storage", "upload",
     ]

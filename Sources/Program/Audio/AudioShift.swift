@@ -2,30 +2,31 @@
 
 internal import Media
 
-/// Keeps what a source delivered last, by its place in the program, so that it can be heard later, or earlier as far as it
-/// was taken ahead. Another shift is faded into within 10 ms.
+/// Keeps a source's recent audio by its position in the program, so that it can be played later, or earlier if it was
+/// taken ahead. A change of the shift is cross-faded within 10 ms.
 struct AudioShift {
     static let fade: Int64 = 480
 
     private let format: AudioFormat
     private let capacity: Int
-    /// How much is shifted at a time: after a standstill of the program a frame is as long as that.
+    /// The largest number of samples that is shifted at a time: after a standstill of the program a frame can be that
+    /// long.
     private let most: Int64
     private var channels: [[Float]]
-    /// By how many samples its audio is later than it came; negative if earlier, and nil before the first of it.
+    /// By how many samples the audio is played later than it came; negative if earlier, nil before the first audio.
     private(set) var shift: Int64?
 
-    /// A line that has kept nothing: silence.
+    /// An empty buffer: silence.
     init(format: AudioFormat) {
         self.format = format
         most = Int64(format.sampleRate)
-        // Also what is taken ahead, and what is shifted at a time.
+        // Includes audio that is taken ahead, and one chunk of shifting.
         capacity = Int(Double(most) * (Fader.latest - Fader.earliest + 1))
         channels = Array(repeating: Array(repeating: 0, count: capacity), count: format.channels)
     }
 
-    /// Takes `audio`, which follows what was taken before and ends `ahead` samples behind `range`, and gives the samples of
-    /// `range`: as they came, and as many samples later as `wanted`, or earlier as far as they are there.
+    /// Takes `audio`, which continues the audio taken before and ends `ahead` samples after `range`. Returns the
+    /// samples of `range` twice: as they came, and `wanted` samples later, or earlier as far as they are available.
     mutating func take(
         _ audio: AudioBuffer, _ range: Range<SampleIndex>, ahead: Int64, wanted: Int64
     ) -> (came: AudioBuffer, heard: AudioBuffer) {
@@ -62,7 +63,7 @@ struct AudioShift {
         }
     }
 
-    /// The samples that came `shift` before `range`.
+    /// Returns the samples that came `shift` before `range`.
     private func kept(_ range: Range<Int64>, shift: Int64) -> AudioBuffer {
         let first = range.lowerBound - shift
         let samples = channels.map { channel in
@@ -71,7 +72,7 @@ struct AudioShift {
         return AudioBuffer(position: range.lowerBound, format: format, channels: samples)
     }
 
-    /// Begins `part` with what the shift before would give.
+    /// Cross-fades the beginning of `part` from the previous shift.
     private func cross(from old: Int64, to part: inout AudioBuffer) {
         let count = Int(min(Self.fade, Int64(part.count)))
         let before = kept(part.position..<part.position + Int64(count), shift: old)

@@ -2,21 +2,21 @@
 
 internal import Media
 
-/// Two feeds of which one goes as the other comes, and how much they are the same signal: two cameras that hear one room add
-/// up to more than two that have nothing to do with each other.
+/// Two feeds in a cross-fade, and how similar their signals are: two cameras in the same room add up to a louder signal
+/// than two unrelated sources.
 struct FadePair {
-    /// How much alike a frame of two sources is by chance: as much as 0.4 dB.
+    /// The correlation that two unrelated sources can have by chance within a frame; it is worth 0.4 dB.
     private static let chance: Float = 0.1
 
     let coming: SourceFeed
     let going: SourceFeed
-    /// Sums of what was heard of both since the fade began: squares, and products.
+    /// Sums over the audible samples of both feeds since the fade began: squares, and products.
     private var squares = (coming: 0.0, going: 0.0)
     private var products = 0.0
-    /// The correlation of both, from 0 to 1, at the beginning and the end of the samples that were heard last.
+    /// The correlation of both, from 0 to 1, at the beginning and at the end of the last samples.
     private var likeness: (from: Float, to: Float)?
 
-    /// Two feeds of which nothing was heard together.
+    /// A pair of feeds that have not been measured yet.
     init(coming: SourceFeed, going: SourceFeed) { (self.coming, self.going) = (coming, going) }
 
     /// Takes the samples that are mixed next.
@@ -38,8 +38,8 @@ struct FadePair {
         likeness = (likeness?.to ?? found, found)
     }
 
-    /// Turns levels of equal power, as they are of sources that have nothing to do with each other, to what keeps the
-    /// loudness of these two: of the same signal they add up to 1.
+    /// Changes levels of equal power, which suit unrelated sources, so that they keep the loudness of these two feeds:
+    /// for the same signal they add up to 1.
     func level(_ coming: inout [Float], _ going: inout [Float]) {
         guard let likeness, likeness.from > 0 || likeness.to > 0 else { return }
         let count = min(coming.count, going.count)

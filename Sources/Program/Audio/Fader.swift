@@ -3,53 +3,53 @@
 internal import Foundation
 internal import Synchronization
 
-/// What an operator sets of a source's audio while it is on air. Any thread.
+/// The settings of a source's audio that an operator can change on air. Any thread may use it.
 package final class Fader: Sendable {
     /// The settings.
     package struct Settings: Sendable, Equatable {
         /// In decibels.
         package var gain = 0.0
-        /// Whether nothing of it is heard.
+        /// Whether the source is muted.
         package var isMuted = false
-        /// How much later it is heard than it comes, in seconds, from ``Fader/earliest`` to ``Fader/latest``; earlier if
-        /// negative, as far as it is there by then.
+        /// How much later the audio is played than it comes, in seconds, from ``Fader/earliest`` to ``Fader/latest``;
+        /// negative for earlier, as far as the audio is available by then.
         package var offset = 0.0
 
-        /// As it came.
+        /// Settings that leave the audio unchanged.
         package init() {}
 
-        /// What samples are multiplied with.
+        /// The factor for the samples.
         var factor: Float {
             if isMuted { return 0 }
             return gain == 0 ? 1 : Float(pow(10, gain / 20))
         }
     }
 
-    /// How much later, and how much earlier, a source may be heard than it comes, in seconds.
+    /// The limits of a source's offset, in seconds: ``latest`` delays it, ``earliest`` plays it ahead.
     package static let latest = 2.0
     package static let earliest = -0.5
 
-    /// What a gain may be, in decibels.
+    /// The permitted range of gains, in decibels.
     package static let gains = -60.0...20.0
 
     private let state = Mutex((now: Settings(), start: Settings()))
 
-    /// As it came.
+    /// A fader that leaves the audio unchanged.
     package init() {}
 
-    /// The settings.
+    /// The current settings.
     package var settings: Settings { state.withLock { $0.now } }
 
-    /// What it began with, and what was made of that.
+    /// The initial settings and the changed ones.
     package struct Memory: Sendable {
         fileprivate let now: Settings
         fileprivate let start: Settings
     }
 
-    /// What was changed since the beginning; nil for nothing.
+    /// The changes since the beginning; nil without changes.
     package var memory: Memory? { state.withLock { $0.now == $0.start ? nil : Memory(now: $0.now, start: $0.start) } }
 
-    /// Changes again what was changed in `memory`, but for what begins otherwise than it did then.
+    /// Repeats the changes in `memory`, except for settings whose initial value is now different.
     package func restore(_ memory: Memory) {
         func restore<Value: Equatable>(
             _ setting: WritableKeyPath<Settings, Value>, _ now: inout Settings, _ start: Settings
@@ -64,9 +64,9 @@ package final class Fader: Sendable {
         }
     }
 
-    /// Changes them. It is heard from the program's next frame on, without a click.
+    /// Changes the settings. The change is audible from the program's next frame on, without a click.
     package func change(_ body: (inout Settings) -> Void) { state.withLock { body(&$0.now) } }
 
-    /// Begins with `settings`, before the program does.
+    /// Sets the initial settings, before the program begins.
     package func begin(with settings: Settings) { state.withLock { $0 = (settings, settings) } }
 }

@@ -4,24 +4,25 @@ internal import Foundation
 internal import Media
 internal import Synchronization
 
-/// How loud a source is: the sample peak of each channel, which falls by 20 dB a second. Any thread.
+/// Measures how loud a source is: the sample peak of each channel, which falls by 20 dB per second. Any thread may use
+/// it.
 package final class LevelMeter: Sendable {
-    /// In decibels a second, as peak program meters fall (IEC 60268-10, type I).
+    /// The fall in decibels per second, as in peak programme meters (IEC 60268-10, type I).
     private static let fall = 20.0
-    /// What is shown of silence, in dBFS.
+    /// The reading for silence, in dBFS.
     package static let floor = -90.0
 
     private let peaks = Mutex<[Float]>([])
 
-    /// A meter that has heard nothing.
+    /// A meter without a reading.
     package init() {}
 
-    /// Peaks of each channel, in dBFS; none before any audio.
+    /// Peaks of each channel, in dBFS; empty before any audio.
     package var levels: [Double] {
         peaks.withLock { $0 }.map { $0 > 0 ? max(Self.floor, 20 * log10(Double($0))) : Self.floor }
     }
 
-    /// Nothing came for so long.
+    /// Lets the reading fall for `seconds` without audio.
     func fall(for seconds: Double) {
         let decay = Self.decay(over: seconds)
         peaks.withLock { peaks in
@@ -31,7 +32,7 @@ package final class LevelMeter: Sendable {
 
     private static func decay(over seconds: Double) -> Float { Float(pow(10, -fall / 20 * seconds)) }
 
-    /// Notes what was heard, times `gain`.
+    /// Measures `audio`, multiplied by `gain`.
     func note(_ audio: AudioBuffer, gain: Float) {
         let decay = Self.decay(over: Double(audio.count) / Double(audio.format.sampleRate))
         let heard = audio.channels.map { channel in

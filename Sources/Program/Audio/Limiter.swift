@@ -3,54 +3,54 @@
 internal import Foundation
 internal import Media
 
-/// Keeps what is mixed below -1 dBTP (EBU R 128; true peak by oversampling, ITU-R BS.1770 annex 2).
+/// Keeps the mix below -1 dBTP (EBU R 128; true peak by oversampling, ITU-R BS.1770 annex 2).
 ///
-/// It looks 5 ms ahead, so audio comes out that much later, at the place that it had: its gain is down before a peak comes,
-/// and goes nowhere in steps, so that neither a peak nor a cut to what is too loud makes a click.
+/// It looks ahead by 5 ms, so audio comes out that much later, but keeps its position: the gain is down before a peak
+/// comes and never changes in steps, so that neither a peak nor a switch to audio that is too loud clicks.
 struct Limiter {
-    /// Under -1 dB by what four times the rate may miss of a peak between samples, of what is below 20 kHz.
+    /// Below -1 dB by the error of four times oversampling for peaks between samples, for signals below 20 kHz.
     static let ceiling: Float = 0.86
-    /// Over how many samples the gain goes down, in a straight line: 5 ms at 48 kHz.
+    /// The number of samples over which the gain goes down linearly: 5 ms at 48 kHz.
     private static let window = 240
-    /// By how much the gain comes back with each sample: all of it in 200 ms at 48 kHz.
+    /// By how much the gain rises with each sample: fully within 200 ms at 48 kHz.
     private static let release: Float = 1 / 9600
-    /// How many samples to each side say what lies between two.
+    /// How many samples on each side are used to interpolate between two samples.
     private static let reach = 12
-    /// By how many samples what comes out is behind what came.
+    /// By how many samples the output lags behind the input.
     static let delay = window - 1 + reach
-    /// What is between two samples, at a quarter, half and three quarters: windowed sines.
+    /// Interpolation filters for a quarter, a half and three quarters of the way between two samples: windowed sines.
     private static let phases: [[Float]] = [0.25, 0.5, 0.75].map { Limiter.phase($0) }
 
-    /// What came and is still to come out, behind as many samples as are known before it.
+    /// The input that has not been output yet, after the earlier samples that the filters need.
     private var held: [[Float]]
-    /// Samples that come out before the first one that came.
+    /// How many samples come out before the first input sample.
     private var owed = Limiter.delay
-    /// Whether what came last was to be left as it is.
+    /// Whether the last input was to be left unchanged.
     private var wasAlone = true
     private let format: AudioFormat
 
-    /// The highest gain that is allowed, which is held for a window after each peak that needs it.
+    /// The highest permitted gain; it is held for a window after each peak that needs it.
     private var allowed: Float = 1
     private var hold = 0
-    /// The last window of ``allowed``, in a ring, and its sum: the gain is its mean.
+    /// The last window of ``allowed`` as a ring buffer, and its sum: the gain is its mean.
     private var ring = [Float](repeating: 1, count: Limiter.window)
     private var sum = Double(Limiter.window)
     private var place = 0
-    /// How many of them, up to the last, are 1.
+    /// How many of the last values in the ring are 1.
     private var ones = Limiter.window
-    // Kept from one call to the next, so that nothing is allocated.
+    // Reused from call to call, so that nothing is allocated.
     private var needed: [Float] = []
     private var peaks: [Float] = []
     private var between: [Float] = []
 
-    /// A limiter that has heard nothing.
+    /// A limiter without audio.
     init(format: AudioFormat) {
         self.format = format
         held = Array(repeating: Array(repeating: 0, count: Self.delay), count: format.channels)
     }
 
-    /// Takes `audio`, and gives what follows what was given before. What is `alone` is left as it is, however loud, as soon
-    /// as all is back that was turned down before.
+    /// Takes `audio` and returns the audio that follows the last output. Audio that is `alone` is left unchanged,
+    /// however loud, once an earlier reduction has ended.
     mutating func limit(_ audio: AudioBuffer, alone: Bool) -> AudioBuffer {
         let count = audio.count
         for index in held.indices { held[index].append(contentsOf: audio.channels[index]) }
@@ -68,15 +68,15 @@ struct Limiter {
         return skipped == 0 ? whole : whole.slice(start + Int64(skipped)..<whole.end)
     }
 
-    /// What is still held, after which nothing comes; `end` is the position behind the last sample that came.
+    /// Returns the held samples at the end; `end` is the position after the last input sample.
     mutating func finish(at end: Int64) -> AudioBuffer {
         limit(.silence(at: end, count: Self.delay, format: format), alone: true)
     }
 
-    /// Notes in ``needed`` what each of `count` samples is to be multiplied with at most: those of which all neighbors are
-    /// known now, and were not before. False if all of them can stay as they are.
+    /// Writes to ``needed`` the maximum factor for each of `count` samples: those whose neighbors became known with
+    /// this call. Returns false if all of them can stay unchanged.
     private mutating func note(_ count: Int, alone: Bool) -> Bool {
-        // What came last may be louder than its neighbors say that came now.
+        // The last samples of the previous input may turn out louder with the neighbors that came now.
         let first = Self.delay - Self.reach
         let earlier = min(Self.reach, count)
         let (from, to) = (wasAlone ? earlier : 0, alone ? earlier : count)
@@ -86,7 +86,7 @@ struct Limiter {
             let near = channel[(first - Self.reach)...]
             var loudest: Float = 0
             for sample in near { loudest = max(loudest, abs(sample)) }
-            // What lies between samples is at most twice as loud in practice.
+            // In practice the level between samples is at most twice that of the samples.
             guard loudest > Self.ceiling / 2 else { continue }
             if !isLoud {
                 needed.removeAll(keepingCapacity: true)
@@ -101,7 +101,7 @@ struct Limiter {
         return isLoud
     }
 
-    /// Writes to ``peaks`` the highest level at, and up to the next sample behind, each of `count` samples of `channel`.
+    /// Writes to ``peaks`` the highest level at each of `count` samples of `channel`, and between it and the next one.
     private mutating func measure(_ channel: [Float], from first: Int, _ count: Int) {
         peaks.removeAll(keepingCapacity: true)
         for index in first..<first + count { peaks.append(abs(channel[index])) }
@@ -112,7 +112,7 @@ struct Limiter {
                 channel.withUnsafeBufferPointer { channel in
                     for (tap, factor) in phase.enumerated() {
                         let start = first - Self.reach + 1 + tap
-                        // From its beginning on, so that the loop has no sum to be checked, and is vectorized.
+                        // The slice is rebased, so that the loop has no index sum to check and is vectorized.
                         let near = UnsafeBufferPointer(rebasing: channel[start..<start + count])
                         for index in 0..<count { between[index] += factor * near[index] }
                     }
@@ -122,7 +122,7 @@ struct Limiter {
         }
     }
 
-    /// Multiplies the samples that come out with the mean of what is allowed within a window from each of them on.
+    /// Multiplies the output samples by the mean of the permitted gains in the window from each of them on.
     private mutating func turnDown(_ channels: inout [[Float]], _ count: Int, isLoud: Bool) {
         for index in 0..<count {
             let gain = nextGain(isLoud ? needed[index] : 1)
@@ -132,7 +132,8 @@ struct Limiter {
     }
 
     private mutating func nextGain(_ needed: Float) -> Float {
-        // Also what would be exceeded before it is a window ago: so what is allowed never is, and seldom moves.
+        // Also counts peaks that the rising gain would exceed within a window, so that the permitted gain is never
+        // exceeded and seldom moves.
         if needed < 1, needed <= allowed + Float(Self.window) * Self.release {
             allowed = min(allowed, needed)
             hold = Self.window
@@ -146,7 +147,7 @@ struct Limiter {
         place = place + 1 == Self.window ? 0 : place + 1
         ones = allowed == 1 ? ones + 1 : 0
         guard ones < Self.window else {
-            // What was rounded is forgotten, so that what is not turned down is the same to the last bit.
+            // Rounding errors are dropped, so that audio that needs no reduction stays identical to the last bit.
             (ones, sum) = (Self.window, Double(Self.window))
             return 1
         }

@@ -3,59 +3,59 @@
 internal import Foundation
 internal import Media
 
-/// Makes one audio of many, frame by frame of the program: who comes is faded in and who goes is faded out, from the first
-/// sample of a frame on, so that the loudness stays: with equal power where both have nothing to do with each other, with
-/// levels that add up to 1 where both are the same signal, and between that where they are alike. What is alone and untouched
-/// passes as it is.
+/// Mixes the audio of several sources, one program frame at a time. From the first sample of a frame on, new sources
+/// fade in and others fade out, at constant loudness: with equal power for unrelated signals, with levels that add up
+/// to 1 for identical signals, and in between for similar ones. A source that is alone and unchanged passes through as
+/// it is.
 struct Mixer {
-    /// A feed that is there, and what is to be done with it.
+    /// A feed with its mixing settings.
     struct Part {
         let feed: SourceFeed
-        /// Whether it is to be heard.
+        /// Whether it should be audible.
         let isHeard: Bool
-        /// What its samples are multiplied with.
+        /// The factor for its samples.
         var gain: Float = 1
-        /// How many samples later it is heard than it comes, or earlier if negative; nil if that never changes.
+        /// By how many samples it is played later than it comes, or earlier if negative; nil if that never changes.
         var offset: Int64?
-        /// The source whose audio it is: it is told how loud that is, heard or not.
+        /// The source that the audio belongs to; its meter measures the audio, audible or not.
         var source: Bus?
     }
 
-    /// A feed that is heard, or just was.
+    /// A feed that is audible, or just was.
     fileprivate struct Strip {
         let feed: SourceFeed
-        /// How much of it is heard is the sine of this: from 0 to a quarter of a turn.
+        /// Its level is the sine of this angle: from 0 to a quarter of a turn.
         var angle: Double
         var target: Double
         /// By how much the angle changes with each sample.
         var step = 0.0
-        /// What its samples were multiplied with at the end of the frame before.
+        /// The factor at the end of the previous frame.
         var gain: Float
-        /// What of it is mixed next, and what that is multiplied with at its end.
+        /// The audio to mix next, and its factor at the end of the frame.
         var audio: AudioBuffer?
         var nextGain: Float = 1
-        /// What each of its samples is multiplied with.
+        /// The level of each sample.
         var levels: [Float] = []
     }
 
     private let format: AudioFormat
     private var strips: [Strip] = []
-    /// Those of which one comes as the other goes.
+    /// The cross-fades: in each, one feed fades in while the other fades out.
     private var pairs: [FadePair] = []
-    /// What was delivered of feeds that may be heard later or earlier than it comes.
+    /// The shift buffers of feeds that can be played later or earlier than they come.
     private var shifts: [(feed: SourceFeed, audio: AudioShift)] = []
     private var taken: [SourceFeed] = []
-    /// What came of each source, as it came.
+    /// The unshifted audio of each source.
     private var came: [(source: Bus, audio: AudioBuffer)] = []
     private var hasBegun = false
-    /// Whether what was mixed last is of one source, and nowhere louder than it came; or nothing.
+    /// Whether the last mix consists of one source at no more than its own level, or of nothing.
     private(set) var isAlone = true
 
-    /// A mixer that has heard nothing.
+    /// A mixer without audio.
     init(format: AudioFormat) { self.format = format }
 
-    /// The samples of `range`. Who is to be heard and was not, or the other way round, is faded within `fade` samples from
-    /// the first of the range on.
+    /// Returns the samples of `range`. A feed that becomes audible or inaudible fades within `fade` samples from the
+    /// first of the range on.
     mutating func mix(_ parts: [Part], _ range: Range<SampleIndex>, fade: Int64) -> AudioBuffer {
         plan(parts, fade: fade)
         came.removeAll(keepingCapacity: true)
@@ -68,7 +68,7 @@ struct Mixer {
             guard let index = strips.firstIndex(where: { $0.feed === part.feed }) else { continue }
             (strips[index].audio, strips[index].nextGain) = (audio, part.gain)
         }
-        // Whose source is gone has no part any more.
+        // A feed whose source has left the program has no part any more, but still fades out.
         for index in strips.indices where !parts.contains(where: { $0.feed === strips[index].feed }) {
             let feed = strips[index].feed
             let offset = shifts.first { $0.feed === feed }?.audio.shift
@@ -81,7 +81,7 @@ struct Mixer {
         return sum(range)
     }
 
-    /// What the strips have, faded and added up.
+    /// Fades the strips and adds them up.
     private mutating func sum(_ range: Range<SampleIndex>) -> AudioBuffer {
         let count = Int(range.upperBound - range.lowerBound)
         isAlone = strips.count < 2 && strips.allSatisfy(\.isUntouched)
@@ -103,14 +103,14 @@ struct Mixer {
             let one = strips[coming].audio, let other = strips[going].audio
         else { return }
         pairs[index].measure(coming: one, going: other)
-        // Taken out, as both are of one array.
+        // Swapped out, because both are elements of one array.
         var levels: [Float] = []
         swap(&levels, &strips[coming].levels)
         pairs[index].level(&levels, &strips[going].levels)
         swap(&levels, &strips[coming].levels)
     }
 
-    /// The audio of the part's feed, as it came and as it is heard.
+    /// Takes the audio of the part's feed, unshifted and as it is played.
     private mutating func take(_ part: Part, _ range: Range<SampleIndex>) -> (came: AudioBuffer, heard: AudioBuffer) {
         guard let offset = part.offset else {
             let audio = part.feed.audio(from: range.lowerBound, upTo: range.upperBound)
@@ -130,20 +130,20 @@ struct Mixer {
     /// Whether the audio of `feed` was taken by the last call of ``mix(_:_:fade:)``.
     func isTaken(_ feed: SourceFeed) -> Bool { taken.contains { $0 === feed } }
 
-    /// What the last call of ``mix(_:_:fade:)`` took of `source`, as it came; nil if it has no audio.
+    /// The unshifted audio that the last call of ``mix(_:_:fade:)`` took from `source`; nil if it has no audio.
     func audio(of source: Bus) -> AudioBuffer? { came.first { $0.source === source }?.audio }
 
-    /// Whether something of `feed` was still to be heard after that call.
+    /// Whether `feed` was still audible after that call.
     func isHeard(_ feed: SourceFeed) -> Bool { strips.contains { $0.feed === feed && $0.angle > 0 } }
 
     private mutating func plan(_ parts: [Part], fade: Int64) {
-        // Who comes back may come with another: its pairs are over, too.
+        // A feed that comes back may be in a new pair, so its old pairs are removed, too.
         pairs.removeAll { pair in
             strips.contains { $0.isOver && ($0.feed === pair.coming || $0.feed === pair.going) }
         }
         strips.removeAll(where: \.isOver)
         for part in parts where part.isHeard && !strips.contains(where: { $0.feed === part.feed }) {
-            // A program begins with what it has.
+            // The first sources of a program are not faded in.
             strips.append(
                 Strip(feed: part.feed, angle: hasBegun ? 0 : .pi / 2, target: hasBegun ? 0 : .pi / 2, gain: part.gain))
         }
@@ -155,7 +155,7 @@ struct Mixer {
         pair()
     }
 
-    /// Pairs who comes now with those who go.
+    /// Pairs feeds that begin to fade in with those that fade out.
     private mutating func pair() {
         let strips = strips
         for coming in strips where coming.angle == 0 && coming.target > 0 {
@@ -167,22 +167,22 @@ struct Mixer {
 }
 
 extension Mixer.Strip {
-    /// Whether all of it is heard.
+    /// Whether it is at full level.
     fileprivate var isFull: Bool { angle == .pi / 2 && target == angle }
     /// Whether it has been faded out.
     fileprivate var isOver: Bool { target == 0 && angle == 0 }
-    /// Whether no gain changes it.
+    /// Whether its gain leaves it unchanged.
     fileprivate var isUntouched: Bool { gain == 1 && nextGain == 1 }
 
-    /// Turns to `next` within `count` samples, unless it gets there earlier anyway.
+    /// Fades to the angle `next` within `count` samples, unless it gets there earlier anyway.
     fileprivate mutating func aim(at next: Double, within count: Int64) {
         if next == target, angle == target || abs(target - angle) <= abs(step) * Double(count + 1) { return }
         target = next
         step = (next - angle) / Double(max(1, count))
     }
 
-    /// Says in ``levels`` how much is heard of each of the next samples: what the fade is at its middle, so that it begins
-    /// at the boundary and is the same from either end.
+    /// Computes ``levels`` for the next samples: the fade at the middle of each sample, so that it begins at the
+    /// boundary and is symmetric.
     fileprivate mutating func fade(_ count: Int) {
         levels.removeAll(keepingCapacity: true)
         for _ in 0..<count {
@@ -196,7 +196,7 @@ extension Mixer.Strip {
         }
     }
 
-    /// Adds what is mixed next, at its levels, and with the gain going over.
+    /// Adds the next audio at its levels, with a smooth change of the gain.
     fileprivate mutating func add(to sum: inout [[Float]]) {
         guard let audio else { return }
         let count = min(levels.count, audio.count)

@@ -3,10 +3,10 @@
 package import Media
 internal import Synchronization
 
-/// An image over all that the program shows, with the scenes that name it or because an operator said so. It comes and goes
-/// by itself: a scene that follows another one that has it, too, leaves it standing. All calls may come from any thread.
+/// An image over the whole program, shown by the scenes that name it or by an operator. It fades in and out by itself:
+/// if the next scene names it too, it stays. Any thread may use it.
 package final class Overlay: Sendable {
-    /// What an operator said of it, and from which frame on.
+    /// An operator's choice, and the frame from which it applies.
     private struct Choice {
         let isVisible: Bool?
         let frames: Int64
@@ -15,12 +15,12 @@ package final class Overlay: Sendable {
 
     private struct State {
         var art: OverlayArt
-        /// What was said last; nil for what the scenes say.
+        /// The operator's last choice; nil leaves it to the scenes.
         var said: Bool?
-        /// What holds on air.
+        /// The choice that is in force on air.
         var choice: Bool?
         var waiting: [Choice] = []
-        /// Until where it fades because of what was said, whatever the scenes do.
+        /// The last frame of an operator's fade, which does not depend on the scenes.
         var fadeEnd: FrameIndex?
         var fader = OverlayFader()
     }
@@ -28,27 +28,28 @@ package final class Overlay: Sendable {
     /// How many changes may wait for their frames.
     package static let mostChoices = 64
 
-    /// What scenes call it.
+    /// Its name in scenes.
     package let name: String
     private let state: Mutex<State>
 
-    /// An overlay that looks like `art`. Whether it is seen is a matter of scenes, unless `isVisible` says it.
+    /// An overlay that looks like `art`. The scenes decide whether it is visible, unless `isVisible` is set.
     package init(_ name: String, _ art: OverlayArt, isVisible: Bool? = nil) {
         self.name = name
         state = Mutex(State(art: art, said: isVisible, choice: isVisible))
     }
 
-    /// What was said last of whether it is seen; nil for what the scenes say.
+    /// The operator's last choice of visibility; nil leaves it to the scenes.
     package var choice: Bool? { state.withLock { $0.said } }
 
-    /// Whether it is seen in the frame under way.
+    /// Whether it is visible in the current frame.
     package var isSeen: Bool { state.withLock { $0.fader.level > 0 } }
 
-    /// Makes it look otherwise from the next frame on.
+    /// Changes its look from the next frame on.
     package func draw(as art: OverlayArt) { state.withLock { $0.art = art } }
 
-    /// Shows it (or hides it, or leaves that to the scenes again) from frame `frame` of the program on, faded over so many
-    /// frames; with `art` it looks so from the next frame on. False, and nothing is changed, if too many changes wait already.
+    /// Shows it, hides it, or leaves that to the scenes again (nil), from program frame `frame` on, with a fade of
+    /// `frames` frames; `art` changes its look from the next frame on. Returns false and changes nothing if too many
+    /// changes are waiting.
     package func show(_ isVisible: Bool?, frames: Int64, at frame: FrameIndex, as art: OverlayArt? = nil) -> Bool {
         state.withLock { state in
             state.waiting.removeAll { $0.frame == frame }
@@ -61,9 +62,9 @@ package final class Overlay: Sendable {
         }
     }
 
-    /// How much of it is seen at frame `index`, from 0 to 1, and what; nil if nothing is. `isNamed` says whether the scene has
-    /// it, and `frames` how many frames the change to that scene still has, this one among them: none after a cut. What an
-    /// operator faded fades as long as they said. Each frame is asked for once.
+    /// Returns its opacity at frame `index`, from 0 to 1, and its look; nil if it is invisible. `isNamed` says whether
+    /// the scene names it, and `frames` how many frames are left of the change to that scene, including this one: 0
+    /// after a cut. An operator's fade keeps its own length. Must be called once per frame.
     func look(at index: FrameIndex, isNamed: Bool, frames: Int64) -> (level: Double, art: OverlayArt)? {
         state.withLock { state in
             while let next = state.waiting.first, next.frame <= index {
@@ -78,18 +79,18 @@ package final class Overlay: Sendable {
     }
 }
 
-/// How much of an overlay is seen: it goes evenly from what is to what is to be. As in a transition, the first frame shows
-/// something of it already, and the last one not all of it.
+/// Fades an overlay linearly. As in a transition, the first frame already shows some of it, and the last one does not
+/// show all of it.
 struct OverlayFader {
     private(set) var level = 0.0
     private var last: FrameIndex?
 
-    /// The level at frame `index`, of which `frames` are left until it is there; none for at once.
+    /// Returns the level at frame `index`, when `frames` frames are left until the target is reached; 0 for a cut.
     mutating func level(at index: FrameIndex, isOn: Bool, within frames: Int64) -> Double {
         let elapsed = last.map { Double(max(1, index - $0)) }
         last = index
         let target = isOn ? 1.0 : 0.0
-        // What is there when a program begins is not faded in.
+        // An overlay that is visible when the program begins is not faded in.
         if let elapsed, frames > 0 {
             level += (target - level) * elapsed / (Double(frames) + elapsed)
         } else {

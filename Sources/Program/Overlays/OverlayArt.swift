@@ -3,20 +3,20 @@
 package import Kernels
 package import Media
 
-/// What an overlay looks like: images at places of the program, made once. A clock's digits are ten images each, of which
-/// one is drawn, so that nothing is made while the program runs.
+/// The look of an overlay: prerendered images at positions in the frame. Each digit of a clock has ten images, one of
+/// which is drawn, so that nothing is rendered while the program runs.
 package struct OverlayArt: Sendable {
-    /// A letter or a text as it is drawn, in rows of red, green, blue and alpha.
+    /// A rendered letter or text, in rows of red, green, blue and alpha.
     package struct Glyph: Sendable {
         package var pixels: [UInt8]
         package var width: Int
         package var height: Int
-        /// How far its left edge is from the position of the pen; even.
+        /// The distance of its left edge from the pen position; even.
         package var offset: Int
-        /// How far the pen moves forward behind it; even.
+        /// How far the pen moves after it; even.
         package var advance: Int
 
-        /// A glyph of these.
+        /// A glyph with these values.
         package init(pixels: [UInt8], width: Int, height: Int, offset: Int, advance: Int) {
             (self.pixels, self.width, self.height) = (pixels, width, height)
             (self.offset, self.advance) = (offset, advance)
@@ -24,7 +24,7 @@ package struct OverlayArt: Sendable {
     }
 
     private struct Part: Sendable {
-        /// One, or one for each digit.
+        /// One image, or one for each digit.
         let images: [OverlayImage]
         let x: Int
         let digit: (place: Int, clock: OverlayTime.Clock)?
@@ -34,12 +34,12 @@ package struct OverlayArt: Sendable {
     private let y: Int
     private let opacity: Double
 
-    /// An image whose upper left corner is at (x, y), and of which so much is seen, from 0 to 1.
+    /// An image whose upper left corner is at (x, y), with an opacity from 0 to 1.
     package init(_ image: OverlayImage, x: Int, y: Int, opacity: Double) {
         (parts, self.y, self.opacity) = ([Part(images: [image], x: x, digit: nil)], y, opacity)
     }
 
-    /// A text that begins at (x, y), the upper left corner of its line. `paint` draws a part of it.
+    /// A text whose line has its upper left corner at (x, y). `paint` renders a piece of it.
     package init<Failure: Error>(
         _ text: OverlayText, x: Int, y: Int, opacity: Double, color: ColorDescription,
         paint: (String) throws(Failure) -> Glyph
@@ -70,7 +70,7 @@ package struct OverlayArt: Sendable {
     /// Whether it shows a clock.
     package var hasClock: Bool { parts.contains { $0.digit != nil } }
 
-    /// Draws it on `canvas` as it is at `time`, `level` of it, from 0 to 1.
+    /// Draws it on `canvas` as it is at `time`, with an opacity of `level` from 0 to 1.
     package func draw(on canvas: inout Canvas, at time: OverlayTime, level: Double) {
         for part in parts {
             let index = part.digit.map { time.digit($0.place, of: $0.clock) } ?? 0

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an overlay says: a text in which `{time}` and `{timecode}` stand for clocks.
+/// The text of an overlay, in which `{time}` and `{timecode}` stand for clocks.
 package struct OverlayText: Sendable, Equatable {
-    /// A part of it that is drawn for itself.
+    /// A piece that is drawn separately.
     package enum Piece: Sendable, Equatable {
-        /// What never changes.
+        /// Text that never changes.
         case fixed(String)
         /// A digit of a clock.
         case digit(Int, of: OverlayTime.Clock)
     }
 
-    /// Why a text cannot be shown, in a sentence.
+    /// Why a text cannot be used, in a sentence.
     package struct Fault: Error, Equatable, CustomStringConvertible {
         package let description: String
     }
 
-    /// How long one may be.
+    /// The maximum number of letters.
     package static let longest = 200
 
-    /// What was written.
+    /// The text as written.
     package let text: String
-    /// Its parts, from the left to the right.
+    /// Its pieces, from left to right.
     package let pieces: [Piece]
 
     /// Reads `text`: one line of at most ``longest`` letters.

@@ -3,16 +3,17 @@
 internal import Glibc
 package import Media
 
-/// What the clocks in overlays show at one frame.
+/// The readings of the overlay clocks at one frame.
 package struct OverlayTime: Sendable, Equatable {
-    /// A clock that may stand in an overlay's text.
+    /// A clock for an overlay's text.
     package enum Clock: String, Sendable, CaseIterable {
-        /// Hours, minutes, seconds and frames of the program since its beginning. All frames are counted: none is dropped.
+        /// Hours, minutes, seconds and frames since the beginning of the program. All frames are counted: no drop-frame
+        /// timecode.
         case timecode
         /// Hours, minutes and seconds of the machine's wall clock, in its time zone.
         case time
 
-        /// How many digits it has, two for each number.
+        /// How many digits it has: two for each number.
         package var digits: Int { self == .timecode ? 8 : 6 }
     }
 
@@ -20,13 +21,13 @@ package struct OverlayTime: Sendable, Equatable {
     private let framesPerSecond: Int
     private let secondOfDay: Int
 
-    /// The time of program frame `index` at this rate, when the wall clock is so many seconds into its day.
+    /// The readings at program frame `index` at this rate, when the wall clock is `secondOfDay` seconds into its day.
     package init(of index: FrameIndex, at rate: FrameRate, secondOfDay: Int) {
         (frame, framesPerSecond) = (max(0, Int(index.number)), Int(rate.value.rounded(.up)))
         self.secondOfDay = secondOfDay
     }
 
-    /// The digit of `clock` at `place`, from the left.
+    /// Returns the digit of `clock` at `place`, counted from the left.
     package func digit(_ place: Int, of clock: Clock) -> Int {
         let seconds = clock == .timecode ? frame / framesPerSecond : secondOfDay
         let number =
@@ -39,7 +40,7 @@ package struct OverlayTime: Sendable, Equatable {
         return place % 2 == 0 ? number / 10 % 10 : number % 10
     }
 
-    /// How many seconds of its day the wall clock has had by now.
+    /// How many seconds of its day have passed on the wall clock.
     static var secondOfDay: Int {
         var (seconds, parts) = (Glibc.time(nil), tm())
         guard localtime_r(&seconds, &parts) != nil else { return 0 }

@@ -3,25 +3,25 @@
 internal import Media
 internal import Synchronization
 
-/// Whether anybody wants the packets of a source. It is asked with each packet. Any thread.
+/// Whether the packets of a source are needed. It is read for each packet. Any thread may use it.
 package final class PacketSwitch: Sendable {
     private let state = Mutex(true)
 
-    /// Wanted, until somebody says that they are not.
+    /// A switch that is on.
     package init() {}
 
-    /// Whether they are.
+    /// Whether the packets are needed.
     package var isOn: Bool {
         get { state.withLock { $0 } }
         set { state.withLock { $0 = newValue } }
     }
 }
 
-/// A live source's packets as they came, with times of the source's timeline, until the program comes to them. What was taken
-/// stays up to its newest keyframe, for who begins to take them then. Any thread.
+/// Keeps a live source's packets, with times on the source's timeline, until the program reaches them. Packets that
+/// were taken are kept from the newest keyframe on, for a consumer that starts later. Any thread may use it.
 final class PacketBuffer: Sendable {
     private struct Track {
-        /// In the order in which they came.
+        /// The packets in order of arrival.
         var packets: [EncodedPacket] = []
         /// How many of them were taken.
         var taken = 0
@@ -31,7 +31,7 @@ final class PacketBuffer: Sendable {
         var tracks: [TrackKind: Track] = [:]
         var bytes = 0
         var refusal: String?
-        /// Whether frames arrived that were not kept.
+        /// Whether frames arrived that were not kept, so that the next one must be a keyframe.
         var awaitsKeyframe = false
 
         mutating func removeFirst(_ count: Int, of kind: TrackKind) {
@@ -43,11 +43,11 @@ final class PacketBuffer: Sendable {
         }
     }
 
-    /// How long packets that no consumer takes are kept, in nanoseconds: longer than a GOP, so that a consumer that
-    /// begins to take them gets its keyframe; and how many bytes are kept at most. Both are in addition to what waits
-    /// because the source is shown later.
+    /// How long packets that no consumer takes are kept, in nanoseconds: longer than a GOP, so that a new consumer gets
+    /// its keyframe; and how many bytes are kept at most. A source that is shown with a delay keeps more, for the
+    /// delay.
     private static let (longest, mostBytes): (Int64, Int) = (12_000_000_000, 96 << 20)
-    /// Bytes a second of a source that is shown later.
+    /// Bytes per second of delay.
     private static let bytesPerSecond = 16 << 20
     /// Audio that is kept from before a keyframe, in nanoseconds.
     private static let audioBefore: Int64 = 500_000_000
@@ -57,20 +57,20 @@ final class PacketBuffer: Sendable {
     private let wanted: PacketSwitch
     private let state = Mutex(State())
 
-    /// A shelf for a source that is shown `delay` after it comes. It is empty while its packets are not `wanted`.
+    /// A buffer for a source that is shown `delay` after it comes. It stays empty while its packets are not `wanted`.
     init(delay: Duration, wanted: PacketSwitch) {
         longest = Self.longest + delay.inNanoseconds
         mostBytes = Self.mostBytes + Int(delay.inSeconds) * Self.bytesPerSecond
         self.wanted = wanted
     }
 
-    /// Why the source's packets cannot be had; nil if they can, or if that is not known yet.
+    /// Why the source's packets are unavailable; nil if they are available, or if that is not known yet.
     var refusal: String? { state.withLock { $0.refusal } }
 
-    /// Notes that the source is open. Earlier packets stay: the program has not come to them yet.
+    /// Notes that the source is open. Earlier packets stay: the program has not reached them yet.
     func begin(refusal: String?) { state.withLock { $0.refusal = refusal } }
 
-    /// Adds a packet. The packets of a source begin with a keyframe, also when they are wanted again.
+    /// Adds a packet. The packets begin with a keyframe, also after they were not wanted for a while.
     func put(_ packet: EncodedPacket) {
         let isWanted = wanted.isOn
         state.withLock { state in
@@ -94,15 +94,15 @@ final class PacketBuffer: Sendable {
         }
     }
 
-    /// Lets the next consumer of packets begin with the newest keyframe that was taken.
+    /// Lets the next consumer begin with the newest keyframe that was taken.
     func rewind() {
         state.withLock { state in
             for kind in state.tracks.keys { state.tracks[kind]?.taken = 0 }
         }
     }
 
-    /// Takes the packets of each track behind those that were taken before, up to the first for which `place` returns
-    /// nil, and returns them as `place` placed them.
+    /// Takes from each track the packets that were not taken before, up to the first one for which `place` returns nil,
+    /// and returns them as `place` placed them.
     func take(_ place: (EncodedPacket) -> EncodedPacket?) -> [EncodedPacket] {
         state.withLock { state in
             var taken: [EncodedPacket] = []
@@ -120,7 +120,7 @@ final class PacketBuffer: Sendable {
         }
     }
 
-    /// Forgets what was taken and is not needed by who begins with the keyframe of this number.
+    /// Forgets taken packets that a consumer beginning with this keyframe does not need.
     private func forget(before keyframe: Int, _ state: inout State) {
         guard let time = state.tracks[.video]?.packets[keyframe].dtsNanoseconds else { return }
         state.removeFirst(keyframe, of: .video)

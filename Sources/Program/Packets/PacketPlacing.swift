@@ -2,48 +2,49 @@
 
 package import Media
 
-/// Gives a live source's packets the program's times: those at which its decoded frames are shown and its audio is heard.
+/// Gives a live source's packets program times: the times at which its decoded frames are shown and its audio is heard.
 ///
-/// The sender's own intervals stay as they are as long as the program's clock and the sender's are no more than 5 ms
-/// apart; beyond that the program's clock is followed, by no more than is needed. A sudden step to later times leaves a
-/// hole; a sudden step to earlier times is made up by a twentieth of the time that passes, and nothing is left out.
+/// The sender's own intervals are kept while the program's clock and the sender's are at most 5 ms apart; beyond that
+/// the packets follow the program's clock by no more than necessary. A sudden step to later times leaves a hole; a step
+/// to earlier times is made up at a twentieth of real time, and nothing is left out.
 ///
-/// A value without a clock or I/O of its own.
+/// A value type without a clock or I/O.
 package struct PacketPlacing {
-    /// What is known of one track.
+    /// The state of one track.
     private struct Track {
-        /// What is added to the source's times, in nanoseconds.
+        /// The difference between program times and the source's times, in nanoseconds.
         var offset: Int64?
         var given: TrackDescription?
         var known: TrackDescription?
-        /// The decoding time of the packet before, by the source and in the program, in nanoseconds.
+        /// The previous packet's decoding time on the source's timeline and in the program, in nanoseconds.
         var last: (own: Int64, dts: Int64)?
-        /// Where the packet of audio before ends, in samples.
+        /// Where the previous audio packet ends, in samples.
         var end: Int64?
         var length: Int64 = 0
     }
 
-    /// How far the two clocks may be apart, and beyond what distance the program's is followed at once, in nanoseconds.
+    /// How far the two clocks may be apart, and the distance beyond which the program's clock is followed at once; in
+    /// nanoseconds.
     private static let (band, leap): (Int64, Int64) = (5_000_000, 100_000_000)
-    /// A packet that is further from the previous one than this, in nanoseconds, is another sender's.
+    /// A packet that is further from the previous one than this, in nanoseconds, comes from another sender.
     private static let jump: Int64 = 5_000_000_000
-    /// The longest duration of a frame whose sender does not state one, in nanoseconds.
+    /// The longest duration of a frame whose sender states none, in nanoseconds.
     private static let longestFrame: Int64 = 1_000_000_000
-    /// At most one part in this many of the time that passes is taken away.
+    /// Corrections to earlier times take at most one part in this many of the elapsed time.
     private static let slew: Int64 = 20
 
     private var tracks: [TrackKind: Track] = [:]
 
-    /// A placing for a source that has not sent anything yet.
+    /// A placing for a source that has sent nothing yet.
     package init() {}
 
-    /// Prepares for the packets of another source, which continue the tracks.
+    /// Prepares for the packets of another source that continues the tracks.
     package mutating func restart() {
         for track in tracks.keys { tracks[track]?.offset = nil }
     }
 
-    /// Returns `packet` with the program's times. At present its decoding time is `target` nanoseconds later in the
-    /// program than on the source's timeline.
+    /// Returns `packet` with program times. Its decoding time is at present `target` nanoseconds later in the program
+    /// than on the source's timeline.
     package mutating func place(_ packet: EncodedPacket, target: Int64) -> EncodedPacket {
         var track = tracks[packet.track] ?? Track()
         let offset = Self.follow(target, packet, track)
@@ -52,8 +53,8 @@ package struct PacketPlacing {
         var dts = TimeBase.nanoseconds.rescale(packet.dtsNanoseconds + offset, to: base)
         var length = packet.timeBase.rescale(packet.duration, to: base)
         if packet.track == .audio {
-            // A packet is as long as the coding says, and follows the previous one except for the difference of the
-            // clocks.
+            // The coding gives the packet's duration, and the packet follows the previous one directly, except for the
+            // difference between the clocks.
             if description.frameLength > 0 { length = Int64(description.frameLength) }
             let rounding = packet.timeBase.rescale(1, to: base, rounding: .up) + 1
             if let end = track.end, abs(end - dts) <= rounding { dts = end }
@@ -64,7 +65,7 @@ package struct PacketPlacing {
         if let last = track.last {
             let before = TimeBase.nanoseconds.rescale(last.dts, to: base)
             let distance = dts - before
-            // A pause is not the duration of a frame.
+            // A pause must not count as the duration of a frame.
             if packet.track == .video, distance > 0, base.rescale(distance, to: .nanoseconds) <= Self.longestFrame {
                 track.length = distance
             }
@@ -85,13 +86,14 @@ package struct PacketPlacing {
         let passed = own - last.own
         let isLater = own + target > last.dts
         guard let offset = track.offset else { return isLater ? target : last.dts - own }
-        // Another sender's times have nothing to do with those before.
+        // Another sender's times are unrelated to the previous ones.
         if passed < 0 || passed > jump { return isLater ? target : last.dts - own }
         if (target - offset).magnitude > UInt64(leap), isLater { return target }
         return max(min(max(offset, target - band), target + band), offset - passed / slew)
     }
 
-    /// The description that says the same as `given` on a clock that is fine enough, if the track has one.
+    /// Returns a description equivalent to `given`, with a time base that is fine enough; reuses the track's previous
+    /// one if it matches.
     private static func known(_ given: TrackDescription, _ track: inout Track) -> TrackDescription {
         if let known = track.known, track.given === given { return known }
         let timed = finelyTimed(given)

@@ -10,7 +10,7 @@ extension SourceFeed: PacketTap {
 
     package func deliver(packet: EncodedPacket) { shelf?.put(packet) }
 
-    /// Why the source's packets cannot be had, once that is known.
+    /// Why the source's packets are unavailable, once that is known.
     package var packetRefusal: String? {
         guard let shelf else { return isLive ? "its packets are not kept" : "it waits to be read" }
         return shelf.refusal
@@ -19,13 +19,13 @@ extension SourceFeed: PacketTap {
     /// Lets the next consumer of packets begin with the newest keyframe that another one took.
     package func rewindPackets() { shelf?.rewind() }
 
-    /// Forgets the packets that are decoded before `time` of the program.
+    /// Forgets the packets with decoding times before program time `time`.
     package func dropPackets(before time: Timestamp) {
         _ = shelf?.take { packet in target(of: packet, before: time).map { _ in packet } }
     }
 
-    /// Takes the packets that are decoded before `end` of the program's time, each with its place there by `placing`, in the
-    /// order of their decoding times.
+    /// Takes the packets with decoding times before program time `end`, placed by `placing`, in order of their decoding
+    /// times.
     package func takePackets(before end: Timestamp, by placing: inout PacketPlacing) -> [EncodedPacket] {
         guard let shelf else { return [] }
         let taken = shelf.take { packet in
@@ -34,8 +34,8 @@ extension SourceFeed: PacketTap {
         return taken.sorted { $0.dtsNanoseconds < $1.dtsNanoseconds }
     }
 
-    /// How much later `packet` is in the program than on the source's timeline at present, in nanoseconds; nil if it is
-    /// not decoded before `end`, or if that is not known.
+    /// Returns how much later `packet` is at present in the program than on the source's timeline, in nanoseconds; nil
+    /// if its decoding time is not before `end`, or if that is unknown.
     private func target(of packet: EncodedPacket, before end: Timestamp) -> Int64? {
         guard let line = programTime.line, let times = state.withLock({ $0.live.times }),
             let due = times.due(Timestamp(packet.pts, in: packet.timeBase), of: packet.track)

@@ -5,12 +5,12 @@ package import Kernels
 package import Media
 internal import Synchronization
 
-/// What a program shows, and what it may show next: the scene, which changes at a frame, and the feeds and sources that
-/// play along unseen, so that a change to them costs one frame. A source with backups is a bus, too, whose scene says
-/// which of them is to be seen.
+/// Holds the scene that a program shows, which changes at frame boundaries, and the feeds and sources that run along
+/// unseen, so that a change to them takes effect with one frame. A source with backups is a bus, too: its scene selects
+/// the visible input.
 ///
-/// A bus whose scene may change outlasts its sources: where one has nothing, its last frame stands. All calls may come
-/// from any thread.
+/// A bus whose scene may change outlives its sources: if a source has no frame, its last one is held. Any thread may
+/// use it.
 package final class Bus: Sendable {
     /// A change of scene, and the frame at which it begins.
     struct Cue {
@@ -18,15 +18,15 @@ package final class Bus: Sendable {
         let transition: Transition
         let frames: Int64
         let frame: FrameIndex
-        /// What is shown over the change, which is a cut then.
+        /// The video that covers the change, which is then a cut.
         var stinger: (any Stinger)?
     }
 
     private struct State {
         var scene: Scene?
-        /// What was asked for and is not on air yet, by frame.
+        /// Changes that are not on air yet, sorted by frame.
         var cues: [Cue] = []
-        /// The first frame that a change can still begin at.
+        /// The first frame at which a change can still begin.
         var next: FrameIndex = 0
         var standby: [SourceFeed] = []
         var sources: [Bus] = []
@@ -34,42 +34,42 @@ package final class Bus: Sendable {
         var isOver = false
     }
 
-    /// Whether the program ends with its video: its scene never changes.
+    /// Whether the program ends with its video, because its scene never changes.
     let isFixed: Bool
-    /// What an operator sets of a source's audio.
+    /// The operator's settings for a source's audio.
     package let fader = Fader()
-    /// How loud a source is, heard or not; of a program's bus, what is heard.
+    /// The level of a source, audible or not; for a program's bus, the level of the program.
     package let meter = LevelMeter()
-    /// Whether the packets of a source are wanted, whichever of its inputs is seen.
+    /// Whether the packets of a source are needed, whichever of its inputs is visible.
     package let packets = PacketSwitch()
     private let state: Mutex<State>
     private let changed = DispatchSemaphore(value: 0)
-    /// Who takes what the sources have.
+    /// The watchers of the sources.
     let watches = Mutex<[SourceWatch]>([])
-    /// Who is told of each frame.
+    /// Is called before each frame.
     private let watcher = Mutex<(@Sendable (FrameIndex) -> Void)?>(nil)
 
     /// A bus that waits for its first scene.
     package convenience init() { self.init(nil) }
 
-    /// A bus with this scene, which never changes if it is there from the beginning.
+    /// A bus with this scene; a scene that is given here never changes.
     package init(_ scene: Scene?) {
         isFixed = scene != nil
         state = Mutex(State(scene: scene))
     }
 
-    /// What was asked for last, and is on air from the program's next frame on, unless that was asked for a later frame;
-    /// nil before anything was.
+    /// The scene that was requested last for the next possible frame; nil before the first request. Scenes requested
+    /// for later frames are not included.
     package var scene: Scene? { state.withLock { $0.scene } }
 
-    /// The first frame of the program that a change can still begin at.
+    /// The first program frame at which a change can still begin.
     package var nextFrame: FrameIndex { state.withLock { $0.next } }
 
-    /// Puts `scene` on air, by a cut at the program's next frame.
+    /// Cuts to `scene` at the program's next frame.
     package func show(_ scene: Scene) { show(scene, by: Transition(.cut), frames: 0) }
 
-    /// Puts `scene` on air from frame `frame` of the program on, or from its next one if that is later, by a transition of
-    /// `frames`, or by a cut below `stinger`. Returns the frame at which it begins.
+    /// Puts `scene` on air at program frame `frame`, or at the next one if that is later, by a transition of `frames`
+    /// frames, or by a cut under `stinger`. Returns the frame at which it begins.
     @discardableResult
     package func show(
         _ scene: Scene, by transition: Transition, frames: Int64, stinger: (any Stinger)? = nil,
@@ -87,17 +87,17 @@ package final class Bus: Sendable {
         }
     }
 
-    /// Calls `watch` on the program's thread before each frame is made: what `watch` shows then is on air with that
+    /// Calls `watch` on the program's thread before each frame is made: a scene that `watch` shows is on air with that
     /// very frame.
     package func beforeEachFrame(_ watch: @escaping @Sendable (FrameIndex) -> Void) {
         watcher.withLock { $0 = watch }
     }
 
-    /// Tells the watcher, if there is one, that frame `index` is made next.
+    /// Calls the watcher, if there is one, before frame `index` is made.
     func announce(_ index: FrameIndex) { watcher.withLock { $0 }?(index) }
 
-    /// The change that begins at frame `index`, or should have begun since the previous frame; nil if there is no
-    /// change. Later changes cannot begin at this frame any more.
+    /// Returns the change that begins at frame `index`, or should have begun since the previous frame; nil if there is
+    /// none. Later changes cannot begin at this frame any more.
     func takeCue(for index: FrameIndex) -> Cue? {
         state.withLock { state in
             state.next = index + 1
@@ -109,7 +109,7 @@ package final class Bus: Sendable {
         }
     }
 
-    /// Cancels the change scheduled for `frame`; false if there is no such change, or if it is on air.
+    /// Cancels the change scheduled for `frame`; returns false if there is no such change, or if it is on air.
     package func withdraw(at frame: FrameIndex) -> Bool {
         state.withLock { state in
             guard frame > state.next, let index = state.cues.firstIndex(where: { $0.frame == frame }) else {
@@ -120,25 +120,25 @@ package final class Bus: Sendable {
         }
     }
 
-    /// Lets an overlay be shown: over what was added before it. Before the program runs.
+    /// Adds an overlay in front of the earlier ones. Must be called before the program runs.
     package func add(_ overlay: Overlay) { state.withLock { $0.overlays.append(overlay) } }
 
-    /// The overlays that may be shown, from the back to the front.
+    /// The overlays, from the back to the front.
     var overlays: [Overlay] { state.withLock { $0.overlays } }
 
-    /// Lets a feed play along.
+    /// Lets a feed run along.
     package func add(_ feed: SourceFeed) { state.withLock { $0.standby.append(feed) } }
 
-    /// Lets a source play along, with all that it may show.
+    /// Lets a source run along, with all its inputs.
     package func add(_ source: Bus) { state.withLock { $0.sources.append(source) } }
 
-    /// Forgets a feed that was to play along, and ends waiting at it. What is on air stays.
+    /// Removes a feed that runs along, and ends all waiting for it. A feed that is on air stays there.
     package func remove(_ feed: SourceFeed) {
         state.withLock { state in state.standby.removeAll { $0 === feed } }
         feed.close()
     }
 
-    /// Ends the program after the frame under way.
+    /// Ends the program after the current frame.
     package func finish() {
         let (feeds, sources) = state.withLock { state in
             state.isOver = true
@@ -149,10 +149,10 @@ package final class Bus: Sendable {
         changed.signal()
     }
 
-    /// Whether the program is to end.
+    /// Whether the program must end.
     package var isOver: Bool { state.withLock { $0.isOver } }
 
-    /// Waits for a scene that is another than `gone`; nil if the program is to end before.
+    /// Waits for a scene other than `gone`; nil if the program ends before.
     func waitForScene(besides gone: Scene? = nil) -> Scene? {
         while true {
             let (scene, isOver) = state.withLock { ($0.scene, $0.isOver) }
@@ -162,7 +162,7 @@ package final class Bus: Sendable {
         }
     }
 
-    /// All feeds that may be seen or heard: those of the scene, those that play along, and those of the sources.
+    /// All feeds that may be visible or audible: those of the scene, those that run along, and those of the sources.
     var feeds: [SourceFeed] {
         let (scene, standby, sources) = state.withLock { ($0.scene, $0.standby, $0.sources) }
         var feeds = scene?.feeds ?? []
@@ -172,7 +172,8 @@ package final class Bus: Sendable {
         return feeds
     }
 
-    /// What is heard in `scene`, and what else has a meter. The meters of sources without audio fall for so many seconds.
+    /// Returns the mixer's inputs for `scene`: the audible sources, and the others for their meters. The meters of
+    /// sources without audio fall for `seconds`.
     func parts(of scene: Scene, silentFor seconds: Double) -> [Mixer.Part] {
         let sources = state.withLock { $0.sources }
         var parts: [Mixer.Part] = []
@@ -192,7 +193,7 @@ package final class Bus: Sendable {
         return parts
     }
 
-    /// How much earlier a source can be heard than it comes, in seconds: nothing is known of one that has no audio now.
+    /// How much earlier a source can be played than it comes, in seconds; nil if it has no audio now.
     package var mostAhead: Double? {
         let feeds = scene?.audio.flatMap(\.feeds) ?? []
         return feeds.map { Double($0.mostAhead) / Double(AudioFormat.program.sampleRate) }.min()
@@ -207,7 +208,8 @@ package final class Bus: Sendable {
         }
     }
 
-    /// What a source shows now, `width` columns wide (the nearest even number); nil before its first frame.
+    /// Returns the frame that a source shows now, scaled to a width of `width` columns (rounded to an even number); nil
+    /// before its first frame.
     package func thumbnail(width: Int) -> VideoFrame? {
         guard let frame = shown else { return nil }
         let size = (width: max(2, width / 2 * 2), height: max(2, frame.height * width / frame.width / 2 * 2))

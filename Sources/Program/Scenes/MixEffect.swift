@@ -3,17 +3,17 @@
 internal import Kernels
 internal import Media
 
-/// What the program's thread makes of its bus: the scene on air, a transition under way, and the one frame and the one
-/// audio that come of them. Used by that thread alone.
+/// The state of the program's thread: the scene on air, a running transition, and the frame and audio made from them.
+/// Only that thread uses it.
 struct MixEffect {
-    /// What a transition begins with.
+    /// What a transition starts from.
     private enum Origin {
         case scenes(SceneMix)
-        /// The frame that was on air when another transition was cut off.
+        /// The frame that was on air when a new transition interrupted another one.
         case still(VideoFrame)
     }
 
-    /// A stinger's frame that was in front of all when it was cut off: it fades with the transition that came instead.
+    /// A stinger's frame that was in front when the stinger was interrupted: it fades out with the new transition.
     private struct Leaving {
         let frame: VideoFrame
         let opacity: Double
@@ -25,45 +25,47 @@ struct MixEffect {
         let start: FrameIndex
         let origin: Origin
         let stinger: (any Stinger)?
-        /// What was on air before, or was becoming it.
+        /// The scene that was on air before, or was about to be.
         let former: Scene
         let leaving: Leaving?
 
-        /// How far it is at frame `index`: its first frame shows something of both sides already, and its last one, too.
+        /// Returns the progress at frame `index`: the first frame already shows both sides, and so does the last one.
         func progress(at index: FrameIndex) -> Double {
             transition.easing.progress(at: Double(index - start + 1) / Double(frames + 1))
         }
     }
 
-    /// The scene that is on air, or becomes it by the transition under way.
+    /// The scene on air, or the target of the running transition.
     private(set) var scene: Scene
     private var compositor: Compositor?
     private var running: Running?
-    /// The last frame, without what is drawn over it; with a compositor only where it was blended of two.
+    /// The last frame without overlays; with a compositor only if it was blended from two.
     private var last: VideoFrame?
     private var isBlended = false
-    /// A stinger's frame that is seen in the frame under way.
+    /// The stinger's frame in the current frame.
     private var covering: VideoFrame?
-    /// What a frame is composed of, in memory that is used again.
+    /// The layers of a frame; the memory is reused.
     private var layers: [(frame: VideoFrame?, placement: Placement)] = []
-    /// What each feed that is seen shows in the frame under way.
+    /// What each visible feed shows in the current frame.
     private var choices: [(feed: SourceFeed, choice: LiveFrames.Choice?)] = []
-    /// What each source that is seen shows in the frame under way: asked once, as it may change at any time.
+    /// What each visible source shows in the current frame. It is read once per frame, because it may change at any
+    /// time.
     private var shown: [(source: Bus, video: Scene.Video?)] = []
-    /// What each of them showed last: it stands while another of its inputs has no frame yet.
+    /// The last frame of each visible source: it is held while another of its inputs has no frame yet.
     private var standing: [(source: Bus, frame: VideoFrame)] = []
     private var mixer: Mixer
-    /// Nil for a scene that never changes: one source is heard as it is.
+    /// Nil for a scene that never changes, because its one source is played unchanged.
     private var limiter: Limiter?
-    /// How many samples a frame has.
+    /// The number of samples per frame.
     private let frameSamples: Int64
     private let holdsLast: Bool
     private let overlays: [Overlay]
-    /// What is seen of them in the frame under way.
+    /// The visible overlays in the current frame.
     private var looks: [(level: Double, art: OverlayArt)] = []
 
-    /// `scene` is on air, in frames of so many samples. Without a `compositor` one source is seen at a time, and changes are cuts. Whether the last frame
-    /// of a source that is over stands is `holdsLast`. With a compositor `overlays` may be seen, the last one in front.
+    /// Puts `scene` on air, in frames of `frameSamples` samples. Without a `compositor` only one source is visible at a
+    /// time, and all changes are cuts. `holdsLast` holds the last frame of a source that has ended. With a compositor
+    /// `overlays` may be visible, the last one in front.
     init(
         _ scene: Scene, audio: AudioFormat, frameSamples: Int64, compositor: Compositor?, holdsLast: Bool,
         overlays: [Overlay] = []
@@ -74,8 +76,8 @@ struct MixEffect {
         limiter = holdsLast ? Limiter(format: audio) : nil
     }
 
-    /// Puts another scene on air, from frame `index` on. A transition under way ends, and the next one begins with what it
-    /// had come to.
+    /// Puts another scene on air from frame `index` on. A running transition ends, and the next one starts from its
+    /// current state.
     mutating func begin(_ cue: Bus.Cue, at index: FrameIndex) {
         endIfOver(at: index)
         let isSeen = cue.stinger != nil || (cue.transition.kind != .cut && (cue.scene != scene || running != nil))
@@ -87,7 +89,7 @@ struct MixEffect {
         scene = cue.scene
     }
 
-    /// The scene that is heard, and whose overlays are seen: below a stinger the one before, until it cuts.
+    /// Returns the scene whose audio and overlays are used: under a stinger the previous scene until the cut.
     func inForce(at index: FrameIndex) -> Scene {
         guard let running, let stinger = running.stinger, index - running.start < stinger.cut else { return scene }
         return running.former
@@ -98,7 +100,7 @@ struct MixEffect {
         (running, covering) = (nil, nil)
     }
 
-    /// What a transition at frame `index` begins with: what was seen in the frame before.
+    /// Returns what a transition at frame `index` starts from: the content of the previous frame.
     private func origin(at index: FrameIndex) -> Origin {
         guard let running else { return .scenes(SceneMix(scene)) }
         if let stinger = running.stinger {
@@ -108,7 +110,7 @@ struct MixEffect {
         return last.map { .still($0) } ?? .scenes(SceneMix(scene))
     }
 
-    /// What was in front of the frame before.
+    /// Returns the stinger's frame that was in front in the previous frame.
     private func leaving(at index: FrameIndex) -> Leaving? {
         if let covering { return Leaving(frame: covering, opacity: 1) }
         guard let running else { return nil }
@@ -119,13 +121,13 @@ struct MixEffect {
         leaving.opacity * (1 - running.progress(at: index))
     }
 
-    /// The mix of scenes on the way from one to the other, if layers move; nil if frames are blended.
+    /// Returns the mix of scenes during a transition that moves layers; nil if frames are blended instead.
     private func moved(_ running: Running, at index: FrameIndex) -> SceneMix? {
         guard running.transition.kind == .move, case .scenes(let origin) = running.origin else { return nil }
         return origin.moved(to: scene, fraction: running.progress(at: index), shaped: shaped)
     }
 
-    /// The videos that are seen and have bars in their frames.
+    /// The visible videos whose frames have bars.
     private var shaped: [Scene.Video] {
         scenes.flatMap(\.layers).map(\.video).filter { newest($0)?.region != nil }
     }
@@ -134,7 +136,7 @@ struct MixEffect {
         if let running, index - running.start >= running.frames { end() }
     }
 
-    /// The frame on air at `index`; nil before the first frame. `note` is called with the main feed's frame.
+    /// Returns the frame on air at `index`; nil before the first frame. `note` is called with the main feed's choice.
     mutating func frame(for index: FrameIndex, note: (SourceFeed, LiveFrames.Choice) -> Void) -> VideoFrame? {
         endIfOver(at: index)
         look()
@@ -150,7 +152,7 @@ struct MixEffect {
         return frame
     }
 
-    /// The frame that a change shows at frame `index`, without what is drawn over it.
+    /// Returns the frame of a running change at frame `index`, without overlays.
     private mutating func changing(_ running: Running, at index: FrameIndex) -> VideoFrame? {
         if let mix = moved(running, at: index) { return compose(mix) }
         if let stinger = running.stinger, index - running.start >= stinger.cut { return compose(scene) }
@@ -165,11 +167,11 @@ struct MixEffect {
         return compositor?.blend(from, next, by: running.transition, progress: running.progress(at: index))
     }
 
-    /// Draws over `frame` the overlays that are seen at frame `index`, and a stinger in front of all.
+    /// Draws the visible overlays over `frame`, and a stinger in front of everything.
     private mutating func key(_ frame: inout VideoFrame?, at index: FrameIndex) {
         looks.removeAll(keepingCapacity: true)
         let named = inForce(at: index).overlays
-        // Below a stinger, and with a cut, they change at once.
+        // Under a stinger, and with a cut, overlays change at once.
         let rest = running.map { $0.stinger == nil ? $0.frames - (index - $0.start) : 0 } ?? 0
         for overlay in overlays {
             let isNamed = named.contains { $0 === overlay }
@@ -201,12 +203,12 @@ struct MixEffect {
         if case .still(let frame) = scene.layers.first.flatMap({ resolved($0.video) }) { frame } else { nil }
     }
 
-    /// The scenes that are seen.
+    /// The visible scenes.
     private var scenes: [Scene] {
         if case .scenes(let origin) = running?.origin { [scene] + origin.shares.map(\.scene) } else { [scene] }
     }
 
-    /// Asks each source that is seen what it shows.
+    /// Reads from each visible source what it shows.
     private mutating func look() {
         shown.removeAll(keepingCapacity: true)
         for layer in scenes.flatMap(\.layers) {
@@ -230,7 +232,7 @@ struct MixEffect {
 
     private func feed(of scene: Scene) -> SourceFeed? { scene.layers.first.flatMap { feed(of: $0.video) } }
 
-    /// Lets each feed that is seen say what it shows, once. `note` is told of the main one's.
+    /// Lets each visible feed choose its frame, once. `note` is called with the main feed's choice.
     private mutating func choose(
         for index: FrameIndex, main: SourceFeed?, _ note: (SourceFeed, LiveFrames.Choice) -> Void
     ) {
@@ -259,7 +261,7 @@ struct MixEffect {
         return compositor?.blend(frame, other, by: Transition(.fade), progress: last.weight)
     }
 
-    /// What shows in the frame under way, or did last.
+    /// Returns the frame of `video` in the current frame, or its last one.
     private func newest(_ video: Scene.Video) -> VideoFrame? {
         let frame: VideoFrame? =
             switch resolved(video) {
@@ -279,33 +281,33 @@ struct MixEffect {
         return frame
     }
 
-    /// Whether the feed's frame was taken for the frame under way.
+    /// Whether the feed's frame was taken for the current frame.
     func isSeen(_ feed: SourceFeed) -> Bool { choices.contains { $0.feed === feed } }
 }
 
 // MARK: Audio
 
 extension MixEffect {
-    /// Mixes all `parts` that the bus has in `range`, the samples of the frame under way, and returns the audio that is
-    /// ready then: it follows what was ready before. A change is faded for as long as its transition lasts, and within
-    /// half a frame at a cut, whatever time the frame under way makes up for.
+    /// Mixes `parts` for `range`, the samples of the current frame, and returns the audio that is ready, which
+    /// continues the audio returned before. The fade lasts as long as the transition, or half a frame for a cut, even
+    /// if the current frame is longer because it makes up for skipped ones.
     mutating func audio(_ range: Range<SampleIndex>, _ parts: [Mixer.Part]) -> AudioBuffer {
         let fade = running.flatMap { $0.stinger == nil ? $0.frames * frameSamples : nil }
         let mixed = mixer.mix(parts, range, fade: fade ?? frameSamples / 2)
         return limiter?.limit(mixed, alone: mixer.isAlone) ?? mixed
     }
 
-    /// The audio up to sample `end`, behind the last frame, that was not ready yet; nil if all of it was.
+    /// Returns the rest of the audio up to sample `end`, after the last frame; nil if nothing is held back.
     mutating func rest(upTo end: SampleIndex) -> AudioBuffer? { limiter?.finish(at: end.number) }
 
-    /// Whether the feed is audible in the frame under way, its fade-out included.
+    /// Whether the feed is audible in the current frame, its fade-out included.
     func isHeard(_ feed: SourceFeed, _ parts: [Mixer.Part]) -> Bool {
         parts.contains { $0.feed === feed && $0.isHeard } || mixer.isHeard(feed)
     }
 
-    /// The audio of a source for the frame under way, as it came; nil if it has none.
+    /// Returns the unshifted audio of a source for the current frame; nil if it has none.
     func audio(of source: Bus) -> AudioBuffer? { mixer.audio(of: source) }
 
-    /// Whether the feed's audio was taken for the frame under way.
+    /// Whether the feed's audio was taken for the current frame.
     func isTaken(_ feed: SourceFeed) -> Bool { mixer.isTaken(feed) }
 }

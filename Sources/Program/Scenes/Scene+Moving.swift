@@ -3,18 +3,18 @@
 internal import Kernels
 internal import Media
 
-/// What is seen on the way from one scene to another: a scene, or the mean of two that differ in who is in front.
+/// The visible content between two scenes: one scene, or the weighted mean of two that differ in the order of layers.
 struct SceneMix {
-    /// The scenes, and in which parts of 1 each is seen.
+    /// The scenes with their weights, which add up to 1.
     let shares: [(scene: Scene, weight: Double)]
 
-    /// `scene` alone.
+    /// A mix of `scene` alone.
     init(_ scene: Scene) { shares = [(scene, 1)] }
 
     private init(_ shares: [(scene: Scene, weight: Double)]) { self.shares = shares }
 
-    /// Where two change places, and nothing else is: the scene that is seen most, and in which part of 1 its last two
-    /// layers are seen in the other order.
+    /// If two layers exchange their depth and nothing else differs: the scene with the larger weight, and the weight of
+    /// the opposite order of its last two layers.
     var exchange: (scene: Scene, share: Double)? {
         guard shares.count == 2 else { return nil }
         let (most, least) = shares[0].weight < shares[1].weight ? (shares[1], shares[0]) : (shares[0], shares[1])
@@ -24,8 +24,8 @@ struct SceneMix {
         return (most.scene, least.weight)
     }
 
-    /// What is `fraction` of the way to `next`, where the frames of `shaped` have bars. Nil where more than two scenes would
-    /// be needed.
+    /// Returns the mix `fraction` of the way to `next`; the frames of `shaped` have bars. Nil if more than two scenes
+    /// would be needed.
     func moved(to next: Scene, fraction: Double, shaped: [Scene.Video] = []) -> SceneMix? {
         var found: [(scene: Scene, weight: Double)] = []
         for (scene, weight) in shares {
@@ -43,21 +43,21 @@ struct SceneMix {
     }
 }
 
-/// How layers go from one scene to another. Who is in both moves, who is in one alone grows or shrinks; but what fills the
-/// frame in one of them alone stands behind the others.
+/// Moves layers from one scene to another. A layer in both scenes moves; a layer in only one grows or shrinks, but if
+/// it fills the frame there, it stays behind the others.
 ///
-/// Nothing is seen to jump: at its beginning the way shows the one scene, at its end the other, and in between each layer
-/// keeps its depth. Where no order of the layers shows both, as where two change places, there are two, and the one gives
-/// way to the other.
+/// No layer jumps: the path starts with the one scene and ends with the other, and in between each layer keeps its
+/// depth. If no order of the layers shows both scenes, as when two layers exchange their depth, there are two orders,
+/// and one fades into the other.
 private struct Path {
     private let from: Scene
     private let to: Scene
-    /// What does not fill its place, unless it is cut to it.
+    /// The videos that do not fill their placement unless they are cropped to it.
     private let shaped: [Scene.Video]
 
     init(from: Scene, to: Scene, shaped: [Scene.Video]) { (self.from, self.to, self.shaped) = (from, to, shaped) }
 
-    /// The orders in which layers lie at `fraction` of the way, and in which parts each is seen.
+    /// Returns the orders of the layers at `fraction` of the way, with their weights.
     func orders(at fraction: Double) -> [(order: [Scene.Video], weight: Double)] {
         let (old, new) = (Self.merged(from.layers, to.layers), Self.merged(to.layers, from.layers))
         for order in [old, new] where shows(from, in: order, beside: to) && shows(to, in: order, beside: from) {
@@ -68,7 +68,7 @@ private struct Path {
         ]
     }
 
-    /// The layers in this order, `fraction` of the way, without those that are hidden.
+    /// Returns the layers in this order, `fraction` of the way, without hidden ones.
     func scene(in order: [Scene.Video], at fraction: Double) -> Scene {
         let layers = order.compactMap { video in
             placement(of: video, at: fraction).map { Scene.Layer(video, at: $0) }
@@ -86,7 +86,8 @@ private struct Path {
         }
     }
 
-    /// The layers of `lead` as they lie there, and those of `other` alone each over the same one as there.
+    /// Returns the layers of `lead` in their order, with the layers that only `other` has inserted above the same
+    /// neighbors as there.
     private static func merged(_ lead: [Scene.Layer], _ other: [Scene.Layer]) -> [Scene.Video] {
         var order = lead.map(\.video)
         var place = 0
@@ -101,8 +102,8 @@ private struct Path {
         return order
     }
 
-    /// Whether layers in this order, all where they are in `scene`, show that scene, though what fills the frame in `other`
-    /// alone is there, too.
+    /// Whether layers in this order, with the placements of `scene`, show that scene, although layers that fill the
+    /// frame only in `other` are there, too.
     private func shows(_ scene: Scene, in order: [Scene.Video], beside other: Scene) -> Bool {
         for (index, layer) in scene.layers.enumerated() {
             for above in scene.layers[(index + 1)...] where layer.placement.overlaps(above.placement) {
@@ -114,7 +115,8 @@ private struct Path {
         return seen(of: order, scene, beside: other).count == order.count
     }
 
-    /// `order` without what fills the frame in `other` alone and is not hidden by layers as they are in `scene`.
+    /// Returns `order` without the layers that fill the frame only in `other` and are not hidden by the layers of
+    /// `scene`.
     private func seen(of order: [Scene.Video], _ scene: Scene, beside other: Scene) -> [Scene.Video] {
         order.enumerated().filter { index, video in
             guard scene.placement(of: video) == nil, other.placement(of: video) == .full else { return true }
@@ -122,7 +124,7 @@ private struct Path {
         }.map(\.element)
     }
 
-    /// The placement of `video` in `scene` if it fills that place.
+    /// Returns the placement of `video` in `scene` if the video fills it.
     private func covering(_ video: Scene.Video, in scene: Scene) -> Placement? {
         let placement = scene.placement(of: video)
         guard let shape = placement?.shape, shape.fill < 1 else { return placement }
@@ -135,10 +137,10 @@ extension Scene {
 }
 
 extension Placement {
-    /// How finely places are told apart: far below a pixel.
+    /// The resolution for comparing placements: far below a pixel.
     private static let unit = 36_000.0
 
-    /// The destination in such units, so that what meets does not overlap.
+    /// The destination in these units, so that adjacent placements do not overlap.
     private var place: PixelRectangle {
         let (left, top) = (Int((destination.x * Self.unit).rounded()), Int((destination.y * Self.unit).rounded()))
         let right = Int(((destination.x + destination.width) * Self.unit).rounded())
@@ -148,7 +150,7 @@ extension Placement {
 
     fileprivate func overlaps(_ other: Placement) -> Bool { !place.intersection(other.place).isEmpty }
 
-    /// Whether these together leave nothing of the frame.
+    /// Whether these placements together cover the whole frame.
     fileprivate static func fill(_ placements: [Placement]) -> Bool {
         var rest = Uncovered()
         rest.begin(full.place)
@@ -156,7 +158,7 @@ extension Placement {
         return rest.parts.isEmpty
     }
 
-    /// The same without any extent, in its own middle: where a source comes from, and where it goes.
+    /// The same placement shrunk to its own center: where a source appears and disappears.
     fileprivate var vanished: Placement {
         let middle = Rectangle(
             x: destination.x + destination.width / 2, y: destination.y + destination.height / 2, width: 0, height: 0)

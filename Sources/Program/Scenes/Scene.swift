@@ -3,15 +3,15 @@
 package import Kernels
 package import Media
 
-/// What is on air: whose frames, where, and whose audio. A value; two scenes are equal if all of these are the same.
+/// What is on air: which videos, where, and which audio. A value type; two scenes are equal if all of these are equal.
 package struct Scene: Sendable, Equatable {
     /// Where frames come from.
     package enum Video: Sendable, Equatable {
         /// A feed's frames.
         case feed(SourceFeed)
-        /// One frame, in the program's format, again and again.
+        /// One frame in the program's format, repeated.
         case still(VideoFrame)
-        /// What a source shows, whatever that is at the moment: one of its inputs, or its slate.
+        /// The current content of a source: one of its inputs, or its slate.
         case source(Bus)
 
         package static func == (left: Video, right: Video) -> Bool {
@@ -23,7 +23,8 @@ package struct Scene: Sendable, Equatable {
             }
         }
 
-        /// The same, with a source taken for what it shows now: a feed or a still; nil for a source that shows nothing.
+        /// The same, with a source replaced by what it shows now: a feed or a still; nil for a source that shows
+        /// nothing.
         var resolved: Video? {
             guard case .source(let bus) = self else { return self }
             return bus.scene?.layers.first?.video.resolved
@@ -35,14 +36,14 @@ package struct Scene: Sendable, Equatable {
         }
     }
 
-    /// Frames, and where they stand.
+    /// A video and its placement.
     package struct Layer: Sendable, Equatable {
-        /// What is seen.
+        /// The video.
         package var video: Video
-        /// Where.
+        /// The placement.
         package var placement: Placement
 
-        /// `video` at this place, the whole frame if nothing else is said.
+        /// A layer with `video` at this placement, by default the whole frame.
         package init(_ video: Video, at placement: Placement = .full) {
             (self.video, self.placement) = (video, placement)
         }
@@ -52,7 +53,7 @@ package struct Scene: Sendable, Equatable {
     package enum Audio: Sendable, Equatable {
         /// A feed's audio.
         case feed(SourceFeed)
-        /// The audio of what a source shows.
+        /// The audio of a source's current content.
         case source(Bus)
 
         package static func == (left: Audio, right: Audio) -> Bool {
@@ -63,7 +64,7 @@ package struct Scene: Sendable, Equatable {
             }
         }
 
-        /// The feeds whose audio it is now.
+        /// The feeds that the audio comes from now.
         var feeds: [SourceFeed] {
             switch self {
             case .feed(let feed): [feed]
@@ -72,14 +73,14 @@ package struct Scene: Sendable, Equatable {
         }
     }
 
-    /// What is seen, from the back to the front. The first is the main one: the program's clock follows it.
+    /// The visible layers, from the back to the front. The first is the main one: the program's clock follows it.
     package var layers: [Layer]
-    /// What is heard, together; nothing for silence.
+    /// The audible sources, which are mixed; empty for silence.
     package var audio: [Audio]
-    /// What stands over the layers, unless an operator said otherwise. Transitions are made below it.
+    /// The overlays over the layers, unless an operator chose otherwise. Transitions happen below them.
     package var overlays: [Overlay] = []
 
-    /// A scene of these.
+    /// A scene with these parts.
     package init(layers: [Layer], audio: [Audio], overlays: [Overlay] = []) {
         (self.layers, self.audio, self.overlays) = (layers, audio, overlays)
     }
@@ -89,18 +90,18 @@ package struct Scene: Sendable, Equatable {
             && left.overlays.elementsEqual(right.overlays) { $0 === $1 }
     }
 
-    /// One video that fills the frame, and the audio of one feed; nil for silence.
+    /// A scene with one video that fills the frame, and the audio of one feed; nil for silence.
     package init(video: Video, audio: SourceFeed?) {
         self.init(layers: [Layer(video)], audio: audio.map { [.feed($0)] } ?? [])
     }
 
-    /// The feed whose frames are the main ones now; nil for a still.
+    /// The feed of the main layer now; nil for a still.
     var mainFeed: SourceFeed? { layers.first?.video.feed }
 
-    /// Whether the program waits for what it shows.
+    /// Whether the program waits for the main feed.
     var waits: Bool { mainFeed?.isAwaited == true }
 
-    /// The feeds that are seen or heard in it now, each once.
+    /// The feeds that are visible or audible in it now, each once.
     var feeds: [SourceFeed] {
         var feeds: [SourceFeed] = []
         for feed in layers.compactMap(\.video.feed) + audio.flatMap(\.feeds)

@@ -3,7 +3,8 @@
 internal import Kernels
 
 extension SceneLayout {
-    /// Where the second source of ``Kind/pip`` stands: its upper left corner and its width, as fractions of the frame.
+    /// The placement of the second source of ``Kind/pip``: its upper left corner and its width, as fractions of the
+    /// frame.
     package struct Inset: Sendable, Codable, Equatable {
         package var x: Double
         package var y: Double
@@ -21,7 +22,7 @@ extension SceneLayout {
             self.init(x: corner.isRight ? far : near, y: corner.isLow ? far : near, width: width)
         }
 
-        /// How a source of another shape stands in it: all of it is seen, towards the corner that it is near to.
+        /// How a source with another aspect ratio is placed in it: all of it is visible, aligned to the nearest corner.
         var shape: Placement.Shape {
             let way = 1 - width - 2 * Corner.margin
             func part(_ start: Double) -> Double { way > 0 ? min(1, max(0, (start - Corner.margin) / way)) : 0.5 }
@@ -29,7 +30,8 @@ extension SceneLayout {
                 area: .init(x: x, y: y, width: width, height: width), across: part(x), down: part(y))
         }
 
-        /// What people say of its place: a corner, or `x` and `y`, where the other one is as usual. Throws where that is both.
+        /// An inset as users write it: a corner, or `x` and `y`; a missing coordinate has its standard value. Throws if
+        /// both are given.
         package init(corner: Corner?, x: Double?, y: Double?, width: Double?) throws(Fault) {
             guard let corner else {
                 let usual = Self.standard
@@ -59,10 +61,10 @@ extension SceneLayout {
 extension SceneLayout.Inset {
     private enum Key: String, CodingKey, CaseIterable { case corner, x, y, width }
 
-    /// What people say of it.
+    /// The keys that users may write.
     package static var keys: [String] { Key.allCases.map(\.rawValue) }
 
-    /// `x`, `y` and `width`, or `corner` and, if it is not a quarter, `width`.
+    /// Reads `x`, `y` and `width`, or `corner` and, if it is not a quarter, `width`.
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
         guard let corner = try container.decodeIfPresent(SceneLayout.Corner.self, forKey: .corner) else {

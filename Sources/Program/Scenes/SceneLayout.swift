@@ -3,13 +3,13 @@
 package import Kernels
 package import Media
 
-/// A scene as people write it: how it is laid out, and which sources are in it, by name.
+/// A scene as users write it: its layout, and the names of its sources.
 package struct SceneLayout: Sendable, Codable, Equatable {
-    /// How a scene is laid out.
+    /// The layouts of a scene.
     package enum Kind: String, Sendable, Codable, CaseIterable {
         /// One source fills the frame.
         case single
-        /// The first source fills the frame, and the second stands in it, small.
+        /// The first source fills the frame, and the second one is a small inset.
         case pip
         /// Two sources side by side.
         case splitHorizontal = "split-horizontal"
@@ -17,15 +17,15 @@ package struct SceneLayout: Sendable, Codable, Equatable {
         case splitVertical = "split-vertical"
         /// Up to nine sources in rows and columns.
         case grid
-        /// What is shown when there is nothing to show.
+        /// The slate, shown when there is nothing else.
         case slate
     }
 
-    /// How a source is placed in a part that has another shape.
+    /// How a source is placed in a part with another aspect ratio.
     package enum Fit: String, Sendable, Codable, CaseIterable {
-        /// Its middle fills the part.
+        /// Its center fills the part.
         case crop
-        /// All of it is seen, with bars.
+        /// All of it is visible, with bars.
         case contain
     }
 
@@ -34,30 +34,30 @@ package struct SceneLayout: Sendable, Codable, Equatable {
         package let description: String
     }
 
-    /// The width of an inset's border and the radius of its corners, as parts of the program's height.
+    /// The width of an inset's border and the radius of its corners, as fractions of the program's height.
     private static let (border, radius) = (1.0 / 360, 1.0 / 60)
 
-    /// How it is laid out.
+    /// The layout.
     package var layout: Kind
     /// The names of the sources in it, the main one first.
     package var sources: [String]
-    /// Where the second source of ``Kind/pip`` is placed; nil for the standard place.
+    /// The placement of the second source of ``Kind/pip``; nil for the standard one.
     package var inset: Inset?
     /// How sources are placed in a split; nil if they are cropped.
     package var fit: Fit?
 
-    /// The names of the overlays that are drawn over it; nil for no overlays.
+    /// The names of its overlays; nil for no overlays.
     package var overlays: [String]?
 
     private enum CodingKeys: String, CodingKey, CaseIterable { case layout, sources, inset, fit, overlays }
 
-    /// What people say of it.
+    /// The keys that users may write.
     package static var keys: [String] { CodingKeys.allCases.map(\.rawValue) }
 
-    /// As many as a program has.
+    /// The number of overlays that a program can have.
     private static let mostOverlays = 16
 
-    /// A scene of these.
+    /// A scene with these parts.
     package init(
         _ layout: Kind, _ sources: [String], inset: Inset? = nil, fit: Fit? = nil, overlays: [String]? = nil
     ) {
@@ -65,7 +65,7 @@ package struct SceneLayout: Sendable, Codable, Equatable {
         self.overlays = overlays
     }
 
-    /// What it says beside its sources, as the options of a scene: `x=0.5`, `fit=contain`.
+    /// Its settings besides the sources, as options of a scene: `x=0.5`, `fit=contain`.
     package var details: [String] {
         let place = inset.map { ["x=\($0.x)", "y=\($0.y)", "width=\($0.width)"] } ?? []
         return place + (fit.map { ["fit=\($0.rawValue)"] } ?? [])
@@ -81,8 +81,8 @@ package struct SceneLayout: Sendable, Codable, Equatable {
         }
     }
 
-    /// Throws if it cannot be: another number of sources, one of them or of the overlays twice, an inset outside of the frame,
-    /// or details that its layout does not have.
+    /// Throws if the scene is impossible: a wrong number of sources, a source or an overlay named twice, an inset
+    /// outside of the frame, or settings that its layout does not have.
     package func check() throws(Fault) {
         guard counts.contains(sources.count) else {
             let wanted = counts.count == 1 ? "\(counts.lowerBound)" : "\(counts.lowerBound) to \(counts.upperBound)"
@@ -118,7 +118,7 @@ package struct SceneLayout: Sendable, Codable, Equatable {
         }
     }
 
-    /// Where the sources stand, in the order of ``sources``, in a program of this color.
+    /// Returns the placements of the sources, in the order of ``sources``, in a program of this color.
     package func placements(in color: ColorDescription) -> [Placement] {
         let fits = fit == .contain
         switch layout {
@@ -140,7 +140,7 @@ package struct SceneLayout: Sendable, Codable, Equatable {
             let columns = sources.count <= 4 ? 2 : 3
             let rows = (sources.count + columns - 1) / columns
             return sources.indices.map { index in
-                // Cells have the frame's shape, and rows that lack are bars above and below.
+                // Cells have the frame's aspect ratio; missing rows become bars above and below.
                 var place = Placement.cell(index, columns: columns, rows: columns)
                 let lack = Double(columns - rows) / Double(2 * columns)
                 place.destination.y += lack

@@ -8,14 +8,14 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// One attempt to write HLS into a directory.
+/// One attempt to write HLS to a directory.
 ///
-/// A file system may block the queue for good; then a deadline reports for it, and no thread waits for it.
+/// A file system may block the queue for good; a deadline then reports the failure, and no thread waits for the queue.
 actor HLSAttempt: EndingAttempt, PacketServer {
     private struct Shared {
         var isAccepted = false
         var progress = AttemptProgress()
-        /// The time since which the queue writes, in monotonic nanoseconds.
+        /// When the current write began, in monotonic nanoseconds; nil without one.
         var busySince: Int64?
     }
 
@@ -23,7 +23,7 @@ actor HLSAttempt: EndingAttempt, PacketServer {
 
     /// How long the file system may take to open the directory.
     private static let openTimeout = Duration.seconds(10)
-    /// How long one frame's writing may take before the output counts as lost.
+    /// How long writing one frame may take before the output counts as lost.
     private static let writeTimeout = Duration.seconds(15)
 
     private let location: HLSLocation
@@ -121,7 +121,7 @@ extension HLSAttempt {
                 return drained()
             }
         } catch {
-            // It was on air, whatever the cause.
+            // The output was on air, whatever the cause is.
             let kind = error.kind == .unreachable ? .lost : error.kind
             return fail(OutputFailure(kind, step: "write", reason: error.reason))
         }
@@ -156,7 +156,7 @@ extension HLSAttempt {
         report.end(.failed(silence(.lost, "write", Self.writeTimeout)))
     }
 
-    /// At the end no thread wakes the attempt any more, so it looks once a second itself.
+    /// Checks once per second by itself, because no thread wakes the attempt any more at the end.
     private nonisolated func watch(until deadline: Int64) {
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(1)) { [weak self] in
             guard let self, !report.isOver, clock.now < deadline else { return }
@@ -176,7 +176,7 @@ extension HLSAttempt {
             reason: "\(location.path): the file system does not answer within \(timeout.components.seconds) s")
     }
 
-    /// What is not published goes with the writer.
+    /// Closes; unpublished data is dropped with the writer.
     func close() {
         phase = .closed
         writer = nil

@@ -6,12 +6,12 @@ package import HLS
 package import Media
 internal import Networking
 
-/// A directory that a web server hands out, with HLS segments and a playlist, `index.m3u8`.
+/// A directory that a web server serves, with HLS segments and a playlist, `index.m3u8`.
 package struct HLSTarget: OutputTarget {
     private let location: HLSLocation
     private let options: HLSOptions
-    /// One for all attempts: two never write at the same time, and a file system that hangs holds one thread, however often
-    /// it is tried again.
+    /// Shared by all attempts: two never write at the same time, and a file system that hangs blocks only one thread,
+    /// however many attempts there are.
     private let queue: DispatchQueue
 
     /// The directory at `location` for the output `name`.
@@ -25,7 +25,7 @@ package struct HLSTarget: OutputTarget {
     package var displayAddress: String { location.description }
 
     package func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) {
-        // Behind what the last attempt still writes.
+        // Runs after the last write of the previous attempt.
         queue.async { [location, options] in
             do throws(OutputFailure) {
                 try HLSWriter.conclude(location.path, options)

@@ -9,28 +9,28 @@ internal import Synchronization
 
 /// One attempt to publish on an RTMP server.
 ///
-/// What blocks (connecting, proxy, TLS, librtmp's part) runs on a thread of the attempt's own. Each step has a deadline,
-/// and all of them together; what interrupts them is shutting down the sockets.
+/// Blocking steps (connecting, proxy, TLS, librtmp's part) run on the attempt's own thread. Each step has a deadline,
+/// and so have all of them together; shutting down the sockets interrupts them.
 final class RTMPAttempt: OutputAttempt {
     private struct State {
-        /// The time to be accepted has passed.
+        /// Whether the time for being accepted has passed.
         var isOverdue = false
         var wantsLive = false
         var wantsDrain = false
         var step = "resolve"
-        /// Those that are being connected, or the one that librtmp has.
+        /// The sockets that are being connected, or the one that librtmp uses.
         var sockets: [TCPSocket] = []
         var connection: RTMPConnection?
     }
 
-    /// A TCP connection is established within this, or is tried again later.
+    /// How long establishing a TCP connection may take before it is tried again later.
     private static let connectTimeout = Duration.seconds(4)
-    /// A proxy has answered within this, and a TLS handshake is over.
+    /// How long a proxy's answer, or a TLS handshake, may take.
     private static let openTimeout = Duration.seconds(5)
-    /// A login takes three: one without, one that names the user, one with the answer.
+    /// A login takes three connections: one without credentials, one with the user name, one with the response.
     private static let loginConnections = 3
-    /// The longest time from the start to the server's acceptance: longer than a frozen server usually sleeps, so that
-    /// one that comes back is served at once.
+    /// The longest time from the start until the server accepts: longer than a frozen server usually sleeps, so that a
+    /// server that comes back is served at once.
     private static let acceptTimeout = Duration.seconds(10)
 
     private let writer: RTMPWriter
@@ -142,7 +142,7 @@ extension RTMPAttempt {
         }
     }
 
-    /// A server that says which codecs it takes is believed.
+    /// Checks the stream against the codecs that a server says it accepts.
     private func check(_ capabilities: RTMPCapabilities) throws(OutputFailure) {
         let unknown = capabilities.unknownCodecs(of: streams)
         guard !unknown.isEmpty else { return }
@@ -150,7 +150,7 @@ extension RTMPAttempt {
         throw OutputFailure(.refused, step: "publish", reason: "\(url): the server does not take \(names)")
     }
 
-    /// The socket to speak RTMP on, blocking: through the proxy and TLS if there are any.
+    /// Returns the blocking socket for RTMP, through the proxy and TLS if there are any.
     private func open(_ addresses: [HostAddress]) throws(OutputFailure) -> TCPSocket {
         try enter("connect")
         let proxy = transport.proxy
@@ -177,7 +177,7 @@ extension RTMPAttempt {
         return socket
     }
 
-    /// Makes a socket one that ``interrupt(_:)`` shuts down. Returns whether the attempt still wants it.
+    /// Registers a socket so that ``interrupt(_:)`` shuts it down. Returns whether the attempt still needs it.
     private func adopt(_ socket: TCPSocket, alone: Bool) -> Bool {
         state.withLock { state in
             guard !report.isOver, !state.isOverdue else { return false }

@@ -3,11 +3,11 @@
 internal import FanOut
 internal import Synchronization
 
-/// What all players of an offered stream count together, those that left included. Any thread.
+/// The totals of all players of an offered stream, including those that have left. Any thread may use it.
 final class RTMPAudienceTotals: Sendable {
     private struct State {
         var seats: [RTMPPlayerOutput] = []
-        /// What players that left had counted.
+        /// The totals of the players that have left.
         var past = AttemptProgress()
         var players = 0
         var refused = 0
@@ -15,7 +15,7 @@ final class RTMPAudienceTotals: Sendable {
 
     private let state = Mutex(State())
 
-    /// Counts a player and returns its number, from 1 on.
+    /// Counts a player and returns its number, counted from 1.
     func nextNumber() -> Int {
         state.withLock { state in
             state.players += 1
@@ -23,13 +23,13 @@ final class RTMPAudienceTotals: Sendable {
         }
     }
 
-    /// A player was sent away because it does not take what is on air.
+    /// Counts a player that was refused because it cannot play the stream on air.
     func countRefusal() { state.withLock { $0.refused += 1 } }
 
-    /// The player is on air.
+    /// Adds a player that is on air.
     func add(_ seat: RTMPPlayerOutput) { state.withLock { $0.seats.append(seat) } }
 
-    /// Takes a player from those on air, in one step with what it had counted: no number goes back.
+    /// Removes a player and adds its totals in one step, so that no number decreases.
     func remove(_ seat: RTMPPlayerOutput) {
         let (progress, drops) = (seat.connection.progress, seat.packets.drops)
         state.withLock { state in
@@ -40,7 +40,7 @@ final class RTMPAudienceTotals: Sendable {
         }
     }
 
-    /// The sums of all players' bytes, frames and drops: a frame that three players got, or missed, counts as three.
+    /// The sums of all players' bytes, frames and drops: a frame that three players got, or missed, counts three times.
     var progress: AttemptProgress {
         let state = state.withLock { $0 }
         var sum = state.past

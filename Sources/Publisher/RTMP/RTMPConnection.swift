@@ -8,38 +8,39 @@ internal import Networking
 internal import RTMP
 internal import Synchronization
 
-/// One stream to a server or to a player: takes packets from a queue and writes them without blocking.
+/// A stream to a server or to a player: takes packets from a queue and writes them without blocking.
 ///
-/// It lives on its writer's queue, with the other connections of that writer.
+/// It runs on its writer's queue, together with the writer's other connections.
 actor RTMPConnection: QueueActor {
     private enum Phase { case attached, live, draining, leaving, closed }
 
-    /// Pending bytes below which the next packet is taken: above it, what waits belongs in the queue, where the policy
-    /// sees it.
+    /// The next packet is taken only below this number of pending bytes; otherwise packets wait in the queue, where the
+    /// policy sees them.
     private static let lowWaterBytes = 64 << 10
-    /// With the second or two that buffers take to fill, a peer that is gone is noticed within 15 s.
+    /// Together with the second or two that buffers take to fill, a dead peer is detected within 15 s.
     static let stallTimeout = Duration.seconds(13)
-    /// How long the peer has to close the connection after the teardown.
+    /// How long the peer may take to close the connection after the teardown.
     private static let teardownTimeout = Duration.milliseconds(300)
     private static let teardownInterval = Duration.milliseconds(20)
     private static let measurementInterval = Duration.seconds(1)
 
-    // What each frame needs comes first: with hundreds of connections the time goes into fetching memory.
+    // The properties that each frame needs come first: with hundreds of connections, fetching memory takes most of the
+    // time.
     private var phase = Phase.attached
     private var isWriteArmed = false
     private var owesReplies = false
-    /// Let go at the end: the last holder's release closes it.
+    /// Released at the end: the last reference closes it.
     private var socket: TCPSocket?
     private let packets: PacketQueue
     private let writer: RTMPWriter
     private let clock: any MonotonicClock
     private var outbound: OutboundBuffer
     private var lastProgress: Int64 = 0
-    /// When the round trip is to be looked at again.
+    /// When the round trip is measured again.
     private var nextMeasurement: Int64 = 0
     private var timeline = RTMPTimeline()
     private var chunks: RTMPChunkWriter
-    /// The tracks as the peer was told of them.
+    /// The tracks that the peer was told about.
     private var streams: StreamDescription
     private let sent = Mutex(AttemptProgress())
 
@@ -55,7 +56,7 @@ actor RTMPConnection: QueueActor {
     private var leftAt: Int64 = 0
     private var wasAskedToReconnect = false
 
-    /// A connection over `socket` that has been handed over; it writes its headers when it goes live.
+    /// A connection over `socket`, which now belongs to it; it writes its headers when it goes live.
     init(
         to peer: RTMPPeer, socket: TCPSocket, handover: RTMPSession.Handover, writer: RTMPWriter, packets: PacketQueue,
         description: StreamDescription, carriage: Carriage = .rtmp, clock: any MonotonicClock = SystemClock(),
@@ -79,19 +80,20 @@ actor RTMPConnection: QueueActor {
 
     nonisolated var executor: QueueExecutor { writer.executor }
 
-    /// What went out so far.
+    /// The totals so far.
     nonisolated var progress: AttemptProgress { sent.withLock { $0 } }
 
-    /// Begins to send what is queued. Any thread.
+    /// Starts to send queued packets. Any thread may call it.
     nonisolated func goLive() { post { $0.begin() } }
 
-    /// Sends everything queued, then ends the stream. Any thread.
+    /// Sends all queued packets, then ends the stream. Any thread may call it.
     nonisolated func drain() { post { $0.beginToDrain() } }
 
-    /// Ends at once with a reset. Any thread.
+    /// Ends at once with a reset. Any thread may call it.
     nonisolated func abandon() { post { $0.close(reset: true) } }
 
-    /// The writer was woken at `now`. A connection whose socket is full continues when the socket has room.
+    /// Serves the connection after the writer was woken at `now`. If the socket is full, the connection continues when
+    /// it has room.
     func serve(now: Int64) {
         if phase == .live || phase == .draining, !isWriteArmed { service(now: now) }
     }
@@ -111,7 +113,7 @@ extension RTMPConnection {
         socket.setNonBlocking()
         writer.add(self)
         lastProgress = clock.now
-        // The handler holds the connection until the watch ends.
+        // The handler keeps the connection alive until the watch ends.
         watcher = writer.watcher
         watch = watcher?.add(socket.descriptor) { readiness in
             self.post { $0.ready(readiness) }
@@ -122,7 +124,7 @@ extension RTMPConnection {
         service()
     }
 
-    /// Sends until the queue is empty or the socket full.
+    /// Sends until the queue is empty or the socket is full.
     private func service() { service(now: clock.now) }
 
     private func service(now: Int64) {
@@ -145,9 +147,9 @@ extension RTMPConnection {
         sent.withLock { $0.details.connectionRoundTrip = Double(roundTrip) / 1000 }
     }
 
-    /// What ``service(now:)`` does with the socket; `.bytes` when everything went out.
+    /// The part of ``service(now:)`` that uses the socket; returns `.bytes` if everything was sent.
     private func pump(into socket: TCPSocket, _ shared: inout RTMPWriter.Shared, now: Int64) -> TCPSocket.Outcome {
-        // Who has nothing pending borrows the writer's buffer, which is in the processor's cache.
+        // A connection without pending bytes borrows the writer's buffer, which is in the processor's cache.
         if outbound.isEmpty { swap(&outbound, &shared.outbound) }
         defer { if outbound.isEmpty { swap(&outbound, &shared.outbound) } }
         var (bytes, frames) = (0, 0)
@@ -167,7 +169,7 @@ extension RTMPConnection {
         return .bytes(bytes)
     }
 
-    /// Takes packets until there is enough to send. Returns whether those were all.
+    /// Takes packets until there is enough to send. Returns whether the queue is empty.
     private func fill(_ shared: inout RTMPWriter.Shared) -> Bool {
         guard phase == .live || phase == .draining else { return true }
         let room = Self.lowWaterBytes - outbound.pendingBytes
@@ -176,7 +178,7 @@ extension RTMPConnection {
         let isAll = packets.pop(upTo: room, into: &shared.batch)
         defer { shared.batch.removeAll(keepingCapacity: true) }
         if !playback.isWhole { shared.batch.removeAll { !playback.takes($0) } }
-        // What others share has no headers in it.
+        // Shared bytes contain no headers.
         let isAnnounced = shared.batch.allSatisfy { $0.track != .data && streams.holds($0) }
         if isAll, isAnnounced, chunks.append(shared.batch, on: &timeline, sharing: &shared.bursts, to: &outbound) {
             return true
@@ -188,15 +190,15 @@ extension RTMPConnection {
         return isAll
     }
 
-    /// Whether `packet` has a place in the stream. Words on a moment have none before the first frame.
+    /// Whether `packet` is sent in this stream. A text about a moment is not sent before the first frame.
     private func carries(_ packet: EncodedPacket) -> Bool {
         guard packet.track == .data else { return true }
         let codec = packet.description.codec
         return codec == .amf0 || codec == .text && timeline.hasBegun
     }
 
-    /// From `packet` on its track is coded in another way: the server learns how. False if it does not understand that, and
-    /// the connection is over.
+    /// Announces the new coding of the track, which begins with `packet`. Returns false if the peer does not support
+    /// it, which ends the connection.
     private func announce(_ packet: EncodedPacket) -> Bool {
         streams = streams.updated(by: packet)
         guard packet.track != .data else { return true }
@@ -212,7 +214,7 @@ extension RTMPConnection {
         return true
     }
 
-    /// What the server asked for and has not been told yet, in front of the next packets.
+    /// Appends pending replies to the server before the next packets.
     private func appendReplies() {
         for message in inbound.takeReplies() { chunks.append(message, to: &outbound) }
         owesReplies = false
@@ -261,14 +263,15 @@ extension RTMPConnection {
         watcher?.arm(watch, socket.descriptor, for: isWriteArmed ? [.read, .write] : .read)
     }
 
-    /// The socket is ready for something; the wish for it was good once.
+    /// Handles readiness of the socket; a watch is good for one event.
     private func ready(_ readiness: DescriptorWatcher.Readiness) {
         if readiness.contains(.read) { readable() }
         if readiness.contains(.write), isWriteArmed { service() }
         arm()
     }
 
-    /// `TCP_USER_TIMEOUT` does not see a peer whose kernel answers while its program sleeps.
+    /// Ends a connection whose peer reads nothing: `TCP_USER_TIMEOUT` does not detect a peer whose kernel answers while
+    /// its program sleeps.
     private func watchForStall() {
         guard !isWatching, phase != .closed else { return }
         isWatching = true
@@ -317,7 +320,7 @@ extension RTMPConnection {
         if owesReplies { service() }
     }
 
-    /// What a server says.
+    /// Handles status messages of a server.
     private func heed(_ messages: [RTMPStatusMessage], of url: RTMPURL) {
         for message in messages {
             if message.endsPublishing, phase == .live || phase == .draining {
@@ -332,7 +335,7 @@ extension RTMPConnection {
         }
     }
 
-    /// What a player wants.
+    /// Handles commands of a player.
     private func obey(_ wishes: [RTMPPlayerCommand]) {
         for wish in wishes {
             playback.obey(wish)
@@ -340,7 +343,7 @@ extension RTMPConnection {
         }
     }
 
-    /// Everything went out, or a player wants no more: sends the teardown, then half-closes.
+    /// Sends the teardown and half-closes, after everything was sent or the player has stopped.
     private func leave() {
         phase = .leaving
         send(peer.ending(streamID: chunks.streamID))
@@ -349,8 +352,8 @@ extension RTMPConnection {
         finishLeaving()
     }
 
-    /// A peer that reads the teardown closes; one that does not is given 300 ms. A close with data in flight is not
-    /// harmful by itself, but with received data unread it is a reset, so reading continues until then.
+    /// Waits for the peer to close after the teardown, for at most 300 ms. Closing with data in flight does no harm,
+    /// but closing with unread received data is a reset, so reading continues until then.
     private func finishLeaving() {
         guard phase == .leaving, let socket else { return }
         if outbound.isEmpty { socket.shutDown(CInt(SHUT_WR)) }

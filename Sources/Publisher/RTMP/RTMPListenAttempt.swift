@@ -7,13 +7,13 @@ internal import RTMP
 
 /// One attempt to serve the players that pull an offered stream.
 ///
-/// Each player is a consumer of the program's stream, with a queue and a connection of its own, so a slow one delays no
-/// other. It begins with the GOP under way. The output's own queue only says that there is a program: it is emptied into
-/// nothing.
+/// Each player is a consumer of the program's stream with its own queue and connection, so a slow player delays no
+/// other. It begins with the current GOP. The output's own queue only shows that there is a program: its packets are
+/// discarded.
 actor RTMPListenAttempt: EndingAttempt, PacketServer {
     private enum Phase { case idle, listening, live, draining, closed }
 
-    /// How often it is looked whether players miss something.
+    /// How often players are checked for drops.
     private static let dropsInterval = Duration.seconds(1)
 
     private let offer: RTMPOffer
@@ -28,7 +28,7 @@ actor RTMPListenAttempt: EndingAttempt, PacketServer {
 
     private var phase = Phase.idle
     private var seats: [RTMPPlayerOutput] = []
-    /// What is told of each seat's drops, by its number.
+    /// The drop logs of the players, by number.
     private var drops: [Int: DropLog] = [:]
     /// Whether the output's queue may be read.
     private var mayServe = false
@@ -69,7 +69,7 @@ actor RTMPListenAttempt: EndingAttempt, PacketServer {
 
     nonisolated var progress: AttemptProgress { totals.progress }
 
-    /// What is queued goes to the players by the stream itself.
+    /// Discards queued packets: the stream itself feeds the players.
     private func empty() { while packets.pop() != nil {} }
 }
 
@@ -85,7 +85,7 @@ extension RTMPListenAttempt {
         checkDrops()
     }
 
-    /// A new player gets a queue of its own, which begins at a keyframe.
+    /// Adds a player with its own queue, which begins at a keyframe.
     private func join(_ player: RTMPPlayer) {
         guard phase == .listening || phase == .live else { return }
         let description = stream.description
@@ -146,7 +146,7 @@ extension RTMPListenAttempt {
         post(after: Self.dropsInterval) { $0.checkDrops() }
     }
 
-    /// Tells when a player's queue begins to drop, and when that is over.
+    /// Reports when a player's queue begins to drop packets, and when that is over.
     private func noteDrops(of seat: RTMPPlayerOutput) {
         let counts = seat.packets.drops
         var log = drops[seat.number] ?? DropLog()
@@ -164,7 +164,7 @@ extension RTMPListenAttempt {
         }
     }
 
-    /// One who joined a moment ago is told again once the queue may be read.
+    /// Ends the players' streams. A player that has just joined is told again once the queue may be read.
     private func drain() {
         offer.endServing(self)
         guard phase == .live else {

@@ -4,15 +4,15 @@ package import FanOut
 package import Media
 internal import RTMP
 
-/// A stream that players pull from us.
+/// A stream that players pull from relay.
 package struct RTMPListenTarget: OutputTarget {
     private let offer: RTMPOffer
     private let name: String
     private let pool: RTMPWriterPool
     private let stream: PacketStream
 
-    /// The stream `offer`, open already, for the output `name`: what `stream` carries, from the GOP under way on, written
-    /// by `pool`.
+    /// The stream `offer`, which is already open, for the output `name`: players get `stream` from the current GOP on,
+    /// written by `pool`.
     package init(offer: RTMPOffer, name: String, pool: RTMPWriterPool, stream: PacketStream) {
         self.offer = offer
         self.name = name
@@ -24,7 +24,7 @@ package struct RTMPListenTarget: OutputTarget {
     package var displayAddress: String { offer.url.description }
     package var awaitsCallers: Bool { true }
 
-    /// What no player can be sent. What only some understand is decided for each.
+    /// Returns why no player can get `stream`. What only some players support is decided for each player.
     package func refusal(of stream: StreamDescription) -> String? { Carriage.enhancedRTMP.refusal(of: stream) }
 
     package func makeAttempt(

@@ -5,15 +5,15 @@ package import Networking
 package import RTMP
 internal import Synchronization
 
-/// A stream that players may pull from us, at an address that is open as long as this is held. While no attempt serves
-/// it players are refused. All calls may come from any thread.
+/// A stream that players may pull, at an address that is open as long as this object exists. Players are refused while
+/// no attempt serves it. Any thread may use it.
 package final class RTMPOffer: Sendable {
-    /// What the server knows of the offer; apart, because the server holds it.
+    /// The part of the offer that the server holds; separate, because the server keeps it alive.
     final class Door: RTMPPlayerHost {
         let serving = Mutex<(attempt: ObjectIdentifier, take: @Sendable (RTMPPlayer) -> Void)?>(nil)
 
         func joined(_ player: RTMPPlayer) {
-            // One that comes in the moment in which the stream ends is let go.
+            // A player that arrives just when the stream ends is released.
             serving.withLock { $0?.take }?(player)
         }
     }
@@ -23,9 +23,8 @@ package final class RTMPOffer: Sendable {
     let door = Door()
     private let registration: RTMPServer.Registration
 
-    /// Offers the stream at `url`, an output, by `server`; `identity` is needed if it is secure. `authorization` is asked
-    /// about each player that has the key. Blocks until the port is open. Throws if it cannot be, or if there is such a
-    /// stream already.
+    /// Offers the stream at `url`, through `server`; `identity` is needed for TLS. `authorization` is asked about each
+    /// player with the right key. Blocks until the port is open. Throws if that fails, or if the stream already exists.
     package init(
         _ url: RTMPListenURL, server: RTMPServer, identity: TLSServerIdentity? = nil,
         authorization: RTMPAuthorization? = nil
@@ -39,12 +38,12 @@ package final class RTMPOffer: Sendable {
             }, host: door)
     }
 
-    /// From now on players are given to `attempt`, by `take`, on the server's loop.
+    /// Passes players to `attempt` from now on, by calling `take` on the server's loop.
     func serve(_ attempt: AnyObject, _ take: @escaping @Sendable (RTMPPlayer) -> Void) {
         door.serving.withLock { $0 = (ObjectIdentifier(attempt), take) }
     }
 
-    /// Players are refused from now on, unless another attempt serves them by now.
+    /// Refuses players from now on, unless another attempt already serves them.
     func endServing(_ attempt: AnyObject) {
         door.serving.withLock { if $0?.attempt == ObjectIdentifier(attempt) { $0 = nil } }
     }

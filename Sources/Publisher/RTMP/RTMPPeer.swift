@@ -2,11 +2,11 @@
 
 internal import RTMP
 
-/// Whom a connection sends a stream to, in the words of the log and of the protocol. It prints itself without secrets.
+/// The peer of a connection, with the words of the log and of the protocol. Its description contains no secrets.
 enum RTMPPeer: Sendable, CustomStringConvertible {
-    /// A server that we publish at.
+    /// A server that relay publishes to.
     case server(RTMPURL)
-    /// A player that pulls the stream from us, by the name that the log gives it.
+    /// A player that pulls the stream from relay, with its name in the log.
     case player(String)
 
     var description: String {
@@ -16,18 +16,18 @@ enum RTMPPeer: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether it plays what it gets, and so is not told to keep it for others.
+    /// Whether it plays the stream itself, so that it is not told to keep it for others.
     var isPlayer: Bool { if case .player = self { true } else { false } }
 
-    /// What it is, in a sentence.
+    /// Its name in a sentence.
     var noun: String { isPlayer ? "player" : "server" }
 
-    /// `text`, in which every secret of the address is replaced.
+    /// Returns `text` with every secret of the address replaced.
     func masking(_ text: String) -> String {
         if case .server(let url) = self { url.masking(text) } else { text }
     }
 
-    /// The messages that end the stream `streamID`.
+    /// Returns the messages that end the stream `streamID`.
     func ending(streamID: UInt32) -> [RTMPMessage] {
         switch self {
         case .server(let url): RTMPHeaders.teardown(playPath: url.playPath, streamID: streamID)

@@ -5,14 +5,14 @@ internal import Media
 internal import RTMP
 internal import Synchronization
 
-/// The place of one player in an audience: its queue, which the program's stream feeds, and its connection.
+/// One player: its queue, which the program's stream feeds, and its connection.
 final class RTMPPlayerOutput: PacketConsumer {
-    /// Its number in the log, from 1 on.
+    /// Its number in the log, counted from 1.
     let number: Int
     let packets: PacketQueue
     let connection: RTMPConnection
     private let writer: RTMPWriter
-    /// Held, because it is the player's place among those that there may be.
+    /// Kept alive, because it occupies one of the limited places for players.
     private let player: RTMPPlayer
     private let hasBegun = Atomic(false)
 
@@ -22,11 +22,11 @@ final class RTMPPlayerOutput: PacketConsumer {
         self.packets = packets
         self.connection = connection
         self.writer = writer
-        // On air before the first packet, which may be an old keyframe's.
+        // On air before the first packet, which may be an old keyframe.
         _ = packets.connected()
     }
 
-    /// Where the player is.
+    /// The player's address.
     var address: String { player.address }
 
     func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {

@@ -14,7 +14,7 @@ package struct RTMPTarget: OutputTarget {
     private let carriage: Carriage
 
     /// The stream at `url` for the output `name`, reached by `transport`. All outputs of a process share one `pool`.
-    /// `isEnhanced` says that the server understands Enhanced RTMP, as the transport may, too.
+    /// The server supports Enhanced RTMP if `isEnhanced` or `transport.isEnhanced` is set.
     package init(
         url: RTMPURL, name: String, pool: RTMPWriterPool, transport: RTMPTransport = RTMPTransport(),
         isEnhanced: Bool = false
@@ -45,8 +45,8 @@ package struct RTMPTarget: OutputTarget {
             carriage: carriage, report: report)
     }
 
-    /// The same stream with the same credentials and transport at the `tcUrl` in `address`, which may be relative. Never
-    /// from TLS to none.
+    /// Returns the same stream, with the same credentials and transport, at the `tcUrl` in `address`, which may be
+    /// relative. Never changes from TLS to no TLS.
     package func redirected(to address: String) -> (any OutputTarget)? {
         url.redirected(to: address).map {
             RTMPTarget(url: $0, name: name, pool: pool, transport: transport, carriage: carriage)

@@ -9,19 +9,19 @@ internal import Synchronization
 
 /// One serial queue that serves the connections assigned to it.
 final class RTMPWriter: PacketServer {
-    /// What the connections share while they are served, one after the other.
+    /// Memory that the connections share, because they are served one after the other.
     struct Shared {
         var bursts = RTMPBursts()
-        /// The packets of one connection; kept for its memory.
+        /// The packets of one connection; reused for its memory.
         var batch: [EncodedPacket] = []
-        /// What one connection sends, if it sends all of it.
+        /// The bytes of one connection, if it can send all of them.
         var outbound = OutboundBuffer()
     }
 
     let executor: QueueExecutor
     /// Only the queue locks it.
     let shared = Mutex(Shared())
-    /// On air, in the order in which they came. Only the queue locks it.
+    /// The connections on air, in order of arrival. Only the queue locks it.
     private let connections = Mutex<[RTMPConnection]>([])
     private let wakes = WakeFlag()
     private let clock: any MonotonicClock
@@ -32,7 +32,7 @@ final class RTMPWriter: PacketServer {
         self.clock = clock
     }
 
-    /// Watches the connections' sockets; made for the first of them. nil if the kernel gives none.
+    /// Watches the connections' sockets; created for the first of them. Nil if the kernel refuses it.
     var watcher: DescriptorWatcher? {
         sharedWatcher.withLock { watcher in
             watcher = watcher ?? DescriptorWatcher(name: "relay.rtmp.wait")
@@ -40,13 +40,13 @@ final class RTMPWriter: PacketServer {
         }
     }
 
-    /// Serves a connection from now on. On the queue.
+    /// Serves a connection from now on. Must be called on the queue.
     func add(_ connection: RTMPConnection) { connections.withLock { $0.append(connection) } }
 
-    /// Forgets a connection. On the queue.
+    /// Removes a connection. Must be called on the queue.
     func remove(_ connection: RTMPConnection) { connections.withLock { $0.removeAll { $0 === connection } } }
 
-    /// Something is queued for one or more connections: serves them all soon. Any thread; the wakes of several programs
+    /// Serves all connections soon, because packets were queued. Any thread may call it; the wakes of several programs
     /// become one block on the queue.
     func wake() {
         if wakes.raise() { executor.queue.async { self.serve() } }

@@ -6,9 +6,9 @@ internal import Synchronization
 
 /// The few queues on which all RTMP outputs write.
 ///
-/// A queue per output costs a thread switch per output and frame. One queue that serves all of them without blocking
-/// takes an eighth of a core for 400 outputs at 6 Mbit/s; a second one costs a tenth more, because the two pull the same
-/// memory from each other (both measured).
+/// A queue per output would cost a thread switch per output and frame. One queue that serves all of them without
+/// blocking takes an eighth of a core for 400 outputs at 6 Mbit/s; a second one costs a tenth more, because both
+/// compete for the same memory (both measured).
 package final class RTMPWriterPool: Sendable {
     private let writers: [RTMPWriter]
     private let assigned = Atomic<Int>(0)
@@ -18,10 +18,10 @@ package final class RTMPWriterPool: Sendable {
         writers = (0..<max(1, count)).map { RTMPWriter(index: $0) }
     }
 
-    /// The writers' queues, on which nothing blocks.
+    /// The writers' queues, which never block.
     package var queues: [DispatchQueue] { writers.map(\.executor.queue) }
 
-    /// The writer for the next connection, in turn.
+    /// Returns the writer for the next connection, in rotation.
     func next() -> RTMPWriter {
         let turn = assigned.wrappingAdd(1, ordering: .relaxed).oldValue
         return writers[Int(UInt(bitPattern: turn) % UInt(writers.count))]

@@ -24,7 +24,7 @@ actor SRTCallAttempt: EndingAttempt, PacketServer {
     private var socket: SRTSocket?
     private var untried: [HostAddress] = []
     private var deadline: Int64 = 0
-    /// When the call is over, however many addresses were not tried.
+    /// When the call ends, even if some addresses were not tried.
     private var lastDeadline: Int64 = 0
 
     init(
@@ -72,7 +72,7 @@ extension SRTCallAttempt {
         guard phase == .resolving else { return }
         do throws(OutputFailure) {
             untried = try answer.get()
-            // Our own address decides the family.
+            // The local address determines the family.
             if let local = url.local { untried.removeAll { $0.family != local.family } }
             guard !untried.isEmpty else {
                 throw OutputFailure(
@@ -95,7 +95,7 @@ extension SRTCallAttempt {
             try socket.connect(to: address, url: url)
             self.socket = socket
         } catch {
-            // An address family that the host does not have fails at once; the next address may be of the other.
+            // An address family that the host lacks fails at once; the next address may be of the other family.
             guard !untried.isEmpty, error.kind == .unreachable else { throw error }
             return try callNext()
         }
@@ -146,7 +146,7 @@ extension SRTCallAttempt {
         }
     }
 
-    /// The session stays for its numbers; its socket does not.
+    /// Closes the socket; the session stays for its statistics.
     func close() {
         phase = .closed
         socket = nil

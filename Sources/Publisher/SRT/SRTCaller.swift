@@ -3,16 +3,16 @@
 internal import FanOut
 internal import Media
 
-/// A receiver that called a listening output: its session and what is to be said of it. One thread at a time.
+/// A receiver that called a listening output: its session and its log. Only one thread may use it at a time.
 struct SRTCaller {
-    /// Its number in log and status, from 1 on.
+    /// Its number in log and status, counted from 1.
     let number: Int
     let session: SRTSession
-    /// Whether its queue was fed, so that it may be read.
+    /// Whether its queue was filled, so that it may be read.
     private var isOnAir = false
-    /// Whether it waits for a keyframe, as of the last look.
+    /// Whether it waited for a keyframe at the last check.
     private(set) var awaitsKeyframe = false
-    /// What is told of its queue's drops.
+    /// The log of its queue's drops.
     private var drops = DropLog()
 
     init(number: Int, session: SRTSession) {
@@ -20,10 +20,10 @@ struct SRTCaller {
         self.session = session
     }
 
-    /// What it waits for is in its queue: lets it be sent. Returns whether a keyframe is waited for from now on.
+    /// Sends what is in its queue. Returns whether it now waits for a keyframe.
     ///
-    /// The queue of a new caller is not read before: what it holds by then is a backlog, which would be taken for
-    /// congestion if it were pushed into a queue that is on air.
+    /// The queue of a new caller is not read before: by then it contains a backlog, which would look like congestion if
+    /// it were pushed into a queue that is on air.
     mutating func wake() -> Bool {
         if !isOnAir {
             _ = session.packets.connected()
@@ -37,13 +37,13 @@ struct SRTCaller {
         return needs && !awaitsKeyframe
     }
 
-    /// Looks at what its queue dropped, at `now` (monotonic nanoseconds). Returns what is to be told.
+    /// Checks what its queue dropped, at `now` (monotonic nanoseconds). Returns a message for the log.
     mutating func noteDrops(at now: Int64) -> String? {
         drops.note(session.packets.drops, at: now).map(text)
     }
 
-    /// Its session is over, for this reason: counts what was not sent to it. Returns what is to be told; `others` are on
-    /// air still.
+    /// Ends its session for the reason `ending`: counts the packets that were not sent. Returns messages for the log;
+    /// `others` are still on air.
     mutating func leave(_ ending: SRTSession.Ending, others: Int) -> [String] {
         var notices = drops.leave(session.packets.drops).map { [text($0)] } ?? []
         let before = session.packets.drops

@@ -5,11 +5,11 @@ internal import Media
 internal import SRT
 internal import Synchronization
 
-/// What all callers of a listening output count together, those that left included. Any thread.
+/// The totals of all callers of a listening output, including those that have left. Any thread may use it.
 final class SRTCallerTotals: Sendable {
     private struct State {
         var sessions: [SRTSession] = []
-        /// What callers that left had counted.
+        /// The totals of the callers that have left.
         var past = AttemptProgress()
         var pastTotals = SRTStatistics.Totals()
         var callers = 0
@@ -18,7 +18,7 @@ final class SRTCallerTotals: Sendable {
 
     private let state = Mutex(State())
 
-    /// Counts a caller and returns its number, from 1 on.
+    /// Counts a caller and returns its number, counted from 1.
     func nextNumber() -> Int {
         state.withLock { state in
             state.callers += 1
@@ -26,10 +26,10 @@ final class SRTCallerTotals: Sendable {
         }
     }
 
-    /// These sessions are on air.
+    /// Sets the sessions that are on air.
     func setSessions(_ sessions: [SRTSession]) { state.withLock { $0.sessions = sessions } }
 
-    /// Takes `leaving` from those on air, in one step with what it had counted: no number goes back.
+    /// Removes `leaving` and adds its totals in one step, so that no number decreases.
     func remove(_ leaving: SRTSession) {
         let (progress, drops) = (leaving.progress, leaving.packets.drops)
         state.withLock { state in
@@ -42,7 +42,7 @@ final class SRTCallerTotals: Sendable {
         }
     }
 
-    /// So many were sent away until now. Returns how many that were when it was told last.
+    /// Sets the number of refused callers. Returns the number that was set before.
     func setRejected(_ count: UInt64) -> UInt64 {
         state.withLock { state in
             defer { state.rejected = count }
@@ -50,7 +50,7 @@ final class SRTCallerTotals: Sendable {
         }
     }
 
-    /// The sums of all callers' bytes, frames and drops: a frame that three callers got, or missed, counts as three.
+    /// The sums of all callers' bytes, frames and drops: a frame that three callers got, or missed, counts three times.
     var progress: AttemptProgress {
         let state = state.withLock { $0 }
         var sum = state.past

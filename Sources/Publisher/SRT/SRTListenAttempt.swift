@@ -7,16 +7,16 @@ internal import Media
 internal import Networking
 internal import SRT
 
-/// One attempt to serve SRT receivers that call us, several at a time.
+/// One attempt to serve SRT receivers that call relay, several at a time.
 ///
-/// Each caller is a session with a queue of its own, so a slow one delays no other. The output's queue is emptied into
-/// them at once, and discarded while there is no caller. The listening socket stays open all the while.
+/// Each caller is a session with its own queue, so a slow caller delays no other. The output's queue is emptied into
+/// these queues at once, and discarded while there is no caller. The listening socket stays open all the time.
 actor SRTListenAttempt: EndingAttempt, PacketServer {
     private enum Phase { case idle, resolving, listening, live, draining, closed }
 
     private static let listenInterval = Duration.milliseconds(50)
-    /// The first caller gets the backlog that was held before it came if that is no longer than this: it plays what it
-    /// gets at the pace at which it comes, and a longer backlog would stay with it as delay.
+    /// The first caller gets the backlog from before its call only if it is no longer than this: the caller plays at
+    /// the pace of arrival, so a longer backlog would remain as delay.
     private static let freshMilliseconds = 500
 
     private let url: SRTURL
@@ -101,7 +101,7 @@ extension SRTListenAttempt {
         checkListener()
     }
 
-    /// A listener without callers waits; it has not failed.
+    /// Checks the listening socket. A listener without callers waits; it has not failed.
     private func checkListener() {
         guard phase == .listening || phase == .live, let socket else { return }
         noteRejections()
@@ -113,7 +113,7 @@ extension SRTListenAttempt {
         post(after: Self.listenInterval) { $0.checkListener() }
     }
 
-    /// Receivers that are sent away are named at first and then ever more rarely: anyone can call.
+    /// Reports refused receivers, each at first and then ever more rarely, because anyone can call.
     private func noteRejections() {
         let (count, last) = admission.rejections
         let known = totals.setRejected(count)
@@ -122,7 +122,7 @@ extension SRTListenAttempt {
         report.tell(.notice("a receiver was sent away with code \(last.rawValue), \(last) (\(count) so far)"))
     }
 
-    /// A new caller gets a queue of its own, which begins at a keyframe. It is on air once that queue was fed, see
+    /// Adds a caller with its own queue, which begins at a keyframe. It is on air once that queue was filled, see
     /// ``serve()``.
     private func join(_ socket: SRTSocket) {
         guard callers.count < url.maximumCallers else {
@@ -188,8 +188,8 @@ extension SRTListenAttempt {
         if wantsKeyframe { report.tell(.wantsKeyframe) }
     }
 
-    /// A listener without callers has nothing to send. One that was called a moment ago is told again once the queue
-    /// may be read.
+    /// Ends the callers' sessions. A listener without callers has nothing to send. A caller that has just joined is
+    /// told again once the queue may be read.
     private func drain() {
         guard phase == .live else {
             guard phase == .resolving || phase == .listening else { return }

@@ -9,61 +9,63 @@
 ///
 /// Times are microseconds of libsrt's clock, ages and latencies milliseconds.
 struct SRTSendWindow {
-    /// What may be done now.
+    /// The decision at this moment.
     enum Verdict: Equatable {
-        /// Media may be handed over.
+        /// Media may be sent.
         case open
-        /// Media may be handed over again, from a keyframe on: the window was shut for `duration` microseconds, and the
-        /// queue was held, or the receiver lost packets for good.
+        /// Media may be sent again, from a keyframe on: the window was shut for `duration` microseconds, and the queue
+        /// was held, or the receiver lost packets for good.
         case reopened(after: Int64)
-        /// Nothing may be handed over. `beginsHold` says, once, that the queue need not keep more than the newest GOP.
+        /// No media may be sent. `beginsHold` says, once, that the queue need not keep more than the newest GOP.
         case shut(beginsHold: Bool)
-        /// The receiver has acknowledged nothing for too long: the connection is of no use.
+        /// The receiver has acknowledged nothing for too long: the connection is useless.
         case over
     }
 
-    /// A receiver that took nothing for so long is not shown what it missed.
+    /// If a receiver took nothing for this long, in microseconds, it does not get what it missed.
     static let stall: Int64 = 1_000_000
-    /// The time after which libsrt ends a connection to a silent peer (`SRTO_PEERIDLETIMEO`), unless the address gives it.
+    /// The time in milliseconds after which libsrt ends a connection to a silent peer (`SRTO_PEERIDLETIMEO`), unless
+    /// the address specifies it.
     static let silence: Int64 = 5000
-    /// The longest time between two probes: a part of the 2 s within which a stream continues after an outage.
+    /// The longest time between two probes, in microseconds: a part of the 2 s within which a stream continues after an
+    /// outage.
     private static let longestInterval: Int64 = 500_000
 
-    /// How long the receiver holds what it gets.
+    /// How long the receiver buffers, in milliseconds.
     private let latency: Int64
-    /// The age at which libsrt drops messages when one is added; nil if it does not.
+    /// The age at which libsrt drops messages when one is added, in milliseconds; nil if it drops none.
     private let dropAge: Int64?
     /// How long nothing may be acknowledged.
     let patience: Int64
 
-    /// Since when the window is shut.
+    /// When the window was shut; nil while it is open.
     private(set) var shutSince: Int64?
-    /// Whether the queue holds the newest GOP alone.
+    /// Whether the queue holds only the newest GOP.
     private(set) var isHolding = false
     private var lossesBefore: Int64 = 0
-    /// The age that the oldest message had at most while the window was shut, and when it was looked at last.
+    /// The highest age of the oldest message while the window was shut, and the time of the last check.
     private var (worst, last): (Int64, Int64) = (0, 0)
-    /// When a message was acknowledged last while the window was shut, and the time of the oldest message then.
+    /// The time of the last acknowledgement while the window was shut, and the time of the oldest message then.
     private var (progress, oldest): (Int64, Int64) = (0, 0)
-    /// When a message was handed over last, a probe included.
+    /// When the last message was sent, including probes.
     private var lastMessage: Int64 = 0
 
-    /// A window towards a receiver with this `latency`. `silence` is the address' `peeridletimeo`, if it has one.
+    /// A window for a receiver with this `latency`. `silence` is the address's `peeridletimeo`, if it has one.
     init(latency: Int64, dropAge: Int64? = nil, silence: Int64? = nil) {
         (self.latency, self.dropAge) = (latency, dropAge)
         patience = ((silence ?? Self.silence) + latency) * 1000
     }
 
-    /// How old the oldest message may be before no media is added and the queue's policy has to deal with the rest: half
-    /// the latency, but enough for the round trip after which an acknowledgement comes, and never so much that libsrt
-    /// drops messages in mid-GOP.
+    /// Returns the age of the oldest message above which no media is added, so that the queue's policy must handle the
+    /// rest: half the latency, but enough for the round trip of an acknowledgement, and never so much that libsrt drops
+    /// messages in mid-GOP.
     func maximumAge(roundTrip: Double) -> Int64 {
         let wanted = max(latency / 2, Int64(roundTrip * 1.5) + 60)
         return dropAge.map { min(wanted, $0 - 100) } ?? wanted
     }
 
-    /// Looks at the `age` of the oldest message that is not acknowledged, nil if all are, at `now`. `losses` counts loss
-    /// reports, and packets that libsrt dropped, from the connection's beginning.
+    /// Checks the `age` of the oldest unacknowledged message, nil if all are acknowledged, at `now`. `losses` counts
+    /// loss reports, and packets that libsrt dropped, since the connection began.
     mutating func look(
         age: Int64?, roundTrip: Double, losses: @autoclosure () -> Int64, at now: Int64
     ) -> Verdict {
@@ -75,7 +77,8 @@ struct SRTSendWindow {
             return .shut(beginsHold: false)
         }
         (worst, last) = (max(worst, age), now)
-        // Above the age at which libsrt drops messages the oldest one may be gone without being acknowledged. Ages are rounded.
+        // Above libsrt's drop age the oldest message may have been dropped without an acknowledgement. Ages are
+        // rounded.
         if dropAge.map({ worst < $0 }) ?? true, first > oldest + 2000 { (progress, oldest) = (now, first) }
         guard now - progress <= patience else { return .over }
         guard !isHolding, now - since > Self.stall else { return .shut(beginsHold: false) }
@@ -85,8 +88,9 @@ struct SRTSendWindow {
 
     private mutating func open(_ losses: () -> Int64, at now: Int64) -> Verdict {
         guard let since = shutSince else { return .open }
-        // The oldest message has grown older since the last look. If it is older than the latency, the receiver may have
-        // given it up, and its report may be lost. After a pause of this process alone all is acknowledged at once.
+        // The oldest message has grown older since the last check. If it is older than the latency, the receiver may
+        // have given it up, and its report may be lost. After a pause of this process alone, everything is acknowledged
+        // at once.
         let isLate = worst + (now - last) / 1000 >= latency
         let hasLost = isLate && (losses() > lossesBefore || now - since >= latency * 500)
         defer { (shutSince, isHolding) = (nil, false) }
@@ -97,16 +101,16 @@ struct SRTSendWindow {
 // MARK: Probes
 
 extension SRTSendWindow {
-    /// A message was handed over at `now`, a probe included.
+    /// Notes that a message was sent at `now`, including probes.
     mutating func handedOver(at now: Int64) { lastMessage = now }
 
-    /// Whether a probe is due at `now`, if a message is not acknowledged.
+    /// Whether a probe is due at `now`, if a message is unacknowledged.
     func isProbeDue(roundTrip: Double, at now: Int64) -> Bool {
         now - lastMessage >= probeInterval(roundTrip: roundTrip, at: now)
     }
 
-    /// How long after the last message a probe is due: more than an acknowledgement takes, which the receiver sends each
-    /// 10 ms, and longer the longer the window is shut, because a path that carries little must not be filled with probes.
+    /// Returns how long after the last message a probe is due: longer than an acknowledgement takes, which the receiver
+    /// sends every 10 ms, and growing while the window is shut, because a slow path must not be filled with probes.
     func probeInterval(roundTrip: Double, at now: Int64) -> Int64 {
         let usual = 30_000 + Int64(roundTrip * 1500)
         guard let since = shutSince else { return usual }

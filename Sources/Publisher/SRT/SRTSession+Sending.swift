@@ -7,14 +7,15 @@ internal import Media
 internal import SRT
 
 extension SRTSession {
-    /// How often within a frame the age of what the library holds is looked at, in messages.
+    /// After how many messages within a frame the age of the library's oldest message is checked again.
     private static let messagesPerLook = 16
     /// The part of the frame interval over which a frame is spread, in percent: the rest absorbs the clock's jitter.
     private static let spreadPercent: Int64 = 80
-    /// A null packet of a transport stream (ISO/IEC 13818-1, 2.4.1), which receivers leave out.
+    /// A null packet of a transport stream (ISO/IEC 13818-1, 2.4.1), which receivers ignore.
     private static let probe: [UInt8] = [0x47, 0x1F, 0xFF, 0x10] + [UInt8](repeating: 0xFF, count: 184)
 
-    /// The library says no more than that: it ends a connection when the peer closes it or is silent for 5 s.
+    /// The failure for a lost connection. The library gives no details: it ends a connection when the peer closes it or
+    /// is silent for 5 s.
     var gone: OutputFailure {
         OutputFailure(.lost, step: "send", reason: "\(url): the receiver closed the connection or fell silent")
     }
@@ -31,7 +32,7 @@ extension SRTSession {
         if phase == .draining { leave() }
     }
 
-    /// Makes messages of what is queued, up to a bound. False after a failure, or while nothing may be sent.
+    /// Makes messages from queued packets, up to a limit. Returns false after a failure, or while nothing may be sent.
     private func fill() -> Bool {
         guard !packets.isEmpty || window.shutSince != nil else { return true }
         guard mayHandOver() else { return false }
@@ -50,7 +51,7 @@ extension SRTSession {
         unsentFrames += frames
         let isAll = packets.isEmpty
         if isAll { stream.flush() }
-        // More than one frame is a backlog, which goes out as fast as it can.
+        // More than one frame is a backlog, which is sent as fast as possible.
         let isInTime = isAll && frames <= 1 && !isCatchingUp
         let now = SRTSocket.now
         pace.begin(at: now, spread: isInTime ? spacing.interval / 1000 * Self.spreadPercent / 100 : 0)
@@ -58,7 +59,7 @@ extension SRTSession {
         return true
     }
 
-    /// Whether the library may be given more now. If not, it is tried again, or the session has ended.
+    /// Returns whether the library may be given more now. If not, it is tried again later, or the session has ended.
     private func mayHandOver() -> Bool {
         let (now, held) = (SRTSocket.now, socket.sendBuffer)
         let age = held.bytes > 0 ? held.milliseconds + max(0, now - pace.newest) / 1000 : nil
@@ -80,7 +81,7 @@ extension SRTSession {
         }
     }
 
-    /// The receiver takes again what it is given, from a keyframe on.
+    /// Resumes sending from a keyframe on, because the receiver takes data again.
     private func resume(after duration: Int64) {
         packets.hold()
         let hasKeyframe = packets.connected()
@@ -91,16 +92,17 @@ extension SRTSession {
         if !hasKeyframe { onNotice(.needsKeyframe) }
     }
 
-    /// Lets the receiver notice that the newest messages did not come, if one is not acknowledged and it is time.
+    /// Sends a probe if a message is unacknowledged and it is time, so that the receiver notices that the newest
+    /// messages are missing.
     private func probe(at now: Int64) {
         guard window.isProbeDue(roundTrip: roundTrip, at: now) else { return }
         window.handedOver(at: now)
-        // Where it would block, or fails, the next message does so, too.
+        // If this would block, or fails, so will the next message.
         guard socket.send(Self.probe, at: pace.next(at: now, remaining: 1)) == .sent else { return }
         account(bytes: Self.probe.count, frames: 0)
     }
 
-    /// Looks again later as long as messages are not acknowledged: their loss is not noticed before the next message, which
+    /// Checks again later while messages are unacknowledged: their loss is not noticed before the next message, which
     /// may be long in coming.
     private func watchTail() {
         guard !isWatching, socket.sendBuffer.bytes > 0 else { return }
@@ -115,7 +117,8 @@ extension SRTSession {
         }
     }
 
-    /// Hands messages to the library until none is left. False when it would block or the connection broke.
+    /// Passes messages to the library until none is left. Returns false if that would block, or if the connection
+    /// broke.
     private func flush() -> Bool {
         var (bytes, messages) = (0, 0)
         defer { account(bytes, isComplete: stream.count == 0) }
@@ -146,13 +149,13 @@ extension SRTSession {
         account(bytes: bytes, frames: frames)
     }
 
-    /// A backlog goes out as fast as it can.
+    /// Sends a backlog as fast as possible.
     func catchUp() {
         isCatchingUp = true
         if bandwidth.adaptsOverhead { socket.setOverhead(100) }
     }
 
-    /// The backlog is out; from now on the rate is the stream's own.
+    /// Notes that the backlog was sent; from now on the stream has its own rate.
     private func caughtUp() {
         guard isCatchingUp, phase == .live, window.shutSince == nil else { return }
         isCatchingUp = false
@@ -179,9 +182,9 @@ extension SRTSession {
         awaitReceipt(until: SRTSocket.now + (latency + 1000) * 1000)
     }
 
-    /// A receiver drops at the close what it has not played out yet, so the close waits until everything is
-    /// acknowledged and then for the receiver's latency. What is not acknowledged long after that it does not want any
-    /// more: with a packet filter, loss at the very end is never reported.
+    /// Waits until everything is acknowledged, and then for the receiver's latency, because a receiver that is closed
+    /// drops what it has not played yet. Messages that stay unacknowledged long after that are given up: with a packet
+    /// filter, loss at the very end is never reported.
     private func awaitReceipt(until limit: Int64) {
         guard phase == .lingering else { return }
         if socket.condition == .broken || SRTSocket.now > limit { return end(.drained) }
@@ -189,7 +192,7 @@ extension SRTSession {
             probe(at: SRTSocket.now)
             post(after: Self.pollInterval) { $0.awaitReceipt(until: limit) }
         } else {
-            // The messages of the last frame may be due within its time.
+            // The messages of the last frame may be due within its duration.
             let ahead = max(0, pace.newest - SRTSocket.now)
             post(after: .milliseconds(latency + 50) + .microseconds(ahead)) { $0.end(.drained) }
         }

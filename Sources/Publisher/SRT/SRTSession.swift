@@ -9,19 +9,19 @@ internal import Synchronization
 
 /// One SRT connection and the program that it carries: a queue of packets, a transport stream, a socket.
 ///
-/// It lives on a queue of its own, or on that of the attempt that made the call.
+/// It runs on its own queue, or on that of the attempt that made the call.
 actor SRTSession: QueueActor {
-    /// How a session ended. It is told once, on `queue`.
+    /// How a session ended. It is reported once, on `queue`.
     enum Ending: Sendable {
         case failed(OutputFailure)
-        /// All of the program went out, and the receiver has it.
+        /// The whole program was sent, and the receiver has it.
         case drained
     }
 
     private struct Sent {
         var bytes: UInt64 = 0
         var frames: UInt64 = 0
-        /// Taken from the queue, and not with the library when the session ended.
+        /// Packets that were taken from the queue, but were not with the library when the session ended.
         var lost = DropCounts()
         var statistics = SRTStatistics()
     }
@@ -30,7 +30,7 @@ actor SRTSession: QueueActor {
 
     static let pollInterval = Duration.milliseconds(10)
     static let retryInterval = Duration.milliseconds(10)
-    /// Messages made ahead of the library: enough for a frame, few enough to stop in time.
+    /// How many messages are made ahead of the library: enough for a frame, few enough to stop in time.
     static let messagesAhead = 64
 
     let url: SRTURL
@@ -52,17 +52,17 @@ actor SRTSession: QueueActor {
     var roundTrip = 0.0
     /// Whether the library may be given more.
     var window: SRTSendWindow
-    /// Whether a backlog has not gone out yet: that of the beginning, or of an outage.
+    /// Whether a backlog, from the beginning or from an outage, is still being sent.
     var isCatchingUp = true
     var isRetrying = false
-    /// Whether what is not acknowledged will be looked at.
+    /// Whether a check for unacknowledged messages is scheduled.
     var isWatching = false
-    /// Frames whose last message is not with the library yet.
+    /// Frames whose last message has not been passed to the library yet.
     var unsentFrames = 0
     private var timer: (any DispatchSourceTimer)?
 
-    /// A session that sends `packets` to the receiver behind `socket`, on the queue of `executor`. `onNotice` and `onEnd`
-    /// are called there.
+    /// A session that sends `packets` to the receiver behind `socket`, on the queue of `executor`. `onNotice` and
+    /// `onEnd` are called there.
     init(
         socket: SRTSocket, url: SRTURL, packets: PacketQueue, description: StreamDescription,
         executor: QueueExecutor,
@@ -81,7 +81,7 @@ actor SRTSession: QueueActor {
             latency: latency, dropAge: url.dropAge(latency: latency), silence: url.silenceMilliseconds)
     }
 
-    /// What was sent so far. Any thread.
+    /// The totals so far. Any thread may read them.
     nonisolated var progress: AttemptProgress {
         let sent = shared.withLock { $0 }
         var progress = AttemptProgress()
@@ -90,10 +90,10 @@ actor SRTSession: QueueActor {
         return progress
     }
 
-    /// What the library said last. Any thread.
+    /// The library's latest statistics. Any thread may read them.
     nonisolated var statistics: SRTStatistics { shared.withLock { $0.statistics } }
 
-    /// The queue has something new. Any thread; does not block.
+    /// Notes that packets were queued. Any thread may call it; it does not block.
     nonisolated func wake() {
         guard wakes.raise() else { return }
         post { session in
@@ -102,7 +102,7 @@ actor SRTSession: QueueActor {
         }
     }
 
-    /// Begins to send.
+    /// Starts to send.
     func start() {
         guard phase == .idle else { return }
         phase = .live
@@ -112,7 +112,7 @@ actor SRTSession: QueueActor {
         service()
     }
 
-    /// Sends what is queued, then ends the connection.
+    /// Sends all queued packets, then ends the connection.
     func drain() {
         guard phase == .live else { return }
         phase = .draining
@@ -120,7 +120,7 @@ actor SRTSession: QueueActor {
         service()
     }
 
-    /// Ends at once; nothing is told.
+    /// Ends at once, without a report.
     func abandon() { close {} }
 
     // MARK: Ending
@@ -129,7 +129,7 @@ actor SRTSession: QueueActor {
 
     func end(_ ending: Ending) {
         guard phase != .closed else { return }
-        // Never from within, so that what was sent is counted before.
+        // Never called directly, so that everything sent is counted before.
         let tell: @Sendable () -> Void = { [executor, onEnd] in executor.queue.async { onEnd(ending) } }
         if case .drained = ending {
             close(tell)
@@ -139,7 +139,7 @@ actor SRTSession: QueueActor {
         }
     }
 
-    /// What the library counts is read once more, and what it was not given is counted as lost.
+    /// Reads the library's statistics once more, and counts packets that it was not given as lost.
     private func close(_ completion: @escaping @Sendable () -> Void) {
         guard phase != .closed else { return }
         phase = .closed
@@ -159,7 +159,7 @@ actor SRTSession: QueueActor {
         }
     }
 
-    /// Updates, once a second, the numbers for display and the rate, and checks that the connection is still up.
+    /// Updates the numbers for display and the rate once per second, and checks that the connection is still up.
     private func startTimer() {
         let timer = DispatchSource.makeTimerSource(queue: executor.queue)
         timer.schedule(deadline: .now() + 1, repeating: 1, leeway: .milliseconds(50))

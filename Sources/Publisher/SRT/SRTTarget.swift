@@ -4,7 +4,14 @@ package import FanOut
 package import Media
 package import SRT
 
-/// An SRT receiver, called, awaited, or met halfway.
+/// An SRT receiver, which relay calls, waits for, or meets in a rendezvous.
+///
+/// ```swift
+/// let target = SRTTarget(url: url, name: "studio")
+/// let attempt = target.makeAttempt(queue: queue, description: stream.description) { event in
+///     print(event)
+/// }
+/// ```
 package struct SRTTarget: OutputTarget {
     private let url: SRTURL
     private let name: String

@@ -10,14 +10,14 @@ internal import Synchronization
 
 /// One attempt to send an MPEG transport stream by UDP.
 ///
-/// UDP knows no peer: the output is live as soon as there is a way to the address, and stays so whether anybody listens
-/// or not; what the network says against single datagrams is counted. Only when there is no way is the attempt over.
+/// UDP has no connections: the output is live as soon as there is a route to the address, and stays live whether or not
+/// there is a receiver; errors about single datagrams are counted. The attempt ends only if there is no route.
 actor UDPAttempt: EndingAttempt, PacketServer {
     private enum Phase { case idle, connected, live, draining, closed }
 
-    /// A receiver that is away is named again after this long without a word.
+    /// The minimum time between two notices about an absent receiver.
     private static let noticeInterval = Duration.seconds(60)
-    /// How soon what the kernel did not take is tried again at the end.
+    /// How soon a datagram that the kernel refused is tried again at the end.
     private static let retryInterval = Duration.milliseconds(5)
 
     nonisolated let executor: QueueExecutor
@@ -35,13 +35,13 @@ actor UDPAttempt: EndingAttempt, PacketServer {
     private var pacing = UDPPacing()
     private var spacing = FrameSpacing()
     private var timer: (any DispatchSourceTimer)?
-    /// Frames whose last datagram is not sent yet.
+    /// Frames whose last datagram was not sent yet.
     private var unsentFrames = 0
     private var lostDatagrams = 0
-    /// When the operator was last told of lost datagrams.
+    /// When the operator was last told about lost datagrams.
     private var lastNotice: Int64?
 
-    /// An attempt at `url` for the output `name`, on a queue of its own.
+    /// An attempt at `url` for the output `name`, on its own queue.
     init(
         url: UDPURL, name: String, packets: PacketQueue, description: StreamDescription,
         clock: any MonotonicClock = SystemClock(), report: @escaping @Sendable (AttemptEvent) -> Void
@@ -122,21 +122,21 @@ extension UDPAttempt {
 // MARK: Sending
 
 extension UDPAttempt {
-    /// A frame came: what is left of the one before it goes out now, and this one is spread over its time.
+    /// Handles a new frame: sends the rest of the previous one now, and spreads this one over its duration.
     private func service() {
         guard phase == .live || phase == .draining, let socket, let stream else { return }
-        // What the kernel does not take stays, and the queue's policy deals with the rest.
+        // Datagrams that the kernel refuses stay, and the queue's policy handles the rest.
         guard send(stream.count, of: stream, by: socket) else { return retryIfDraining() }
         guard fill(stream) else { return }
         if phase == .draining { return leave(stream, socket) }
         let tick = pacing.tick
         pacing.begin(count: stream.count, at: clock.now, frame: spacing.interval)
-        // A timer in other steps, if frames last much longer or shorter than before.
+        // Restarts the timer with another interval, if frames have become much longer or shorter.
         if (pacing.tick - tick).magnitude > UInt64(tick / 4) { stopTimer() }
         sendDue()
     }
 
-    /// Makes datagrams of what is queued. False after a failure.
+    /// Makes datagrams from queued packets. Returns false after a failure.
     private func fill(_ stream: TransportStream) -> Bool {
         do throws(AVFailure) {
             while let packet = packets.pop() {
@@ -175,7 +175,7 @@ extension UDPAttempt {
         timer = nil
     }
 
-    /// Sends the oldest `count` datagrams. False when the kernel takes no more for now, or the attempt is over.
+    /// Sends the oldest `count` datagrams. Returns false if the kernel takes no more for now, or the attempt is over.
     private func send(_ count: Int, of stream: TransportStream, by socket: UDPSocket) -> Bool {
         var (bytes, handled) = (0, 0)
         defer {
@@ -224,7 +224,7 @@ extension UDPAttempt {
         drained()
     }
 
-    /// No frame comes any more that would have what is left sent.
+    /// Schedules a retry at the end, because no further frame will trigger sending.
     private func retryIfDraining() {
         guard phase == .draining else { return }
         post(after: Self.retryInterval) { $0.service() }

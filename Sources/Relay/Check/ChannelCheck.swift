@@ -16,7 +16,7 @@ internal import SRT
 internal import Segmenter
 internal import Upload
 
-/// Tries what one channel needs. Blocks; all of it is given back.
+/// Tests everything that one channel needs. Blocks; releases everything afterwards.
 struct ChannelCheck: Sendable {
     typealias Row = CheckReport.Row
 
@@ -36,7 +36,7 @@ struct ChannelCheck: Sendable {
         (self.configuration, self.resources) = (configuration, resources)
     }
 
-    /// Everything, one after the other.
+    /// Runs all checks, one after the other.
     func rows() -> [CheckReport.Row] {
         let recorded = configuration.recording.map { recording in
             within("recording") { room(for: recording) }
@@ -48,7 +48,7 @@ struct ChannelCheck: Sendable {
         return inputs + outputs() + untaken() + [recorded, uploaded, encoder?.row, sources].compactMap(\.self)
     }
 
-    /// What `work` says of `subject`, unless it takes too long.
+    /// Returns the result of `work` about `subject`, unless it takes too long.
     func within(_ subject: String, _ work: @escaping @Sendable () -> Row) -> Row {
         Answer.of("relay.check", within: Self.longest, work)
             ?? row(subject, .failed, "it does not answer within \(Self.longest.components.seconds) s")
@@ -96,7 +96,7 @@ struct ChannelCheck: Sendable {
             let tracks = [video, description.hasAudio ? "audio" : nil].compactMap(\.self).joined(separator: ", ")
             return row(subject, .ok, "\(location): \(tracks)")
         } catch {
-            // What is live may come later; the channel waits for it.
+            // Live input may come later; the channel waits for it.
             let isAwaited = location.isLiveByNature != false
             return row(subject, isAwaited ? .warning : .failed, "\(error)")
         }
@@ -120,7 +120,7 @@ struct ChannelCheck: Sendable {
         return try TLSServerIdentity(certificate: pair.certificate, key: pair.key) { _ in }
     }
 
-    /// A port that is taken may be that of the relay whose file this is.
+    /// Returns the row for a port that is in use, perhaps by the relay that runs this configuration.
     private func taken(_ failure: OutputFailure, _ subject: String) -> Row {
         row(subject, failure.kind == .unreachable ? .warning : .failed, "\(failure.reason)")
     }
@@ -162,7 +162,7 @@ struct ChannelCheck: Sendable {
 
     // MARK: Disks
 
-    /// Whether `path`, or what is there of it, can be written to.
+    /// Tests whether `path`, or its longest existing part, is writable.
     private func directory(_ path: String, _ subject: String) -> Row {
         let existing = Self.existing(path)
         guard access(existing, W_OK | X_OK) == 0 else {
@@ -197,7 +197,7 @@ struct ChannelCheck: Sendable {
             let entry = resources.ledger.enter(on: space.fileSystem, of: configuration.name) { [budget] in
                 budget.bytes(after: 0)
             }
-            // What the channels before it take of the same disk.
+            // Includes what the channels before this one need on the same disk.
             budget.neededByOthers = resources.ledger.bytes(before: entry)
             let isEnough = space.free > budget.requiredBytes || recording.retention != nil
             let text =
@@ -212,7 +212,8 @@ struct ChannelCheck: Sendable {
 
     // MARK: Uploads
 
-    /// rclone's configuration is a user's own: another one's, the service's above all, may know what this one's does not.
+    /// Checks an upload. rclone's configuration belongs to a user: another user's, especially the service's, may know
+    /// remotes that this one does not.
     func upload(to target: UploadTarget) -> CheckReport.Row {
         let remote: String? = if case .remote(let remote, _) = target { "\(remote)" } else { nil }
         do throws(UploadRefusal) {
@@ -229,7 +230,7 @@ struct ChannelCheck: Sendable {
 
     // MARK: The encoder
 
-    /// What is encoded, and goes nowhere. It is no fault: an output may be added that takes it.
+    /// Returns a warning for encodings that no output takes. That is no error, because an output may be added later.
     private func untaken() -> [Row] {
         configuration.untakenRenditions.map { name in
             row("rendition \(name)", .warning, "no output and no recording takes it, and it costs processor time")
@@ -261,7 +262,7 @@ struct ChannelCheck: Sendable {
     static func hundredths(_ number: Double) -> Double { Double((number * 100).rounded()) / 100 }
 }
 
-/// A receiver and host that no client can publish to or play from: a port is only tried.
+/// A receiver and host that refuses every client, because the check only tests the port.
 private final class Nobody: RTMPStreamReceiver, RTMPPlayerHost {
     func publicationBegan(_ publication: RTMPPublication) {}
     func publication(_ publication: RTMPPublication, sent message: RTMPPublishedMessage) {}

@@ -5,7 +5,7 @@ internal import Channel
 internal import Glibc
 internal import Logging
 
-/// `relay check`: whether what a configuration file asks for is possible here, without going live.
+/// `relay check`: tests, without going live, whether a configuration file will work here.
 struct CheckCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
@@ -26,9 +26,9 @@ struct CheckCommand: BlockingCommand {
     var file: String
 
     func work() throws {
-        // Beside a relay that is on air the trial must not cost it a frame.
+        // The check must not cost a running relay a frame.
         setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19)
-        // What is tried has its own words, and they are printed once.
+        // Log lines are discarded, because the check prints its own results once.
         LoggingSystem.bootstrap { _ in SwiftLogNoOpLogHandler() }
         let configuration = try HostConfiguration.forCommand(at: file)
         let resources = HostResources()

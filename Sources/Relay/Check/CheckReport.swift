@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What `relay check` found out.
+/// The result of `relay check`.
 struct CheckReport: Encodable {
-    /// How one thing is.
+    /// The result for one thing.
     enum Result: String, Encodable {
         case ok
-        /// It may be right when the channel goes on air, or it could not be looked at.
+        /// It may work when the channel goes on air, or it could not be tested.
         case warning
         case failed
     }

@@ -9,7 +9,7 @@ internal import Ingest
 internal import Logging
 internal import Media
 
-/// Encodes a few seconds of the test pattern as a channel would, and says what that took.
+/// Encodes a few seconds of the test pattern as the channel would, and measures the cost.
 struct EncoderTrial {
     private static let length = Duration.seconds(3)
 

@@ -3,7 +3,7 @@
 internal import Media
 internal import Networking
 
-/// Whether a server can be reached. Each function blocks, 15 s at most, and throws what is in the way.
+/// Tests whether a server can be reached. Each function blocks for at most 15 s, and throws the obstacle.
 enum EndpointCheck {
     private static let connectTimeout = Duration.seconds(4)
     private static let openTimeout = Duration.seconds(5)

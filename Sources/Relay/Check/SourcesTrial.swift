@@ -8,15 +8,14 @@ internal import Media
 internal import Program
 internal import Synchronization
 
-/// Decodes a few seconds of each source of a program as that would, makes frames of the scene that has the most of them, and
-/// says what that took.
+/// Decodes a few seconds of each source, composes frames of the scene with the most sources, and measures the cost.
 struct SourcesTrial {
-    /// How much of a source is decoded, and how long that may take: one that is live comes by and by.
+    /// How much of each source is decoded, and how long that may take: live sources deliver in real time.
     private static let (length, patience) = (Duration.seconds(3), Duration.seconds(8))
     /// How many frames are made.
     private static let frames: Int64 = 60
 
-    /// What one source took.
+    /// The result for one source.
     struct Decoded {
         let name: String
         /// Its own shape.
@@ -59,7 +58,7 @@ struct SourcesTrial {
         decoded.append(Decoded(name: source.name, native: native, cores: spent / length.inSeconds, frame: frame))
     }
 
-    /// The scene with the most sources that were decoded, or the first two in each other; nil with fewer of them.
+    /// The scene with the most decoded sources, or the first two side by side; nil if fewer were decoded.
     var heaviest: SceneLayout? {
         let names = decoded.map(\.name)
         let scenes = configuration.scenes.map(\.layout).filter { $0.sources.allSatisfy(names.contains) }

@@ -50,7 +50,7 @@ enum ArgumentMask {
         }
     }
 
-    /// `message`, in which what may be secret in any address among `arguments` is replaced.
+    /// Returns `message` with possible secrets of the addresses in `arguments` replaced.
     static func hidingSecrets(of arguments: [String], in message: String) -> String {
         arguments.reduce(message) { message, argument in
             let joined = argument.hasPrefix("-") ? argument.firstIndex(of: "=") : nil
@@ -62,8 +62,8 @@ enum ArgumentMask {
         }
     }
 
-    /// The bytes of an address that may be secret: user info, and all behind the authority; of a filter graph also all from
-    /// the value of the first option on that is named like a credential.
+    /// Returns the bytes of an address that may be secret: user info, and everything after the authority; in a filter
+    /// graph also everything from the first value of an option with a credential's name on.
     static func secretRange(in address: [UInt8]) -> Range<Int>? {
         let range = addressRange(in: address)
         let isGraph = String(decoding: address.prefix(6), as: UTF8.self).lowercased() == "lavfi:"
@@ -77,13 +77,14 @@ enum ArgumentMask {
         guard
             let authority = address.indices.lazy.compactMap({ authorityStart(in: address, after: $0) }).first
         else {
-            // An address without its two slashes: it is unknown which part is a host and which is a key.
+            // In an address without its two slashes it is unknown which part is a host and which is a key.
             guard InputLocation(String(decoding: address, as: UTF8.self)).fault != nil,
                 let colon = address.firstIndex(of: UInt8(ascii: ":"))
             else { return nil }
             return colon + 1..<address.count
         }
-        // Up to the options, not up to the slash: a password may have one that was not escaped.
+        // Searches up to the options and not up to the slash, because a password may contain a slash that was not
+        // escaped.
         let hasUser = address[authority...].prefix { $0 != UInt8(ascii: "#") }.contains(UInt8(ascii: "@"))
         if hasUser { return authority..<address.count }
         // In webhook addresses the signing secret follows the `#`.
@@ -93,8 +94,8 @@ enum ArgumentMask {
         return path + 1..<address.count
     }
 
-    /// Where an authority begins, if the `://` before it begins at `colon`. Within a filter, as in
-    /// `lavfi:movie=rtmp\://…`, backslashes and quotes may stand between the three.
+    /// Returns where an authority begins whose `://` begins at `colon`. Inside a filter, as in `lavfi:movie=rtmp\://…`,
+    /// backslashes and quotes may come between the three characters.
     private static func authorityStart(in address: [UInt8], after colon: Int) -> Int? {
         guard address[colon] == UInt8(ascii: ":") else { return nil }
         var slashes = 0

@@ -17,12 +17,12 @@ enum ArgumentParsing {
         return duration
     }
 
-    /// A length of time that may be nothing.
+    /// Reads a duration that may be zero.
     static func anyDuration(_ text: String) throws -> Duration {
         try message { () throws(TextFailure) in try DurationText(parsing: text).duration }
     }
 
-    /// How long something may last before it is an alarm; nothing for never.
+    /// Reads how long a fault may last before an alarm; zero for no alarm.
     static func alarm(_ text: String) throws -> Duration { text == "off" ? .zero : try duration(text) }
 
     static func freeSpace(_ text: String) throws -> FreeSpaceGoal {
@@ -67,7 +67,7 @@ enum ArgumentParsing {
         try message { () throws(TextFailure) in try EncodingText.frameRate(text) }
     }
 
-    /// What `body` reads; what is wrong with a text is the parser's error, with its exit status.
+    /// Returns the result of `body`; converts its failure to the parser's error, with its exit status.
     static func message<T>(_ body: () throws(TextFailure) -> T) throws -> T {
         do {
             return try body()

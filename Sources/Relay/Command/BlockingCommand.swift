@@ -4,10 +4,10 @@ internal import ArgumentParser
 internal import Foundation
 internal import Networking
 
-/// A command whose work blocks: it runs on a thread of its own, so that it takes none from the cooperative pool, which
-/// has one for each core.
+/// A command that blocks: it runs on its own thread, so that it takes none from the cooperative pool, which has one per
+/// core.
 protocol BlockingCommand: AsyncParsableCommand, Sendable {
-    /// Does all of the work, on a thread that may block. Throws the exit code, or what the parser can put into words.
+    /// Does all of the work, on a thread that may block. Throws an exit code, or an error for the parser to print.
     func work() throws
 }
 

@@ -5,7 +5,7 @@ internal import Foundation
 internal import Glibc
 internal import Ingest
 
-/// `relay devices`: what can be captured here.
+/// `relay devices`: lists capture devices.
 struct DevicesCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "devices",

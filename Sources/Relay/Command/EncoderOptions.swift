@@ -68,7 +68,7 @@ struct EncoderOptions: ParsableArguments {
         if let gop, gop > .seconds(60) { throw ValidationError("--gop must be at most 60s; 2s is usual.") }
     }
 
-    /// Throws where a flag is about a track that is passed through.
+    /// Throws if a flag concerns a track that is passed through.
     func check(against copying: ChannelConfiguration.Copying, by copyFlag: String) throws {
         let video: [(String, Bool)] = [
             ("--preset", preset != nil), ("--tune", tune != nil), ("--profile", profile != nil),

@@ -3,7 +3,8 @@
 internal import ArgumentParser
 internal import Media
 
-/// How the process ends, in the numbers of `sysexits.h`, so that a service manager and a script can tell why.
+/// Exit statuses of the process, with the numbers of `sysexits.h`, so that a service manager or a script knows the
+/// reason.
 enum ExitStatus: Int32 {
     /// Done, or ended by a signal after having done its work.
     case done = 0
@@ -17,12 +18,12 @@ enum ExitStatus: Int32 {
     case nothingDelivered = 69
     /// The encoder failed.
     case internalError = 70
-    /// The record directory cannot be written, nor the clip that `relay recordings export` is to make.
+    /// The record directory, or the clip of `relay recordings export`, cannot be written.
     case cannotRecord = 73
     /// The storage guard refused, and there was nothing else to do.
     case storageRefused = 75
 
-    /// `relay ctl`: relay says no.
+    /// `relay ctl`: the running relay refused.
     static let refused = ExitStatus.recordingsIncomplete
 
     var code: ExitCode { ExitCode(rawValue) }
@@ -42,7 +43,7 @@ extension ExitStatus {
             }
     }
 
-    /// The status for a channel that ended so.
+    /// The status for a channel with this end.
     init(_ end: ChannelEnd) {
         self =
             switch end {

@@ -10,12 +10,12 @@ internal import Studio
 
 /// Several inputs: a program that switches between them and shows some of them at once.
 extension InputOptions {
-    /// As many as a grid has, and some to spare.
+    /// More sources than a grid shows.
     private static let mostSources = 16
-    /// What is shown when there is nothing, and what is heard of several.
+    /// Names with another meaning: the slate, and the choices for audio.
     private static let reservedNames: Set = ["slate", "mix", "follow"]
 
-    /// Whether the program is put together of sources, of which there may be one.
+    /// Whether the program is composed of sources, of which there may be only one.
     var isStudio: Bool { input.count > 1 || runDown != nil || !overlay.isEmpty }
 
     /// Takes the sources of such a program, and what is said of them.
@@ -75,7 +75,7 @@ extension InputOptions {
         try applyRunDown(to: &configuration)
     }
 
-    /// Sources that are heard alone: what `--audio-input` is called.
+    /// Sources without video: the name of `--audio-input`.
     private var unseenSources: [String] { audioInput == nil ? [] : ["audio"] }
 
     private func applyOverlays(to configuration: inout ChannelConfiguration) throws {

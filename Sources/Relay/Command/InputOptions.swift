@@ -164,7 +164,7 @@ struct InputOptions: ParsableArguments {
         }
     }
 
-    /// The input, what takes its place, and how that is chosen.
+    /// Sets the input, its backups, and how they are selected.
     private func applyChoice(to configuration: inout ChannelConfiguration) throws {
         let specification = try Self.specification(input[0], number: input.count > 1 ? 1 : nil)
         configuration.input = specification.location

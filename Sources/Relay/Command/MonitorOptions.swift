@@ -58,8 +58,7 @@ struct MonitorOptions: ParsableArguments {
         }
     }
 
-    /// The first of these flags that was given and needs video that is decoded, or an encoder, by its name; nil if none
-    /// was.
+    /// The name of the first given flag that needs decoded video or an encoder; nil if no such flag was given.
     var givenForEncoded: String? {
         let flags: [(String, Bool)] = [
             ("--loudness", loudness != nil), ("--black-alarm", blackAlarm != nil),
@@ -69,8 +68,8 @@ struct MonitorOptions: ParsableArguments {
         return flags.first(where: \.1)?.0
     }
 
-    /// What these flags ask for. For a program that is passed through, no alarm is on by default: its audio is decoded
-    /// only if a flag asks for it.
+    /// Returns the settings. For a program that is passed through, no alarm is on by default: its audio is decoded only
+    /// if a flag requires it.
     func settings(isCopied: Bool) -> MonitorSettings {
         var settings = MonitorSettings()
         if isCopied { (settings.silence, settings.black, settings.frozen) = (nil, nil, nil) }

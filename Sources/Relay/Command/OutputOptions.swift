@@ -82,7 +82,7 @@ struct OutputOptions: ParsableArguments {
         }
     }
 
-    /// How the output of this index among all of them was given, such as `--srt number 1`.
+    /// Returns how the output with this index was given, such as `--srt number 1`.
     func label(of index: Int) -> String {
         var number = index
         for (flag, texts) in [("--rtmp", rtmp), ("--srt", srt)] {

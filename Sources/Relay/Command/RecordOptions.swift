@@ -216,7 +216,7 @@ struct RecordOptions: ParsableArguments {
         }
     }
 
-    /// The wall clock says nothing to a program that runs faster than it.
+    /// Refuses clock alignment for a program that runs faster than the wall clock.
     func checkAlignment(isPaced: Bool) throws {
         guard record != nil, segmentAlign == .clock else { return }
         guard isPaced else {
@@ -231,7 +231,7 @@ struct RecordOptions: ParsableArguments {
     private static let usualLength = SegmentLength.duration(.seconds(1800))
     private static let usualReplay = Duration.seconds(10)
 
-    /// The first flag that was given and says how to record.
+    /// The first given flag about recording.
     private var given: String? {
         let flags = [
             ("--record-mount", recordMount != nil), ("--segment", segment != Self.usualLength),
@@ -270,9 +270,9 @@ struct RecordOptions: ParsableArguments {
 
 /// How live sources are recorded.
 enum SourceCodingChoice: String, ExpressibleByArgument, CaseIterable {
-    /// As they come.
+    /// Their packets are copied.
     case copy
-    /// As the program is.
+    /// They are encoded like the program.
     case encode
 }
 

@@ -32,7 +32,7 @@ struct RelayCommand: AsyncParsableCommand {
         ],
         defaultSubcommand: RunCommand.self)
 
-    /// As the parser's own, but its messages repeat what was typed, and that may hold a key.
+    /// Like the parser's own method, whose messages would repeat arguments that may contain a key.
     static func main() async {
         Allocator.limit()
         let arguments = Array(CommandLine.arguments.dropFirst())
@@ -62,7 +62,7 @@ struct RelayCommand: AsyncParsableCommand {
     /// ``help`` in lines of at most `columns`; as wide as the terminal for nil.
     static func help(columns: Int?) -> String {
         let run = helpMessage(for: RunCommand.self, columns: columns)
-        // What the command does is said above; its flags begin behind the paragraph of its usage.
+        // The text above describes the command; its flags follow the paragraph about its usage.
         let usage = run.firstRange(of: "USAGE:")?.lowerBound ?? run.startIndex
         return helpMessage(columns: columns) + "\n\n" + run[usage...]
     }

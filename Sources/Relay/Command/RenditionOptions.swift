@@ -38,7 +38,7 @@ struct RenditionOptions: ParsableArguments {
         }
     }
 
-    /// Throws where a rendition would be of something that is not encoded here, or faster than the clock.
+    /// Throws if a rendition needs something that is not encoded here, or if the program is not paced.
     func check(against configuration: ChannelConfiguration, by copyFlag: String?) throws {
         guard !rendition.isEmpty else { return }
         if let copyFlag {
@@ -51,8 +51,8 @@ struct RenditionOptions: ParsableArguments {
         }
     }
 
-    /// Throws where an output or the recording of `configuration` names a rendition that there is not. `label` is how an
-    /// output was given, by its number.
+    /// Throws if an output or the recording of `configuration` names an unknown rendition. `label` returns how the
+    /// output with a given index was specified.
     func checkNames(in configuration: ChannelConfiguration, label: (Int) -> String) throws {
         let renditions = configuration.renditions
         let isKnown = { (name: String) in renditions.contains { $0.name == name } }

@@ -62,7 +62,7 @@ struct RunCommand: BlockingCommand {
 
     /// Runs what the file asks for.
     private func work(withFile path: String) throws {
-        // Until there is something that it can be told to read again.
+        // Ignored until there is a configuration that can be reloaded.
         signal(SIGHUP, SIG_IGN)
         if let flag = Self.flagBesidesFile(in: CommandLine.arguments) {
             throw ValidationError("With --config, the file says what \(flag) says. Leave it out.")
@@ -104,7 +104,7 @@ struct RunCommand: BlockingCommand {
         throw status.code
     }
 
-    /// The first flag that says what the configuration file says; nil if no flag does.
+    /// Returns the first flag that conflicts with the configuration file; nil if there is no such flag.
     static func flagBesidesFile(in arguments: [String]) -> String? {
         let allowed: Set = ["--config", "--log-format", "--no-status", "--verbose"]
         return arguments.map { String($0.prefix { $0 != "=" }) }.first { $0.hasPrefix("--") && !allowed.contains($0) }
@@ -119,7 +119,7 @@ struct RunCommand: BlockingCommand {
         return names.first { single.contains(String($0)) && !seen.insert($0).inserted }.map(String.init)
     }
 
-    /// What the flags say of the HTTP server, or the sentence that says what is wrong with them.
+    /// Returns the settings of the HTTP server from the flags; throws a sentence if they are invalid.
     private func httpSettings() throws -> ControlSettings {
         var keys = ControlKeys()
         (keys.address, keys.socket) = (operation.http, operation.httpSocket)

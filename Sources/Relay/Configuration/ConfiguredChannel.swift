@@ -66,7 +66,7 @@ struct ConfiguredChannel {
         others == other.others && configuration.allInputs == other.configuration.allInputs
     }
 
-    /// What the command line says of a flag, as a fault of the key that stands for it.
+    /// Converts an error of the command line to a fault of the corresponding key.
     private static func fault(
         _ message: String, _ flags: ConfigurationReader.ChannelFlags
     ) -> ConfigurationFailure.Fault {

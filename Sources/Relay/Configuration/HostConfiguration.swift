@@ -85,8 +85,7 @@ struct HostConfiguration {
         (self.path, self.channels, self.http, log) = (path, channels, http, reader.log)
     }
 
-    /// A name of files that `channel` has in common with one of `others` in the same directory; nil if no name is used
-    /// twice.
+    /// Returns a file name that `channel` shares with one of `others` in the same directory; nil without such a name.
     private static func recordedTwice(_ channel: ConfiguredChannel, _ others: [ConfiguredChannel]) -> String? {
         let directory = channel.configuration.recording?.directory
         let names = Set(

@@ -7,7 +7,7 @@ internal import RTMP
 internal import SRT
 internal import Studio
 
-/// Where the channels of a file and the HTTP server listen, and who cannot do so beside another.
+/// Where the channels of a file and the HTTP server listen, and which of them conflict.
 struct ListeningPlan {
     private enum Use {
         /// One listener serves all who name the same address, if they agree about TLS.

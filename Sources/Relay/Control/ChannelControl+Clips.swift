@@ -11,7 +11,7 @@ internal import Segmenter
 internal import Status
 
 extension ChannelControl {
-    /// What clips of the channel are made of.
+    /// The source of the channel's clips.
     var clipped: ClipStore.Source {
         ClipStore.Source(
             newest: { [weak self] in
@@ -23,7 +23,7 @@ extension ChannelControl {
             end: { [weak self] in try? self?.open().stopClips() })
     }
 
-    /// What is being recorded now, the program's recording first.
+    /// Returns the current recordings, the program's first.
     private func recorded() throws(Refusal) -> [ClipStore.Recorded] {
         let channel = try open()
         guard channel.stream.description.video != nil else {
@@ -36,7 +36,7 @@ extension ChannelControl {
                 Self.recorded(
                     stretch, status, status.recorder?.state, isRefused: status.recorder?.state != .recording))
         }
-        // The state first: nothing comes behind what is on the disk when that is suspended.
+        // Reads the state first: when recording is suspended, nothing is added after what is on the disk.
         if let clips = channel.clips.current, case let state = clips.status.recorder?.state,
             let stretch = clips.stretch
         {
@@ -70,7 +70,7 @@ extension ChannelControl {
         )
     }
 
-    /// Records for clips alone. Throws where nothing is kept for that.
+    /// Starts recording for clips alone. Throws if nothing is kept for clips.
     private func recordClips() throws(Refusal) {
         let channel = try open()
         guard let recording = configuredRecording, recording.replay != nil else {

@@ -13,12 +13,12 @@ internal import Studio
 internal import Synchronization
 internal import Upload
 
-/// What the API sees of one channel, and what it may ask of it. It outlives the channel's own attempts to be on air: what
-/// an operator changed holds for the next one, too, until the process ends or the configuration file changes it.
+/// The API's view of one channel, and its commands. It outlives the channel's runs: an operator's changes apply to the
+/// next run, too, until the process ends or the configuration file changes them.
 ///
-/// All calls may come from any thread.
+/// Any thread may use it.
 final class ChannelControl: ControlledChannel {
-    /// What an operator changed.
+    /// An operator's changes.
     private struct Changes {
         var added: [(name: String, address: String)] = []
         var replaced: [String: String] = [:]
@@ -26,7 +26,7 @@ final class ChannelControl: ControlledChannel {
         var paused: Set<String> = []
         /// Whether a recording is wanted; nil until an operator starts or stops one.
         var isRecording: Bool?
-        /// What was chosen of several sources.
+        /// The choices for a program of several sources.
         var program: Director.Memory?
     }
 
@@ -35,21 +35,21 @@ final class ChannelControl: ControlledChannel {
         var stage = ChannelReport.State.opening
         var startedAt: UTCTime?
         var changes = Changes()
-        /// What the configuration says of the recording.
+        /// The configured recording.
         var recording: ChannelConfiguration.Recording?
-        /// What was recorded; nil if no directory for it is known.
+        /// The recordings; nil if no directory for them is known.
         var archive: ChannelArchive?
-        /// What was recorded there of each source, also of one that is recorded no more.
+        /// The recordings of each source there, including sources that are no longer recorded.
         var sources: [String: ChannelArchive] = [:]
-        /// The clips of what was recorded; made when they are first asked for.
+        /// The clips of the recordings; created on first use.
         var clips: ClipStore?
         var marks = MarkLimit()
-        /// The run that says whether the channel is on air.
+        /// The run that decides whether the channel is on air.
         var run = 0
 
-        /// The configuration says this of the recording of the channel `name`.
+        /// Takes the configured recording of the channel `name`.
         mutating func configure(_ recording: ChannelConfiguration.Recording?, of name: String) {
-            // Clips that are being exported, and what was just noted of them, belong to the place, as the files do.
+            // Clips that are being exported, and clips just noted, belong to the directory, like the files.
             if recording?.directory != self.recording?.directory || recording?.template != self.recording?.template {
                 (archive, sources, clips) = (nil, [:], nil)
             }
@@ -65,7 +65,7 @@ final class ChannelControl: ControlledChannel {
     let name: String
     private let state: Mutex<State>
 
-    /// The control of a channel that is not open yet, and records as `recording` says.
+    /// The control of a channel that is not open yet, with the configured `recording`.
     init(name: String, recording: ChannelConfiguration.Recording?) {
         self.name = name
         var state = State()
@@ -75,8 +75,8 @@ final class ChannelControl: ControlledChannel {
 
     // MARK: The channel's life
 
-    /// `configuration` with the recording that an operator started, or without the one that was stopped, whose disk must not
-    /// keep the channel off air.
+    /// Returns `configuration` with the recording that an operator started, or without the one that was stopped, whose
+    /// disk must not keep the channel off air.
     func wanted(_ configuration: ChannelConfiguration) -> ChannelConfiguration {
         var configuration = configuration
         switch state.withLock({ $0.changes.isRecording }) {
@@ -87,8 +87,8 @@ final class ChannelControl: ControlledChannel {
         return configuration
     }
 
-    /// Another run of the channel begins, whose number this is: what one before it says does not count any more. One that a
-    /// disk keeps from ending is not waited for.
+    /// Begins a new run of the channel and returns its number; reports of earlier runs are ignored from now on. A run
+    /// that a disk keeps from ending is not waited for.
     func begin() -> Int {
         state.withLock { state in
             state.run += 1
@@ -96,7 +96,7 @@ final class ChannelControl: ControlledChannel {
         }
     }
 
-    /// The channel is open, and not on air yet: what an operator changed before is done again.
+    /// Notes that the channel is open and not on air yet; repeats the operator's earlier changes.
     func opened(_ channel: Channel, by run: Int) {
         let before = state.withLock { state -> (changes: Changes, recording: ChannelConfiguration.Recording?)? in
             guard state.run == run else { return nil }
@@ -106,7 +106,7 @@ final class ChannelControl: ControlledChannel {
         guard let (changes, recording) = before else { return }
         channel.keepReplay(of: recording)
         channel.keepPackets(of: recording)
-        // What does not fit any more is left as the configuration has it.
+        // Changes that no longer fit are skipped.
         for name in changes.removed { try? channel.outputs.remove(name) }
         for (name, address) in changes.replaced { try? channel.replace(name, by: address) }
         for output in changes.added { _ = try? channel.add(address: output.address, name: output.name) }
@@ -114,7 +114,8 @@ final class ChannelControl: ControlledChannel {
         if let memory = changes.program { channel.director?.restore(memory) }
     }
 
-    /// The channel is off air, and what comes is `stage`; whether its program failed is remembered with what was on air.
+    /// Notes that the channel is off air, and its next state `stage`; if its program failed, remembers that with what
+    /// was on air.
     func closed(_ stage: ChannelReport.State, by run: Int, hasFailed: Bool = false) {
         var memory = state.withLock { $0.run == run ? $0.channel : nil }?.director?.memory
         if hasFailed { memory?.noteFailure() }
@@ -124,12 +125,12 @@ final class ChannelControl: ControlledChannel {
             if let memory { state.changes.program = memory }
             return state.clips
         }
-        // The process may be about to end; otherwise the channel opens again, which must not wait for the disk.
+        // The process may be about to end; otherwise the channel is reopened, which must not wait for the disk.
         if stage == .over { clips?.writer.flush() }
     }
 
-    /// The configuration is another one, and says this of the recording. If that `isChanged`, an operator's word before does
-    /// not outlive it; what only follows from the inputs, such as which sources there are to record, is no change of it.
+    /// Takes a new configuration of the recording. If it `isChanged`, it overrides the operator's choice; changes that
+    /// only follow from the inputs, such as a new source to record, do not count.
     func configure(recording: ChannelConfiguration.Recording?, isChanged: Bool) {
         state.withLock { state in
             state.configure(recording, of: name)
@@ -137,7 +138,7 @@ final class ChannelControl: ControlledChannel {
         }
     }
 
-    /// The configuration says something else of the output `name`.
+    /// Forgets the operator's changes to the output `name`, because its configuration has changed.
     func forget(output name: String) {
         state.withLock { state in
             state.changes.replaced[name] = nil
@@ -184,10 +185,10 @@ final class ChannelControl: ControlledChannel {
         }
     }
 
-    /// What the configuration says of the recording.
+    /// The configured recording.
     var configuredRecording: ChannelConfiguration.Recording? { state.withLock { $0.recording } }
 
-    /// Bytes of the disk that the storage guard keeps free when something is recorded. Looks at the file system.
+    /// Free bytes that the storage guard keeps while a recording runs. Reads the file system.
     var configuredReserve: Int64 {
         guard let recording = configuredRecording else { return 0 }
         let capacity = try? SystemFreeSpace().space(at: recording.directory).capacity
@@ -272,7 +273,7 @@ extension ChannelControl {
         }
     }
 
-    /// What `work` returns; its error as the API tells it.
+    /// Returns the result of `work`; converts its error for the API.
     static func translating<Value>(_ work: () throws -> Value) throws(Refusal) -> Value {
         do {
             return try work()
@@ -350,7 +351,7 @@ extension ChannelControl {
 }
 
 extension ChannelConfiguration.Recording {
-    /// What was recorded so of `channel`, or of one of its sources.
+    /// Returns the recordings of `channel`, or of one of its sources.
     fileprivate func archive(of channel: String, source: String? = nil) -> ChannelArchive {
         ChannelArchive(directory, mount: mount, template: template, channel: channel, source: source)
     }

@@ -8,12 +8,12 @@ internal import Status
 internal import Studio
 
 extension ControlKeys.Webhook {
-    /// The hook that the flag gives as `address#secret=…,events=output+alarm,level=warning,tls-ca=file`. Throws a sentence
-    /// without secrets.
+    /// Reads a webhook from the flag's form `address#secret=…,events=output+alarm,level=warning,tls-ca=file`. Throws a
+    /// sentence without secrets.
     init(flag text: String) throws {
         let mark = text.firstIndex(of: "#") ?? text.endIndex
         url = String(text[..<mark])
-        // References are replaced later, where the file's are.
+        // References are replaced later, together with those of the file.
         var options = try OptionList(behindMark: text[mark...].dropFirst(), of: "a webhook") { $0 }
         secret = try options.take("secret")
         events = try options.take("events").map { $0.split(separator: "+").map(String.init) } ?? []
@@ -24,10 +24,10 @@ extension ControlKeys.Webhook {
 }
 
 extension ControlKeys {
-    /// What a guess would take too long to find.
+    /// Shorter secrets could be guessed.
     private static let shortestSecret = 12
 
-    /// The hook that `written` means. `name` is its key.
+    /// Reads the webhook `written`. `name` is its key.
     static func read(
         _ written: Webhook, _ name: String, _ secrets: SecretReferences
     ) throws(Fault) -> WebhookSettings {

@@ -4,16 +4,16 @@ internal import Channel
 internal import Control
 internal import Glibc
 
-/// What flags or a file say of the HTTP server, as it was written.
+/// The settings of the HTTP server as written in flags or a file.
 struct ControlKeys: Equatable {
-    /// A token, and what it is for.
+    /// A token and its role, as written.
     struct Token: Equatable {
         var role: String
         /// May refer to a secret; not to be shown.
         var token: String
     }
 
-    /// Who is told of events, as it was written.
+    /// A webhook as written.
     struct Webhook: Equatable {
         /// May be secret, or refer to a secret; not to be shown.
         var url = ""
@@ -24,13 +24,13 @@ struct ControlKeys: Equatable {
         var authorities: String?
     }
 
-    /// What is wrong: the key, and a sentence without secrets.
+    /// An error: the key, and a sentence without secrets.
     struct Fault: Error, Equatable {
         let key: String
         let text: String
     }
 
-    /// What a guess would take too long to find.
+    /// Shorter tokens could be guessed.
     private static let shortestToken = 12
 
     var address: String?
@@ -42,7 +42,7 @@ struct ControlKeys: Equatable {
     var hosts: [String] = []
     var basePath: String?
 
-    /// The same, read and checked. Reads the files of secrets.
+    /// Returns the settings, read and checked. Reads the files of secrets.
     func settings(secrets: SecretReferences = .process) throws(Fault) -> ControlSettings {
         var settings = ControlSettings()
         settings.address = try address.map { (text) throws(Fault) in try Self.place(text) }
@@ -107,7 +107,7 @@ struct ControlKeys: Equatable {
         return trimmed
     }
 
-    /// Where systemd keeps what a service has at run time.
+    /// The socket in systemd's runtime directory of the service.
     static var standardSocket: String? {
         getenv("RUNTIME_DIRECTORY").map { String(cString: $0) }.flatMap { directories in
             directories.split(separator: ":").first.map { "\($0)/relay.sock" }

@@ -23,7 +23,7 @@ extension Host: ControlledHost {
         guard let archive = request.source.map(control.archive(ofSource:)) ?? recordings else {
             throw Refusal(.notFound, "No source of this name is recorded.")
         }
-        // What the storage guard keeps free for the recording is not an export's to take.
+        // An export must not use the space that the storage guard keeps free for the recording.
         let reserve = control.report.status?.storage?.reserveBytes ?? control.configuredReserve
         return try exportJobs.start(request, in: archive, reserve: reserve)
     }
@@ -61,6 +61,6 @@ enum ReloadFailure: Error {
     case none
     /// The process ends.
     case ending
-    /// What is wrong with it, a line each.
+    /// The file's errors, one per line.
     case refused([String])
 }

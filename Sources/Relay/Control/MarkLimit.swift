@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Bounds how often a channel is marked: a marker goes to every output, and stays in playlists for as long as these name
-/// what it lies in.
+/// Limits how often a channel is marked: a marker goes to every output, and stays in playlists as long as they list the
+/// segment that contains it.
 struct MarkLimit {
-    /// Markers in a minute.
+    /// The maximum number of markers per minute.
     static let most = 60
     private static let minute: Int64 = 60_000_000_000
 
-    /// When those of the last minute came.
+    /// The times of the markers in the last minute.
     private var times: [Int64] = []
 
     /// Counts a marker at `now`, monotonic nanoseconds, unless there are too many.

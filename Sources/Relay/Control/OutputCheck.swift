@@ -3,13 +3,13 @@
 internal import Channel
 internal import Control
 
-/// Tries an output that somebody is about to add: is it written well, and does anybody answer. Blocks.
+/// Tests the address of an output that may be added: whether it is valid, and whether a server answers. Blocks.
 struct OutputCheck {
     private let resources: HostResources
 
     init(_ resources: HostResources) { self.resources = resources }
 
-    /// What was found, without secrets.
+    /// Returns the result, without secrets.
     func check(_ address: String) -> AddressCheck {
         let output: OutputSpecification
         do throws(OutputSpecificationError) {

@@ -7,10 +7,10 @@ internal import Networking
 
 /// The HTTP API of a running relay, as commands use it.
 struct ControlAPI: Sendable {
-    /// Why something was not done: the reason that relay gives, or that no server answers.
+    /// Why a request failed: the reason that relay gives, or that no server answers.
     struct Failure: Error, CustomStringConvertible {
         let status: ExitStatus
-        /// A line for each thing that is wrong; without secrets.
+        /// One line per error, without secrets.
         let lines: [String]
 
         init(_ status: ExitStatus, _ lines: String...) { (self.status, self.lines) = (status, lines) }
@@ -20,12 +20,12 @@ struct ControlAPI: Sendable {
         var description: String { lines.joined(separator: "\n") }
     }
 
-    /// An answer's body.
+    /// The body of a response.
     struct Answer: Sendable {
         let bytes: [UInt8]
         var text: String { String(decoding: bytes, as: UTF8.self) }
 
-        /// The body as a `Value`.
+        /// Decodes the body as a `Value`.
         func decoded<Value: Decodable>(_ type: Value.Type) throws -> Value {
             do {
                 return try JSONDecoder().decode(type, from: Data(bytes))
@@ -41,22 +41,22 @@ struct ControlAPI: Sendable {
         let errors: [String]?
     }
 
-    /// The longest thing that is asked for is a recording's directory, or the trial of an address.
+    /// The limit for the slowest requests: starting a recording, and testing an address.
     private static let patience = Duration.seconds(40)
     private static let mostBytes = 32 << 20
 
     private let client: HTTPClient
-    /// What messages call the server.
+    /// The server's name in messages.
     private let name: String
     private let token: String?
 
-    /// The API of the server at `endpoint`, which wants `token` to be shown.
+    /// The API of the server at `endpoint`; requests carry `token`.
     init(_ endpoint: HTTPEndpoint, trust: TLSVerification = .system, token: String? = nil) {
         client = HTTPClient(endpoint, trust: trust)
         (name, self.token) = (endpoint.name, token)
     }
 
-    /// The answer to `method` and `path`. Throws ``Failure`` if relay refuses, or if no server answers.
+    /// Returns the response to `method` and `path`. Throws ``Failure`` if relay refuses, or if no server answers.
     func ask(_ method: String, _ path: String, _ body: (some Encodable)? = String?.none) async throws -> Answer {
         var bytes: [UInt8] = []
         if let body { bytes = Array(try JSONEncoder().encode(body)) }
@@ -71,7 +71,7 @@ struct ControlAPI: Sendable {
         return Answer(bytes: answer.body)
     }
 
-    /// Hands the bytes of the answer to a GET of `path` to `take` as they come, until it returns false.
+    /// Passes the bytes of the response to a GET of `path` to `take` as they arrive, until it returns false.
     func stream(
         _ path: String, headers: [(name: String, value: String)] = [],
         _ take: (_ bytes: [UInt8], _ length: Int64?) async throws -> Bool
@@ -122,12 +122,12 @@ extension ControlAPI {
         let channels: [Channel]
     }
 
-    /// The names of all channels.
+    /// Returns the names of all channels.
     func channels() async throws -> [String] {
         try await ask("GET", "/v1/channels").decoded(Channels.self).channels.map(\.name)
     }
 
-    /// The path of the channel `name`; of the only one for nil.
+    /// Returns the path of the channel `name`, or of the only channel if `name` is nil.
     func path(ofChannel name: String?) async throws -> String {
         if let name { return "/v1/channels/\(Self.encoded(name))" }
         let names = try await channels()
@@ -139,7 +139,7 @@ extension ControlAPI {
         return "/v1/channels/\(Self.encoded(only))"
     }
 
-    /// `name` as a piece of a path, or as a value in a query.
+    /// Encodes `name` for a path component or a query value.
     static func encoded(_ name: String) -> String {
         name.addingPercentEncoding(withAllowedCharacters: .alphanumerics.union(.init(charactersIn: "-._~"))) ?? name
     }

@@ -23,7 +23,7 @@ struct CtlClipCommand: AsyncParsableCommand {
         ])
 }
 
-/// A clip, as far as people want to see it.
+/// The parts of a clip that people want to see.
 struct CtlClip: Decodable {
     let id: String
     let name: String?
@@ -43,7 +43,7 @@ struct CtlClip: Decodable {
         ]
     }
 
-    /// A line, and what is missing of it.
+    /// A line about the clip, with what it lacks.
     var text: String {
         let lacking = lackingSeconds.map {
             "It begins \(String(format: "%.3f", $0)) s later than asked for: nothing was recorded before.\n"
@@ -52,7 +52,7 @@ struct CtlClip: Decodable {
     }
 }
 
-/// What is answered to a list.
+/// The response to a request for the list.
 struct CtlClips: Decodable {
     let clips: [CtlClip]
 
@@ -143,7 +143,7 @@ struct CtlClipStopCommand: CtlSubcommand {
         if id != nil, clip != nil { throw ValidationError("A clip is named by its name or by --id, not by both.") }
     }
 
-    /// The id of the clip that is meant. One whose start is still under way is in no list.
+    /// Returns the id of the requested clip. A clip whose start is still under way is in no list.
     private func wanted(_ path: String, _ api: ControlAPI) async throws -> String {
         if let id { return id }
         if let clip { return try await self.clip(clip, path, api).id }

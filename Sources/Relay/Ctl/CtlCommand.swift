@@ -2,7 +2,7 @@
 
 internal import ArgumentParser
 
-/// `relay ctl`: talks to a relay that runs, by its HTTP API.
+/// `relay ctl`: controls a running relay through its HTTP API.
 struct CtlCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ctl",

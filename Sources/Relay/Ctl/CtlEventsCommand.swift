@@ -33,7 +33,7 @@ struct CtlEventsCommand: CtlSubcommand {
 
 /// The events of a running relay.
 enum CtlEvents {
-    /// One of them.
+    /// One event.
     struct Event: Decodable {
         let time: String
         let channel: String?
@@ -41,12 +41,12 @@ enum CtlEvents {
         let kind: String
         let output: String?
         let text: String
-        /// As relay wrote it.
+        /// The event as relay wrote it.
         fileprivate(set) var json = ""
 
         private enum CodingKeys: String, CodingKey { case time, channel, level, kind, output, text }
 
-        /// For people.
+        /// The event for people.
         var line: String {
             let name = level + String(repeating: " ", count: max(0, 7 - level.count))
             let subject = [channel, output].compactMap(\.self).joined(separator: "/")
@@ -56,8 +56,8 @@ enum CtlEvents {
 
     private struct Hello: Decodable { let lastEvent: UInt64? }
 
-    /// Shows the events behind number `id`, up to those that were there at the beginning, or without an end. Returns the
-    /// number of the last. An endless reading ends where the connection does.
+    /// Prints the events after number `id`, up to those that existed at the beginning, or endlessly. Returns the number
+    /// of the last one. Endless reading ends with the connection.
     static func read(
         _ api: ControlAPI, after id: String, isEndless: Bool, _ show: (Event) -> Void
     ) async throws -> String {
@@ -75,7 +75,7 @@ enum CtlEvents {
                         var event = try JSONDecoder().decode(Event.self, from: data)
                         event.json = message.data
                         show(event)
-                    // The state comes behind what happened before.
+                    // The status comes after all earlier events.
                     case "status" where !isEndless: return false
                     default: break
                     }

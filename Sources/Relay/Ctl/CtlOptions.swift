@@ -4,7 +4,7 @@ internal import ArgumentParser
 internal import Channel
 internal import Networking
 
-/// Where a running relay is.
+/// How to reach a running relay.
 struct CtlPlace: ParsableArguments {
     @Option(help: ArgumentHelp("The Unix socket of the relay.", valueName: "path"))
     var socket: String?
@@ -32,7 +32,7 @@ struct CtlPlace: ParsableArguments {
         }
     }
 
-    /// The relay that is meant. What is secret in the command line is overwritten there.
+    /// Returns the API of that relay. Secrets in the command line are overwritten there.
     func api(secrets: SecretReferences = .process) throws -> ControlAPI {
         ArgumentMask.hideValues(followingAny: ["--token"])
         ArgumentMask.hideAddresses()
@@ -53,7 +53,7 @@ struct CtlPlace: ParsableArguments {
     }
 }
 
-/// What all of the commands take.
+/// The options of all `ctl` commands.
 struct CtlOptions: ParsableArguments {
     @OptionGroup var place: CtlPlace
 
@@ -65,7 +65,7 @@ struct CtlOptions: ParsableArguments {
 protocol CtlSubcommand: AsyncParsableCommand {
     var options: CtlOptions { get }
 
-    /// Does what is asked for.
+    /// Carries out the command.
     func perform(_ api: ControlAPI) async throws
 }
 
@@ -80,7 +80,7 @@ extension CtlSubcommand {
         }
     }
 
-    /// Prints the answer as it is if JSON is wanted, else `text` of it.
+    /// Prints the response unchanged if JSON was requested, otherwise as `text`.
     func put<Answer: Decodable>(
         _ answer: ControlAPI.Answer, as type: Answer.Type, _ text: (Answer) -> String
     ) throws {
@@ -88,7 +88,7 @@ extension CtlSubcommand {
     }
 }
 
-/// Which channel is meant.
+/// The options that select the channel.
 struct CtlChannelOptions: ParsableArguments {
     @Option(help: "The channel; not needed where there is one.")
     var channel: String?

@@ -22,7 +22,7 @@ private struct OutputChange: Encodable {
     var address: String?
 }
 
-/// What all commands about one output take.
+/// The options of all commands about one output.
 struct CtlOutputOptions: ParsableArguments {
     @OptionGroup var channel: CtlChannelOptions
 

@@ -15,7 +15,7 @@ struct CtlRecordingCommand: AsyncParsableCommand {
 }
 
 extension CtlSubcommand {
-    /// Asks `action` of the recording of `channel`, and prints how it is then.
+    /// Requests `action` for the recording of `channel`, and prints the resulting state.
     fileprivate func perform(_ action: String, of channel: CtlChannelOptions, _ api: ControlAPI) async throws {
         let path = try await api.path(ofChannel: channel.channel)
         let answer = try await api.ask("POST", "\(path)/recording/\(action)")
@@ -27,7 +27,7 @@ extension CtlSubcommand {
         of file: String, _ channel: CtlChannelOptions, _ api: ControlAPI
     ) async throws -> String {
         let path = try await api.path(ofChannel: channel.channel) + "/recordings"
-        // Identifiers have no full stop, names of files have.
+        // File names contain a full stop, and identifiers do not.
         guard file.contains(".") else { return "\(path)/\(ControlAPI.encoded(file))" }
         let all = try await api.ask("GET", path).decoded(CtlRecordings.self).recordings
         guard let found = all.first(where: { $0.name == file }) else {
@@ -125,7 +125,7 @@ struct CtlRecordingReleaseCommand: CtlSubcommand {
     }
 }
 
-/// What people want to see of recordings.
+/// The parts of recordings that people want to see.
 struct CtlRecordings: Decodable {
     struct Recording: Decodable {
         let id: String

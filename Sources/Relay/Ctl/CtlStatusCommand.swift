@@ -30,7 +30,7 @@ struct CtlStatusCommand: CtlSubcommand {
     }
 }
 
-/// What people want to see of a channel, out of all that relay says of it.
+/// The parts of a channel's status that people want to see.
 struct CtlChannel: Decodable {
     struct Source: Decodable {
         let name: String?
@@ -111,7 +111,7 @@ struct CtlChannel: Decodable {
         return "\(head)\n" + TextTable.text(rows.map { [" "] + $0 })
     }
 
-    /// Whether the output waits to be called; its detail says so in words.
+    /// Whether the output waits for a call; its detail says so in words.
     private static func isWaiting(_ output: Output) -> Bool { output.state == OutputState.Name.waiting.rawValue }
 
     private static func words(_ output: Output) -> String {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads server-sent events (HTML, 9.2.6) out of bytes as they come.
+/// Reads server-sent events (HTML, 9.2.6) from bytes as they arrive.
 struct EventStreamParser {
-    /// One of them.
+    /// One message.
     struct Message: Equatable {
         /// Its type; `message` if it has none.
         var event = "message"
@@ -11,13 +11,13 @@ struct EventStreamParser {
         var id: String?
     }
 
-    /// A line may have so many bytes; what is longer is no event of ours.
+    /// The maximum length of a line in bytes; relay's events are shorter.
     private static let longestLine = 4 << 20
 
     private var line: [UInt8] = []
     private var message = Message()
 
-    /// Takes `bytes` in, and returns the messages that are complete with them.
+    /// Takes `bytes`, and returns the messages that they complete.
     mutating func take(_ bytes: [UInt8]) -> [Message] {
         var messages: [Message] = []
         for byte in bytes where byte != UInt8(ascii: "\r") {

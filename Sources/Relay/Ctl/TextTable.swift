@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Rows in columns.
+/// Formats rows in columns.
 enum TextTable {
-    /// A line for each of `rows`, whose cells stand below each other; the last column ends where it ends.
+    /// Returns one line for each of `rows`, with its cells aligned in columns; the last column is not padded.
     static func text(_ rows: [[String]]) -> String {
         let columns = rows.map(\.count).max() ?? 0
         let widths = (0..<columns).map { column in rows.map { $0.count > column ? $0[column].count : 0 }.max() ?? 0 }

@@ -7,7 +7,7 @@ internal import Glibc
 internal import Media
 internal import Upload
 
-/// `relay diagnose`: what a report of a fault needs, in one file.
+/// `relay diagnose`: collects everything that a fault report needs in one file.
 struct DiagnoseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "diagnose",
@@ -20,7 +20,7 @@ struct DiagnoseCommand: AsyncParsableCommand {
             Exit status: 0 done, 64 wrong flags, 73 the file cannot be written.
             """)
 
-    /// What may be read of a configuration file where none is named.
+    /// The configuration file that is read if none is named.
     private static let standardFile = "/etc/relay/relay.yaml"
 
     @OptionGroup var place: CtlPlace
@@ -63,7 +63,7 @@ struct DiagnoseCommand: AsyncParsableCommand {
         for note in report.notes { Terminal.put("note: \(note)\n") }
     }
 
-    /// Writes `files` as a folder called `name` into the archive `output`, which only its owner can read.
+    /// Writes `files` as a folder called `name` to the archive `output`, which only its owner can read.
     private static func pack(_ files: [(name: String, text: String)], name: String, to output: String) async throws {
         umask(0o077)
         let parent = NSTemporaryDirectory() + "relay-\(UUID().uuidString)"

@@ -5,26 +5,26 @@ internal import Foundation
 internal import Studio
 internal import Upload
 
-/// The files of a report of a fault, as they are gathered; secrets are taken out at the end once more.
+/// Collects the files of a fault report; secrets are removed once more at the end.
 struct DiagnosticReport {
     /// The files so far.
     private(set) var files: [(name: String, text: String)] = []
-    /// What could not be had.
+    /// What could not be collected.
     private(set) var notes: [String] = []
-    /// What the configuration file records to.
+    /// The directories of recordings in the configuration file.
     private(set) var directories: [String] = []
     private var secrets = SecretScrubber()
 
     /// Adds a file.
     mutating func add(_ name: String, _ text: String) { files.append((name, text)) }
 
-    /// The files, without what is known to be secret.
+    /// The files without all known secrets.
     var scrubbed: [(name: String, text: String)] {
         let all = files + [("notes.txt", notes.map { $0 + "\n" }.joined())]
         return all.map { ($0.name, secrets.scrubbing($0.text)) }
     }
 
-    /// Adds the configuration file at `path`, without its comments and what may be secret in it.
+    /// Adds the configuration file at `path`, without comments and possible secrets.
     mutating func readConfiguration(_ path: String?) {
         guard let path else {
             notes.append("no configuration file: --config names it")
@@ -49,7 +49,7 @@ struct DiagnosticReport {
         }
     }
 
-    /// Adds what the relay behind `api` says of itself. Returns what it records to.
+    /// Adds the state of the relay behind `api`. Returns its directories of recordings.
     mutating func ask(_ api: ControlAPI) async -> [String] {
         struct Storage: Decodable { let directory: String? }
         struct Channel: Decodable { let storage: Storage? }
@@ -89,7 +89,7 @@ struct DiagnosticReport {
         add("events.json", lines)
     }
 
-    /// Adds the totals and the gaps of what was recorded: a list of all files would be long, and tell little.
+    /// Adds the totals and the gaps of recordings: a list of all files would be long and of little use.
     private mutating func takeRecordings(_ api: ControlAPI, _ path: String, _ name: String) async {
         do {
             let answer = try await api.ask("GET", path + "/recordings")
@@ -102,7 +102,7 @@ struct DiagnosticReport {
         }
     }
 
-    /// Adds what `relay check` says of the configuration file at `path`.
+    /// Adds the result of `relay check` for the configuration file at `path`.
     mutating func check(_ path: String) async {
         guard let own = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") else { return }
         let command = ChildCommand(program: own, arguments: ["check", "--json", path], limit: .seconds(180))
@@ -115,17 +115,17 @@ struct DiagnosticReport {
     }
 }
 
-/// Replaces what is known to be secret, wherever it stands.
+/// Replaces all known secrets in a text.
 struct SecretScrubber {
-    /// The longest first: one may be a piece of another.
+    /// The longest first, because one may be a part of another.
     private let secrets: [String]
 
-    /// One that knows `secrets`.
+    /// A scrubber for `secrets`.
     init(_ secrets: Set<String> = []) {
         self.secrets = secrets.sorted { ($0.count, $0) > ($1.count, $1) }
     }
 
-    /// `text` with each of them replaced.
+    /// Returns `text` with each secret replaced.
     func scrubbing(_ text: String) -> String {
         secrets.reduce(text) { $0.replacing($1, with: "***") }
     }

@@ -6,11 +6,11 @@ internal import Glibc
 internal import Media
 internal import Networking
 
-/// What the system says of itself and of the relays that run: no addresses, no command lines, no environment.
+/// Describes the system and the running relays: without addresses, command lines and environment.
 enum DiagnosticSystem {
     private static let processors = "/proc/cpuinfo"
 
-    /// Versions, processors, memory, limits and interfaces.
+    /// Versions, processors, memory, limits and network interfaces.
     static var text: String {
         var lines = ["relay \(RelayVersion.text)", "time \(UTCTime.now.extended)"]
         lines += field("PRETTY_NAME", in: "/etc/os-release", separator: "=").map { ["system \($0)"] } ?? []
@@ -30,7 +30,7 @@ enum DiagnosticSystem {
         return lines.map { $0 + "\n" }.joined()
     }
 
-    /// Lists limits, memory, threads, open files and loaded libraries of each relay that runs.
+    /// The limits, memory, threads, open files and loaded libraries of each running relay.
     static var processes: String {
         let own = "\(getpid())"
         let relays = names(in: "/proc").filter { $0 != own && read("/proc/\($0)/comm")?.hasPrefix("relay") == true }
@@ -55,7 +55,7 @@ enum DiagnosticSystem {
         return Set(paths.filter { $0.contains(".so") }).sorted()
     }
 
-    /// Lists for each of `directories` where it is mounted, as what, and how much is free.
+    /// Describes for each of `directories` its mount point, file system and free space.
     static func disks(_ directories: [String]) -> String {
         var seen: Set<String> = []
         let lines = directories.filter { seen.insert($0).inserted }.map { directory in
@@ -73,8 +73,8 @@ enum DiagnosticSystem {
         return lines.isEmpty ? "nothing is recorded\n" : lines.joined()
     }
 
-    /// The file system that holds `directory`: its type, where it is mounted, and whether it can be written. Its other
-    /// options, and where it comes from, may hold a login.
+    /// Describes the file system of `directory`: its type, its mount point, and whether it is writable. Its other
+    /// options and its source may contain a login.
     private static func mount(of directory: String) -> String {
         let path = URL(fileURLWithPath: directory).standardizedFileURL.path
         let mounts = (read("/proc/self/mountinfo") ?? "").split(separator: "\n").compactMap { line in
@@ -98,7 +98,7 @@ enum DiagnosticSystem {
         ((try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []).sorted()
     }
 
-    /// The value of the first line of `path` that begins with `key`.
+    /// Returns the value in the first line of `path` that begins with `key`.
     private static func field(_ key: String, in path: String, separator: Character) -> String? {
         let line = read(path)?.split(separator: "\n").first { $0.hasPrefix(key) }
         return line?.split(separator: separator, maxSplits: 1).dropFirst().first.map {

@@ -3,27 +3,27 @@
 internal import Channel
 internal import Studio
 
-/// A configuration file for others to read: without comments, without what may be secret, and without what is no key of
-/// ours. References to secrets stay, as they say nothing.
+/// Makes a configuration file safe to show: without comments, without possible secrets, and without unknown keys.
+/// References to secrets stay, because they reveal nothing.
 struct MaskedConfiguration {
     /// The file in YAML.
     private(set) var text = ""
-    /// Pieces that are secret, or may be, to be looked for elsewhere; also what the references stand for.
+    /// Pieces that are or may be secret, including the values of references, to be removed from other files.
     private(set) var secrets: Set<String> = []
-    /// What is recorded to.
+    /// The directories of recordings.
     private(set) var directories: [String] = []
 
     private static let mask = "***"
     private static let keys = ConfigurationKey.words
         .union(ConfigurationReader.httpKeys + ConfigurationReader.webhookKeys + ["http", "role", "token"])
-    /// Keys whose values are secret as a whole.
+    /// Keys whose values are entirely secret.
     private static let secretKeys: Set = ["token", "secret"]
-    /// Shorter pieces are words that stand everywhere.
+    /// Shorter pieces are common words.
     private static let shortestPiece = 8
 
     private let references: SecretReferences
 
-    /// The file whose tree is `root`.
+    /// The masked file with the tree `root`.
     init(_ root: ConfigurationNode, secrets references: SecretReferences = .process) {
         self.references = references
         write(root, key: "", indent: "")
@@ -57,11 +57,11 @@ struct MaskedConfiguration {
         }
     }
 
-    /// `value` without what may be secret in the value of `key`, which is nil if it is not known.
+    /// Returns `value` without possible secrets; `key` is nil if it is unknown.
     private mutating func masked(_ value: String, of key: String?) -> String {
         noteReferences(in: value)
         if value.wholeMatch(of: /\$\{[^}]*\}/) != nil { return value }
-        // rclone's connection strings have options, and among them keys.
+        // rclone's connection strings have options, which may include keys.
         let isRemote = key == "upload" && value.contains { ",=".contains($0) }
         guard let key, !Self.secretKeys.contains(key), !isRemote else {
             note(value)
@@ -74,14 +74,14 @@ struct MaskedConfiguration {
             + String(decoding: bytes[range.upperBound...], as: UTF8.self)
     }
 
-    /// What the references in `value` stand for is secret, wherever it stands.
+    /// Notes the values of the references in `value` as secret.
     private mutating func noteReferences(in value: String) {
         for match in value.matches(of: /\$\{[^}]*\}/) {
             if let secret = try? references.expand(String(match.output)), secret.count > 3 { secrets.insert(secret) }
         }
     }
 
-    /// Notes the pieces of a hidden text but names of options, words of ours, and what is short.
+    /// Notes the pieces of a hidden text, except option names, relay's own words, and short pieces.
     private mutating func note(_ hidden: String) {
         let plain = hidden.replacing(/\$\{[^}]*\}/, with: " ")
         for piece in plain.split(whereSeparator: { "/?&#,;@ ".contains($0) }) {

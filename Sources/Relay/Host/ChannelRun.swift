@@ -10,25 +10,25 @@ internal import Networking
 internal import Status
 internal import Synchronization
 
-/// One channel of the process, on a thread of its own.
+/// Runs one channel of the process on its own thread.
 ///
-/// A channel of a configuration file is opened and run, and again where that fails for a reason that may pass: an absent
-/// source, target or disk is no reason to end the process, in which others are on air. A channel that flags describe is
+/// A channel from a configuration file is opened and run again when it fails for a reason that may pass: an absent
+/// source, server or disk is no reason to end the process, in which other channels are on air. A channel from flags is
 /// run once, and its end is the process's.
 ///
-/// All calls may come from any thread.
+/// Any thread may use it.
 final class ChannelRun: Sendable {
     private struct State {
         var plan: ConfiguredChannel
-        /// On air, or being ended.
+        /// The channel that is on air, or that is ending.
         var channel: Channel?
         /// While it is being opened.
         var opening: ChannelOpening?
-        /// The names under which its outputs run.
+        /// The names of its outputs.
         var names: [ConfiguredChannel.Output: String] = [:]
-        /// The flags of the recording that is under way.
+        /// The flags of the current recording.
         var recording: [String] = []
-        /// Whether something of the plan could not be done, so that it is tried when the file is read again.
+        /// Whether a part of the plan failed, so that it is tried again at the next reload.
         var isIncomplete = false
         var result: ChannelEnd?
         var wasTried = false
@@ -36,19 +36,19 @@ final class ChannelRun: Sendable {
     }
 
     private static let longestWait = Duration.seconds(30)
-    /// A channel that was on air for so long has no failures behind it.
+    /// A channel that was on air for this long starts again without a history of failures.
     private static let stableTime = Duration.seconds(60)
-    /// How long to wait until the previous user of a port has given it up.
+    /// How long to wait until a port is released by its previous user.
     private static let portPatience = Duration.seconds(5)
 
     let name: String
-    /// What the API sees of it.
+    /// The API's view of the channel.
     let control: ChannelControl
-    /// The number by which that knows this run.
+    /// The number of this run in ``control``.
     private let number: Int
-    /// Whether the process has just begun: what is wrong with its channels then is told by its end.
+    /// Whether the process has just started: errors in its channels then end the process.
     private let isFirst: Bool
-    /// Whether it is opened again where it fails.
+    /// Whether the channel is reopened after a failure.
     private let isLasting: Bool
     private let resources: HostResources
     private let logger: Logger
@@ -56,11 +56,9 @@ final class ChannelRun: Sendable {
     private let ending = DispatchSemaphore(value: 0)
     private let over = DispatchGroup()
 
-    /// A channel that does not run yet. If it `isFirst`, one that cannot be opened because its configuration does not fit
-    /// what is there is over; later it is tried again, because it may have fitted before. One that is not `isLasting` is
-    /// opened once.
-    /// `control` is that of the run whose place it takes, so that what operators changed stays in effect; nil for a
-    /// new one.
+    /// A channel that does not run yet. If it `isFirst` and its configuration does not fit its input, it ends; later
+    /// such a channel is tried again, because it may have fitted before. If it is not `isLasting`, it is opened once.
+    /// `control` is the one of the run that it replaces, so that operators' changes stay in effect; nil for a new one.
     init(
         _ plan: ConfiguredChannel, isFirst: Bool, isLasting: Bool = true, control: ChannelControl? = nil,
         resources: HostResources,
@@ -77,8 +75,8 @@ final class ChannelRun: Sendable {
         state = Mutex(State(plan: plan))
     }
 
-    /// Begins, and calls `completion` when the channel is over. `report` is told what it has to show each time that it
-    /// was on air. Returns at once; both are called on a thread of the channel's own.
+    /// Starts the channel, and calls `completion` when it is over. Calls `report` with the final status each time that
+    /// it was on air. Returns at once; both are called on the channel's own thread.
     func start(report: @escaping @Sendable (ChannelStatus) -> Void, completion: @escaping @Sendable () -> Void) {
         over.enter()
         MediaThread.start("relay.\(name)") { [self] in
@@ -90,7 +88,7 @@ final class ChannelRun: Sendable {
         }
     }
 
-    /// Asks for a clean end. Returns at once; one that is still being opened is given up.
+    /// Requests a clean end. Returns at once; opening is abandoned.
     func end() {
         let (channel, opening) = state.withLock { state in
             state.isEnding = true
@@ -101,22 +99,22 @@ final class ChannelRun: Sendable {
         ending.signal()
     }
 
-    /// Waits until the channel is over, `limit` at most.
+    /// Waits until the channel is over, for at most `limit`.
     func waitForEnd(_ limit: Duration) { _ = over.wait(timeout: .now() + .nanoseconds(Int(limit.inNanoseconds))) }
 
-    /// What is asked of it.
+    /// The configuration that it follows.
     var plan: ConfiguredChannel { state.withLock { $0.plan } }
     /// The channel, while it is open.
     var channel: Channel? { state.withLock { $0.channel } }
     /// Whether it is being opened, which may take as long as its inputs do.
     var isOpening: Bool { state.withLock { $0.opening != nil } }
-    /// How it ended; nil before.
+    /// How it ended; nil while it has not.
     var result: ChannelEnd? { state.withLock { $0.result } }
 
-    /// What a service manager sees of it.
+    /// The service manager's view of it.
     var served: ServedChannel {
         let (channel, wasTried, isOver) = state.withLock { ($0.channel, $0.wasTried, $0.result != nil) }
-        // A channel that is opened once and could not be ends the process, which never was up.
+        // If a channel that is opened once cannot be opened, the process ends, and was never up.
         return ServedChannel(
             name: name, status: channel?.status, wasTried: isLasting && wasTried, isOver: isLasting && isOver,
             heartbeats: channel?.heartbeats ?? [])
@@ -129,7 +127,7 @@ final class ChannelRun: Sendable {
         while let (plan, opening) = begin() {
             let began = resources.clock.now
             do throws(ChannelFailure) {
-                // Only what is wrong at the start of the process is told by not being on air; later the stream comes first.
+                // Only at the start of the process does an error keep a channel off air; later the stream has priority.
                 let channel = try Channel(
                     control.wanted(plan.configuration), resources: resources, opening: opening,
                     canLackRecording: (!isFirst || failures > 0) && !plan.outputs.isEmpty, logger: logger)
@@ -161,11 +159,11 @@ final class ChannelRun: Sendable {
             logger.warning("the channel is opened again", metadata: ["delay_s": "\(wait.components.seconds)"])
             _ = ending.wait(timeout: .now() + .nanoseconds(Int(wait.inNanoseconds)))
         }
-        // Ended while it was opened, or waited to be opened again.
+        // It was ended while it was being opened, or while it waited to be reopened.
         return wasOnAir ? .done : .failed(.nothingDelivered)
     }
 
-    /// What is to be opened next; nil if nothing is.
+    /// Returns what to open next; nil if the channel must end.
     private func begin() -> (ConfiguredChannel, ChannelOpening)? {
         let opening = ChannelOpening()
         control.closed(.opening, by: number)
@@ -176,7 +174,7 @@ final class ChannelRun: Sendable {
         }
     }
 
-    /// Whether the channel, which is open now, is still wanted.
+    /// Takes the opened channel; returns whether it is still wanted.
     private func take(_ channel: Channel, _ plan: ConfiguredChannel) -> Bool {
         let names = zip(plan.outputs, plan.configuration.outputNames)
         return state.withLock { state in
@@ -192,9 +190,9 @@ final class ChannelRun: Sendable {
 // MARK: Changes
 
 extension ChannelRun {
-    /// Changes the channel on air to what `next` says, if that differs in outputs and recording alone; what is
-    /// unchanged is not touched. Returns whether it did; otherwise the channel must be started again. Blocks as long
-    /// as ports and directories take. Calls must come one at a time.
+    /// Changes the running channel to `next`, if only outputs and recording differ; unchanged ones are not touched.
+    /// Returns whether that was possible; otherwise the channel must be restarted. Blocks as long as ports and
+    /// directories take. Calls must come one at a time.
     func change(to next: ConfiguredChannel) -> Bool {
         guard next.hasSameProgram(as: plan), let channel else { return false }
         let recording = state.withLock { state in
@@ -206,23 +204,23 @@ extension ChannelRun {
         return true
     }
 
-    /// Whether the channel is as `next` says, or was before it was over.
+    /// Whether the channel corresponds to `next`, or did before it was over.
     func isAsAsked(_ next: ConfiguredChannel) -> Bool {
         state.withLock { !$0.isIncomplete && $0.plan.isIdentical(to: next) }
     }
 
-    /// The control of the run that takes this one's place and does what `next` says: what operators changed holds but for what
-    /// the file says otherwise of now.
+    /// Returns the control for the run that replaces this one and follows `next`: operators' changes stay in effect,
+    /// except where the file has changed.
     func control(for next: ConfiguredChannel) -> ChannelControl {
         let (plan, names) = state.withLock { ($0.plan, $0.names) }
         let wanted = Set(next.outputs)
         for (output, name) in names where !wanted.contains(output) { control.forget(output: name) }
-        // Which sources there are to record is a matter of the inputs, too.
+        // Which sources can be recorded also depends on the inputs.
         control.configure(recording: next.configuration.recording, isChanged: next.recording != plan.recording)
         return control
     }
 
-    /// Something could not be done.
+    /// Notes that a part of the change failed.
     private func fail(_ text: String) {
         logger.error("\(text); it is tried when the configuration file is read again")
         state.withLock { $0.isIncomplete = true }
@@ -237,7 +235,7 @@ extension ChannelRun {
         }
         for name in gone {
             control.forget(output: name)
-            // It may have been removed meanwhile.
+            // The output may already have been removed.
             try? channel.outputs.remove(name)
             logger.notice("removed by the configuration file", metadata: ["output": "\(name)"])
         }
@@ -255,7 +253,7 @@ extension ChannelRun {
                 state.withLock { $0.names[output] = name }
                 return logger.notice("added by the configuration file", metadata: ["output": "\(name)"])
             } catch {
-                // An output that was changed may still hold the port.
+                // The old output may still hold the port.
                 guard case .refused = error, resources.clock.now < deadline else {
                     return fail("an output of the configuration file cannot be added: \(error)")
                 }
@@ -293,7 +291,7 @@ extension ChannelRun {
         do throws(RecordingSlotError) {
             try channel.stopRecording()
         } catch {
-            // An operator may have ended it before.
+            // An operator may have stopped the recording before.
             guard error == .notRecording else { throw error }
         }
     }

@@ -3,10 +3,10 @@
 internal import Media
 internal import Networking
 
-/// What each of the signals that ask for the end means.
+/// Interprets the signals that ask for the end.
 ///
-/// The first asks for a clean end. A later one says that this takes too long, but only if it comes 500 ms after the first
-/// or later: `timeout` and a closing terminal send two within microseconds, to the process and to its group.
+/// The first one requests a clean end. A later one means that this takes too long, but only 500 ms or more after the
+/// first: `timeout` and a closing terminal send two within microseconds, to the process and to its group.
 struct EndRequests {
     /// What to do about a signal.
     enum Answer: Equatable {
@@ -18,7 +18,7 @@ struct EndRequests {
     private static let patience = Duration.milliseconds(500)
     private var first: Int64?
 
-    /// Takes in a signal at `now`, in monotonic nanoseconds.
+    /// Takes a signal at `now`, in monotonic nanoseconds.
     mutating func received(at now: Int64) -> Answer {
         guard let first else {
             self.first = now

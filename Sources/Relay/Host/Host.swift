@@ -13,13 +13,18 @@ internal import Status
 internal import Studio
 internal import Synchronization
 
-/// The process: runs channels, owns what they share, shows their status and answers signals.
+/// The process: runs channels, owns their shared resources, shows their status and answers signals.
 ///
-/// All calls may come from any thread.
+/// Any thread may use it.
+///
+/// ```swift
+/// let host = Host(terminal: terminal, notifier: ServiceNotifier.take())
+/// let status = host.run(try HostConfiguration(reading: "/etc/relay/relay.yaml"))
+/// ```
 final class Host: Sendable {
     private struct State {
         var runs: [ChannelRun] = []
-        /// How often the file is to be read again that has not been done.
+        /// The number of pending reloads.
         var reloads = 0
         var endRequests = EndRequests()
         var isEnding = false
@@ -27,12 +32,12 @@ final class Host: Sendable {
         var ticks = 0
     }
 
-    /// What a configuration file says of the process, for the API; nil without one.
+    /// The path of the configuration file, for the API; nil without one.
     private let path = Mutex<String?>(nil)
-    /// Where the file is read again, once at a time.
+    /// Runs reloads, one at a time.
     private let reloading = DispatchQueue(label: "relay.reload")
 
-    /// How long a channel that is to end is waited for before another takes its place.
+    /// How long to wait for a channel's end before another one replaces it.
     private static let patience = Duration.seconds(15)
 
     let resources = HostResources()
@@ -42,7 +47,7 @@ final class Host: Sendable {
     private let logger: Logger
     private let notifier: ServiceNotifier?
     private let queue = DispatchQueue(label: "relay.host")
-    /// A channel is over, or the end was asked for.
+    /// Signalled when a channel is over, or when the end is requested.
     private let changed = DispatchSemaphore(value: 0)
     private let state = Mutex(State())
     private let service = Mutex<HostService?>(nil)
@@ -54,8 +59,8 @@ final class Host: Sendable {
         logger = Logger(label: "relay")
     }
 
-    /// Runs the channels of `configuration` until all of them are over, or one that flags describe is. SIGHUP reads a file
-    /// again. Signals are answered meanwhile.
+    /// Runs the channels of `configuration` until all of them are over, or until the channel from flags is. SIGHUP
+    /// reloads a file. Signals are answered meanwhile.
     func run(_ configuration: HostConfiguration) -> ExitStatus {
         let path = configuration.path
         self.path.withLock { $0 = path }
@@ -86,15 +91,15 @@ final class Host: Sendable {
     }
 
     private var openChannels: [Channel] { state.withLock { $0.runs }.compactMap(\.channel) }
-    /// What the API sees of the channels.
+    /// The API's view of the channels.
     var controls: [ChannelControl] { state.withLock { $0.runs }.map(\.control) }
 }
 
 // MARK: Channels
 
 extension Host {
-    /// Whether nothing is left to be done. While the file is read again a channel may be between its end and its new
-    /// beginning. What is still being opened when the end is asked for is not waited for.
+    /// Whether the process is done. During a reload a channel may be between its end and its restart. A channel that is
+    /// still being opened when the end is requested is not waited for.
     private var isOver: Bool {
         let (runs, isEnding, isReloading) = state.withLock { ($0.runs, $0.isEnding, $0.reloads > 0) }
         if isReloading, !isEnding { return false }
@@ -124,7 +129,7 @@ extension Host {
         changed.signal()
     }
 
-    /// Reads the file again for the API, behind whatever reading is under way. Returns how many channels it changed.
+    /// Reloads the file for the API, after any running reload. Returns how many channels changed.
     func reloadFile() throws(ReloadFailure) -> Int {
         guard let path = path.withLock({ $0 }) else { throw .none }
         state.withLock { $0.reloads += 1 }
@@ -133,8 +138,8 @@ extension Host {
         return try result.get()
     }
 
-    /// Reads the file again and applies what it changes; a file that is not right changes nothing. Returns how many
-    /// channels it changed. On the reload's queue.
+    /// Reloads the file and applies its changes; an invalid file changes nothing. Returns how many channels changed.
+    /// Runs on the reload queue.
     private func applyFile(_ path: String) throws(ReloadFailure) -> Int {
         guard let service = service.withLock({ $0 }) else { return try readFile(path) }
         var result = Result<Int, ReloadFailure>.failure(.none)
@@ -166,13 +171,13 @@ extension Host {
         return changes
     }
 
-    /// Whether the channel was changed.
+    /// Applies one channel; returns whether it was changed.
     private func apply(_ channel: ConfiguredChannel) -> Bool {
         guard let run = state.withLock({ $0.runs.first { $0.name == channel.name } }) else {
             start(channel)
             return true
         }
-        // One that is over stays over, unless the file says something else of it now.
+        // A channel that is over stays over, unless the file has changed it.
         if run.isAsAsked(channel) { return false }
         if run.result == nil, run.change(to: channel) { return true }
         logger.notice(
@@ -193,7 +198,7 @@ extension Host {
 // MARK: Signals
 
 extension Host {
-    /// SIGUSR1 begins a new file of each recording, SIGUSR2 tries the outputs again that nothing else would. The signals
+    /// Watches signals. SIGUSR1 begins a new file of each recording; SIGUSR2 retries outputs that gave up. The signals
     /// that ask for the end do so cleanly, or at once: see ``EndRequests``.
     private func watchSignals(ending: [CInt]) -> ProcessSignals {
         var signals = ProcessSignals(queue: queue)
@@ -212,7 +217,7 @@ extension Host {
                 state.isEnding = true
                 return state.runs
             }
-            // An input that is being opened may take its time to be given up; the process does not wait for it, and answers
+            // An input that is being opened may take time to abandon; the process does not wait for it, and answers
             // further signals meanwhile.
             changed.signal()
             DispatchQueue.global().async { for run in runs { run.end() } }
@@ -231,7 +236,7 @@ extension Host {
 // MARK: The service manager
 
 extension Host {
-    /// Tells the service manager of the channels from now on.
+    /// Reports the channels to the service manager from now on.
     private func serve() {
         let service = HostService(
             notifier: notifier, directory: getenv("RUNTIME_DIRECTORY").map { String(cString: $0) },
@@ -265,7 +270,7 @@ extension Host {
             defer { state.ticks += 1 }
             return state.ticks
         }
-        // A log is read later: once a minute is enough.
+        // A log is read later, so once a minute is enough.
         guard !terminal.showsStatus, ticks > 0, ticks % 60 == 0 else { return }
         for (name, block) in blocks { log("status: \(block.line)", of: name, as: ControlEvent.statusLine) }
     }

@@ -10,26 +10,26 @@ internal import Segmenter
 internal import Status
 internal import Synchronization
 
-/// A channel, as a service manager sees it.
+/// The service manager's view of a channel.
 struct ServedChannel {
     var name: String
-    /// What it shows while it is open; nil while it is opened, or waits to be opened again.
+    /// The status while it is open; nil while it is being opened, or waits to be reopened.
     var status: ChannelStatus?
     /// Whether it was opened at least once, or failed.
     var wasTried: Bool
     /// Whether it is over.
     var isOver: Bool
-    /// The signs of life of its threads.
+    /// The heartbeats of its threads.
     var heartbeats: [Heartbeat] = []
 
-    /// Whether media moves.
+    /// Whether media flows.
     var isOnAir: Bool { (status?.program.frames ?? 0) > 0 || (status?.passthrough?.packets ?? 0) > 0 }
 }
 
-/// The process as a service: tells the service manager when it is up, how it is, and that it is well; and keeps the file
-/// `heartbeat` in the directory that the service manager gave it at run time, for health checks, new while it is well.
+/// Runs the process as a service: tells the service manager when it is up, its status, and that it is healthy. While it
+/// is healthy, it also keeps updating the file `heartbeat` in the service's runtime directory, for health checks.
 ///
-/// All calls may come from any thread.
+/// Any thread may use it.
 final class HostService: Sendable {
     private struct State {
         var watchdog: Watchdog
@@ -39,16 +39,16 @@ final class HostService: Sendable {
         var isOver = false
     }
 
-    /// How long to wait for a channel. One that takes longer waits for a source, a target or a disk, and these are no
-    /// reason to be down.
+    /// How long to wait for a channel. A channel that takes longer waits for a source, a server or a disk, which is no
+    /// reason to report the service as down.
     static let patience = Duration.seconds(5)
-    /// How often channels are looked at until the service is up.
+    /// How often channels are checked until the service is up.
     private static let impatience = Duration.milliseconds(100)
-    /// The interval of the watchdog where no service manager says one, for the file alone.
+    /// The interval of the watchdog if there is only the file and no service manager.
     private static let usualInterval = Duration.seconds(10)
 
     private let notifier: ServiceNotifier?
-    /// The file that is new while the process is well; nil for none.
+    /// The file that is updated while the process is healthy; nil for none.
     private let file: String?
     private let clock: any MonotonicClock
     private let logger: Logger
@@ -57,8 +57,8 @@ final class HostService: Sendable {
     private let channels: @Sendable () -> [ServedChannel]
     private let state: Mutex<State>
 
-    /// The service that tells `notifier` of `channels` and of `queues`, on which nothing may block. `directory` is that of the
-    /// run time, `$RUNTIME_DIRECTORY`.
+    /// The service that reports `channels` to `notifier`, and watches `queues`, on which nothing may block. `directory`
+    /// is the runtime directory, `$RUNTIME_DIRECTORY`.
     init(
         notifier: ServiceNotifier?, directory: String?, queues: [DispatchQueue], clock: any MonotonicClock,
         logger: Logger, channels: @escaping @Sendable () -> [ServedChannel]
@@ -74,14 +74,14 @@ final class HostService: Sendable {
         state = Mutex(State(watchdog: Watchdog(interval: notifier?.watchdog.map { $0 / 2 } ?? Self.usualInterval)))
     }
 
-    /// Looks after the service from now on, on `queue`, so that this queue must answer, too. Does nothing if no
-    /// service manager waits for word and no file is kept.
+    /// Starts the service on `queue`, so that this queue must answer, too. Does nothing without a service manager and
+    /// without a file.
     func start(on queue: DispatchQueue) {
         guard notifier != nil || file != nil else { return }
         queue.async { [weak self] in self?.turn(on: queue) }
     }
 
-    /// Looks, and again after a while.
+    /// Checks, and schedules the next check.
     private func turn(on queue: DispatchQueue) {
         if state.withLock({ $0.isOver }) { return }
         look()
@@ -91,16 +91,16 @@ final class HostService: Sendable {
         }
     }
 
-    /// The configuration is read again while `work` runs.
+    /// Reports a reload while `work` runs.
     func reloading(_ work: () -> Void) {
-        // systemd knows a reload only of a service that is up.
+        // systemd accepts a reload only from a service that is up.
         let isReady = state.withLock { $0.isReady && !$0.isStopping }
         if isReady { notifier?.send(.reloading(clock.now)) }
         work()
         if isReady, !state.withLock({ $0.isStopping }) { notifier?.send(.ready) }
     }
 
-    /// The end has begun.
+    /// Reports that the end has begun.
     func stopping() {
         let isFirst = state.withLock { state in
             defer { state.isStopping = true }
@@ -109,14 +109,14 @@ final class HostService: Sendable {
         if isFirst { notifier?.send(.stopping) }
     }
 
-    /// The process is about to end: no more is told.
+    /// Ends reporting, because the process is about to end.
     func end() {
         stopping()
         state.withLock { $0.isOver = true }
         if let file { unlink(file) }
     }
 
-    /// Looks at all channels, and tells what there is to tell.
+    /// Checks all channels, and reports changes.
     func look() {
         let channels = channels()
         let (isReady, isStopping) = state.withLock { ($0.isReady, $0.isStopping) }
@@ -161,7 +161,7 @@ final class HostService: Sendable {
         touch()
     }
 
-    /// Makes the file new. Directories of the run time are in memory: this does not wait for a disk.
+    /// Updates the file's time. Runtime directories are in memory, so this does not wait for a disk.
     private func touch() {
         guard let file else { return }
         let descriptor = open(file, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)
@@ -170,7 +170,7 @@ final class HostService: Sendable {
         close(descriptor)
     }
 
-    /// What `systemctl status` shows.
+    /// Returns the line that `systemctl status` shows.
     static func line(of channels: [ServedChannel]) -> String {
         let onAir = channels.filter { $0.isOnAir && !$0.isOver }
         let outputs = channels.compactMap(\.status).flatMap(\.outputs)

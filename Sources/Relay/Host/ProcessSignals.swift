@@ -3,16 +3,16 @@
 internal import Dispatch
 internal import Glibc
 
-/// The signals that a process answers, each by a closure on one queue, until ``cancel()``.
+/// Calls closures for signals on one queue, until ``cancel()``.
 struct ProcessSignals {
     private let queue: DispatchQueue
     private var sources: [any DispatchSourceSignal] = []
 
-    /// Answers nothing yet. From now on a peer that is gone is an error of the write to it and not the process's end.
+    /// Answers no signal yet. From now on a write to a closed peer is an error and does not end the process.
     init(queue: DispatchQueue) {
         self.queue = queue
         signal(SIGPIPE, SIG_IGN)
-        // Swift's runtime takes SIGQUIT for a crash, says so and continues.
+        // Swift's runtime handles SIGQUIT as a crash, reports it and continues.
         if !Self.isIgnored(SIGQUIT) { signal(SIGQUIT, SIG_DFL) }
     }
 
@@ -31,7 +31,7 @@ struct ProcessSignals {
         sources.append(source)
     }
 
-    /// Answers no signal any more; what was watched is ignored from now on.
+    /// Stops answering signals; the watched ones are ignored from now on.
     func cancel() {
         for source in sources { source.cancel() }
     }
@@ -39,7 +39,7 @@ struct ProcessSignals {
     private static func isIgnored(_ number: CInt) -> Bool {
         var action = sigaction()
         guard sigaction(number, nil, &action) == 0 else { return false }
-        // Compared as numbers: SIG_IGN is the address 1, where no function is.
+        // Compared as numbers, because SIG_IGN is the address 1, which is no function.
         return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
             == unsafeBitCast(SIG_IGN, to: Int.self)
     }

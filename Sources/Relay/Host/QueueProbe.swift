@@ -4,20 +4,21 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// Finds out whether a queue on which nothing may block still runs what is posted to it.
+/// Detects whether a queue on which nothing may block still runs its work.
 final class QueueProbe: Sendable {
-    /// Silent from a question until its answer.
+    /// Beats with each answer; it is silent from a question until its answer.
     let heartbeat: Heartbeat
     private let queue: DispatchQueue
     private let isAsked = Atomic(false)
 
-    /// A probe of `queue` by `clock`.
+    /// A probe of `queue` with `clock`.
     init(_ queue: DispatchQueue, clock: any MonotonicClock) {
         self.queue = queue
         heartbeat = Heartbeat(queue.label, clock: clock)
     }
 
-    /// Asks, unless an answer is still awaited. Returns at once. One thread at a time.
+    /// Posts a question to the queue, unless an answer is still awaited. Returns at once. Only one thread may call it
+    /// at a time.
     func ask() {
         guard !isAsked.exchange(true, ordering: .acquiringAndReleasing) else { return }
         heartbeat.beat()

@@ -3,25 +3,25 @@
 internal import Glibc
 internal import Media
 
-/// The service manager that started the process and waits for word from it: systemd, by the protocol of sd_notify(3), which
-/// is one datagram with lines of `NAME=value` to a socket that the environment names.
+/// Sends messages to the service manager that started the process: systemd, by the protocol of sd_notify(3), which is
+/// one datagram with lines of `NAME=value` to a socket that the environment names.
 ///
-/// All calls may come from any thread and do not block.
+/// Any thread may use it; calls do not block.
 struct ServiceNotifier: Sendable {
-    /// What the service manager is told.
+    /// A message to the service manager.
     enum Word: Equatable {
         /// The service is up, or up again after ``reloading(_:)``.
         case ready
-        /// The configuration is read again; the moment is in nanoseconds of the monotonic clock.
+        /// The configuration is being reloaded; the time is in nanoseconds of the monotonic clock.
         case reloading(Int64)
         /// The end has begun.
         case stopping
         /// One line for people.
         case status(String)
-        /// The process is well. Without this for the time of ``ServiceNotifier/watchdog`` it is killed.
+        /// The process is healthy. Without this message within ``ServiceNotifier/watchdog``, the process is killed.
         case watchdog
 
-        /// The line on the wire.
+        /// The line in the datagram.
         var text: String {
             switch self {
             case .ready: "READY=1"
@@ -37,15 +37,15 @@ struct ServiceNotifier: Sendable {
     let watchdog: Duration?
     private let address: [UInt8]
 
-    /// The variables of the environment that say all of it.
+    /// The environment variables of the protocol.
     private static let variables = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]
 
-    /// The service manager that `environment` names, as far as it waits for the process `pid`; nil if none waits.
+    /// The service manager that `environment` names, if it supervises the process `pid`; nil without one.
     init?(environment: [String: String], pid: Int32 = getpid()) {
         // Other families (vsock) are for virtual machines.
         guard let name = environment["NOTIFY_SOCKET"], name.hasPrefix("/") || name.hasPrefix("@") else { return nil }
         var address = Array(name.utf8)
-        // unix(7): an abstract name begins with a zero byte.
+        // unix(7): an abstract name begins with a null byte.
         if name.hasPrefix("@") { address[0] = 0 }
         guard (2...Self.longestName).contains(address.count) else { return nil }
         self.address = address
@@ -54,8 +54,8 @@ struct ServiceNotifier: Sendable {
         watchdog = isMeant && microseconds > 0 ? .microseconds(microseconds) : nil
     }
 
-    /// The service manager of this process, whose variables are taken out of the environment: programs that relay runs are not
-    /// to speak for it. To be called before there are threads that read the environment.
+    /// Returns the service manager of this process, and removes its variables from the environment, so that child
+    /// processes do not send messages in its name. Must be called before there are threads that read the environment.
     static func take() -> ServiceNotifier? {
         var environment: [String: String] = [:]
         for name in variables {
@@ -65,7 +65,7 @@ struct ServiceNotifier: Sendable {
         return ServiceNotifier(environment: environment)
     }
 
-    /// Sends all of `words` as one message. Whether it was taken; a service manager that is busy takes it later.
+    /// Sends `words` as one message. Returns whether it was accepted; a busy service manager accepts it later.
     @discardableResult
     func send(_ words: Word...) -> Bool {
         let descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -74,7 +74,7 @@ struct ServiceNotifier: Sendable {
         var name = sockaddr_un()
         name.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: address) }
-        // An abstract name is as long as it is said to be; a path ends with a zero byte.
+        // The length of an abstract name is explicit; a path ends with a null byte.
         let length = socklen_t(Self.pathOffset + address.count + (address[0] == 0 ? 0 : 1))
         let bytes = Array(words.map(\.text).joined(separator: "\n").utf8)
         let flags = CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)
@@ -87,6 +87,6 @@ struct ServiceNotifier: Sendable {
     }
 
     private static let pathOffset = MemoryLayout<sockaddr_un>.offset(of: \sockaddr_un.sun_path) ?? 2
-    /// A path needs one byte more, for the zero at its end.
+    /// A path needs one more byte for the null byte at its end.
     private static let longestName = MemoryLayout<sockaddr_un>.size - pathOffset - 1
 }

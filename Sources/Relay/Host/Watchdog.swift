@@ -3,38 +3,38 @@
 internal import Media
 internal import Networking
 
-/// Decides when a service manager is told that the process is well: not while a media thread gives no sign of life.
+/// Decides when the service manager is told that the process is healthy: not while a media thread is silent.
 struct Watchdog {
-    /// A thread without a sign of life, with the channel that it belongs to; nil for one of all channels.
+    /// A thread without a heartbeat, with its channel; nil for a thread that all channels share.
     struct Silence: Equatable {
         var channel: String?
         var thread: String
         var length: Duration
     }
 
-    /// What is to be done.
+    /// What to do.
     struct Answer: Equatable {
-        /// The service manager is to be told that all is well.
+        /// Whether to tell the service manager that the process is healthy.
         var feeds = false
-        /// Whose silence has become too long.
+        /// The thread whose silence has become too long.
         var silent: Silence?
-        /// The silence that was told is over.
+        /// Whether a reported silence is over.
         var isOver = false
     }
 
-    /// Between two words to the service manager, and the longest silence: half of what it waits for, as sd_watchdog_enabled(3)
-    /// advises.
+    /// The interval between two messages, and the longest permitted silence: half of the service manager's limit, as
+    /// sd_watchdog_enabled(3) recommends.
     let interval: Duration
     private var fed: Int64?
     private var isSilent = false
 
-    /// A watchdog that is to be fed each `interval`.
+    /// A watchdog that is fed every `interval`.
     init(interval: Duration) { self.interval = interval }
 
-    /// How often ``look(at:silences:)`` is to be called.
+    /// How often ``look(at:silences:)`` must be called.
     var period: Duration { min(.seconds(1), interval / 4) }
 
-    /// Looks at all `silences` of threads that work, at the monotonic time `now` in nanoseconds.
+    /// Checks the `silences` of all working threads at the monotonic time `now`, in nanoseconds.
     mutating func look(at now: Int64, silences: [Silence]) -> Answer {
         var answer = Answer()
         let longest = silences.max { $0.length < $1.length }

@@ -84,7 +84,7 @@ struct RecordingsExportCommand: BlockingCommand {
 
     func work() throws {
         let limits = try ExportRange.ranges(from: from, to: to)
-        // Every file that the clip is made of stays open.
+        // All source files of the clip stay open.
         DescriptorLimit.raise()
         try options.withArchive { archive in
             let contents = try archive.contents()
@@ -96,7 +96,7 @@ struct RecordingsExportCommand: BlockingCommand {
         }
     }
 
-    /// One clip for each range.
+    /// Exports one clip for each range.
     private func export(
         _ contents: RecordingArchive.Contents, _ ranges: [Range<Int64>], of channel: String?
     ) throws -> ExitStatus {
@@ -124,7 +124,7 @@ struct RecordingsExportCommand: BlockingCommand {
         return .done
     }
 
-    /// `clip-2.mp4` for `clip.mp4`.
+    /// Returns for example `clip-2.mp4` for `clip.mp4`.
     static func numbered(_ path: String, _ number: Int) -> String {
         let name = path.split(separator: "/").last ?? ""
         guard let point = name.lastIndex(of: "."), point != name.startIndex else { return "\(path)-\(number)" }
@@ -146,7 +146,7 @@ struct RecordingsExportCommand: BlockingCommand {
             Terminal.put("note: \(failure) It is coded again where it has to be.\n")
             return try stitch([selection], to: output)
         }
-        // Not before there is something to clean up: until here a signal ends the process at once.
+        // Created only now: until there is something to clean up, a signal ends the process at once.
         let signals = HeldSignals()
         do {
             var report = try exporter.run(
@@ -173,7 +173,7 @@ struct RecordingsExportCommand: BlockingCommand {
 }
 
 extension RecordingsExportCommand {
-    /// Makes one file of the ranges, frame by frame.
+    /// Joins the ranges to one file, exact to the frame.
     private func stitch(
         _ selections: [ExportSelection], to output: String, _ signals: HeldSignals = HeldSignals()
     ) throws -> ExitStatus {
@@ -213,7 +213,7 @@ extension RecordingsExportCommand {
 }
 
 extension ClipReport {
-    /// For people.
+    /// The result for people.
     func text(_ output: String) -> String {
         var lines = ["\(output): \(VerificationReport.clock(milliseconds * 1_000_000)) from \(start) on"]
         lines[0] += ", \(copiedFrames) frames copied, \(encodedFrames) coded again, of \(files) files"

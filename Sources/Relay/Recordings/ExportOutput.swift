@@ -5,11 +5,11 @@ internal import Catalogue
 internal import Glibc
 internal import Segmenter
 
-/// Where a clip may go. Not among the recordings: whatever lies there is taken for one, uploaded and kept; and not in
-/// the place of one.
+/// Checks where a clip may be written. It must not be among the recordings, where every file is taken for one, uploaded
+/// and kept; and it must not replace one.
 enum ExportOutput {
-    /// What speaks against making `output`, in one sentence, while recordings are in `directory`, if there are any; nil if
-    /// nothing does.
+    /// Returns an objection to `output` in one sentence, given the recordings in `directory`, if there are any; nil
+    /// without objection.
     static func objection(to output: String, recordings directory: String?, replaces: Bool) -> String? {
         if !replaces, access(output, F_OK) == 0 {
             return "\(output) exists; name another file, or replace it with --force."
@@ -20,8 +20,8 @@ enum ExportOutput {
         return "\(output) would lie among the recordings and be taken for one; name a file in another directory."
     }
 
-    /// The directory of recordings, known by its catalogue, that would contain `output`; nil if no such directory
-    /// would. Blocks on the disk.
+    /// Returns the directory of recordings, recognized by its catalogue, that would contain `output`; nil if there is
+    /// no such directory. Blocks on the disk.
     static func recordings(around output: String) -> String? {
         guard var directory = resolved(place(of: output)) else { return nil }
         while !Catalogue.exists(in: directory) {
@@ -31,14 +31,14 @@ enum ExportOutput {
         return directory
     }
 
-    /// Which of the files `paths` is the existing file `output` under another name; nil if none is.
+    /// Returns which of the files `paths` is the same file as the existing `output`; nil if none is.
     static func original(of output: String, in paths: [String]) -> String? {
         guard let own = FileIdentity(output) else { return nil }
         return paths.first { FileIdentity($0) == own }
     }
 
-    /// Bytes that stay free where `output` is made: in the file system of the recordings what the storage guard keeps free for
-    /// them by default.
+    /// Returns how many bytes stay free on the disk of `output`: on the file system of the recordings, the default
+    /// reserve of the storage guard.
     static func reserve(of output: String, recordings directory: String) -> Int64 {
         guard let one = FileStatus(place(of: output)), let other = FileStatus(directory), one.device == other.device,
             let capacity = try? SystemFreeSpace().space(at: directory).capacity

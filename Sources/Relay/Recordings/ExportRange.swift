@@ -4,12 +4,12 @@ internal import Archive
 internal import ArgumentParser
 internal import Media
 
-/// A stretch of the wall clock as a person writes it.
+/// A range of the wall clock, as users write it.
 struct ExportRange: Equatable {
     /// Milliseconds since 1970-01-01T00:00:00Z.
     let milliseconds: Range<Int64>
 
-    /// Reads two moments such as `2026-11-21T14:03:10Z`; the second may be a length from the first on, such as `+14:27`
+    /// Reads two times such as `2026-11-21T14:03:10Z`; the second may be a duration after the first, such as `+14:27`
     /// or `+30s`.
     init(from: String, to: String) throws {
         let start = try Self.moment(from, "--from")
@@ -18,12 +18,12 @@ struct ExportRange: Equatable {
         milliseconds = start..<end
     }
 
-    /// What --from and --to say, which are given together; nil where they are not given.
+    /// Returns the range of --from and --to, which must be given together; nil if they are not given.
     static func optional(from: String?, to: String?) throws -> Range<Int64>? {
         try ranges(from: from.map { [$0] } ?? [], to: to.map { [$0] } ?? []).first
     }
 
-    /// What --from and --to say, which are given together, each as often as the other.
+    /// Returns the ranges of --from and --to, which must be given equally often.
     static func ranges(from: [String], to: [String]) throws -> [Range<Int64>] {
         guard from.count == to.count else { throw ValidationError("--from and --to are given together.") }
         return try zip(from, to).map { try ExportRange(from: $0, to: $1).milliseconds }
@@ -41,7 +41,7 @@ struct ExportRange: Equatable {
         return time.milliseconds
     }
 
-    /// `+14:27`, `+1:02:03.5`, `+30s` or `+90`, in milliseconds.
+    /// Reads `+14:27`, `+1:02:03.5`, `+30s` or `+90`; returns milliseconds.
     private static func length(_ text: String) throws -> Int64 {
         let wrong = ValidationError("--to is a time in UTC, or a length from --from on, such as +14:27 or +30s.")
         let fields = text.dropFirst().split(separator: ":", omittingEmptySubsequences: false)

@@ -4,7 +4,7 @@ internal import ArgumentParser
 internal import Catalogue
 internal import Glibc
 
-/// `relay recordings`: looks at what was recorded.
+/// `relay recordings`: shows and repairs recordings.
 struct RecordingsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "recordings",
@@ -23,7 +23,7 @@ struct RecordingsCommand: AsyncParsableCommand {
         ])
 }
 
-/// What all of the commands take.
+/// The options of all `recordings` commands.
 struct RecordingsOptions: ParsableArguments {
     @Argument(help: ArgumentHelp("The directory that --record named.", valueName: "dir"))
     var directory: String
@@ -31,8 +31,8 @@ struct RecordingsOptions: ParsableArguments {
     @Flag(help: "Print JSON instead of text.")
     var json = false
 
-    /// Hands `body` the archive, with a progress bar where standard error is a terminal. What cannot be done is said in
-    /// one sentence.
+    /// Passes the archive to `body`, with a progress bar if standard error is a terminal. Reports a failure in one
+    /// sentence.
     func withArchive(_ body: (RecordingArchive) throws -> ExitStatus) throws {
         let bar = ProgressBar()
         do {

@@ -6,9 +6,9 @@ internal import Foundation
 internal import Media
 internal import Segmenter
 
-/// What `relay recordings list` prints.
+/// The output of `relay recordings list`.
 struct RecordingsListing: Encodable {
-    /// A segment, with its times as people write them.
+    /// A segment with readable times.
     struct Segment: Encodable {
         let segment: CatalogueSegment
 
@@ -33,7 +33,7 @@ struct RecordingsListing: Encodable {
                 + "\(Self.right(ByteSize(bytes: segment.bytes).description, 9))  \(Self.left(ending, 9))  \(segment.name)"
         }
 
-        /// All that is known, a line each.
+        /// All facts, one per line.
         var text: String {
             let program = segment.programStart.flatMap { start in segment.programEnd.map { "\(start) to \($0) ns" } }
             let rows: [(String, String?)] = [
@@ -68,7 +68,7 @@ struct RecordingsListing: Encodable {
         notes = contents.notes
     }
 
-    /// The list for people: files, gaps and events in the order of time, and a sum.
+    /// The list for people: files, gaps and events sorted by time, and a total.
     var text: String {
         var lines = segments.map { ($0.segment.channel, $0.segment.start, 0, $0.line) }
         lines += gaps.map { ($0.channel, $0.start, 1, Self.line($0)) }
@@ -93,7 +93,7 @@ struct RecordingsListing: Encodable {
 
     func json() throws -> String { try Self.json(self) }
 
-    /// `value` as JSON with a line feed behind it.
+    /// Returns `value` as JSON with a final line feed.
     static func json(_ value: some Encodable) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

@@ -2,12 +2,12 @@
 
 internal import Segmenter
 
-/// Whether a recorder has all of a show, which is one file.
+/// Whether a recorder has recorded a whole show to its one file.
 extension RecorderStatus {
-    /// Whether some of the program is in no file, or what comes now is in none.
+    /// Whether a part of the program is in no file, or the current part is not being recorded.
     var isInterrupted: Bool { gapCount > 0 || state == .suspended || state == .failed }
 
-    /// Why not all `frames` of a program that is over are in its file; nil if they are.
+    /// Returns why not all `frames` of a finished program are in its file; nil if they are.
     func lack(of frames: Int64) -> String? {
         guard gapCount > 0 || Int64(framesWritten) != frames else { return nil }
         guard let reason = gaps.first?.reason ?? suspension else {

@@ -10,7 +10,7 @@ internal import Media
 internal import Program
 internal import Studio
 
-/// `relay render`: makes a file of a run-down, as fast as it goes.
+/// `relay render`: makes a file from a run-down, faster than real time.
 struct RenderCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "render", abstract: "Makes an MP4 of a run-down, as fast as it goes.",
@@ -70,14 +70,14 @@ struct RenderCommand: BlockingCommand {
     }
 
     func work() throws {
-        // What goes wrong has its own words, and they are printed once.
+        // Log lines are discarded, because the command prints its own errors once.
         LoggingSystem.bootstrap { _ in SwiftLogNoOpLogHandler() }
         var configuration = try channelConfiguration()
         let bar = ProgressBar()
         do {
             try RenderOutput.check(output, of: configuration, in: show, replaces: force)
             let length = try RenderLength(configuration)
-            // Before there is something to clean up.
+            // Created before there is anything to clean up.
             let signals = HeldSignals()
             let job = try RenderJob(&configuration, length: length, output: output, replaces: force)
             let result = try job.run(
@@ -95,7 +95,7 @@ struct RenderCommand: BlockingCommand {
         }
     }
 
-    /// What a channel of the run-down would be, but without a clock.
+    /// Returns the configuration of a channel for the run-down, without a clock.
     func channelConfiguration() throws -> ChannelConfiguration {
         var configuration = ChannelConfiguration()
         let inputs = try input.map { text in

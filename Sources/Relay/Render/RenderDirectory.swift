@@ -5,16 +5,16 @@ internal import Foundation
 internal import Glibc
 internal import Media
 
-/// The hidden directory beside a file that is being made. It is locked as long as it is in use, so that a later run can tell
-/// what one left that was killed, and removed with this object.
+/// The hidden directory beside a file that is being made. It is locked while it is in use, so that a later run can
+/// recognize one that a killed run left; it is removed with this object.
 final class RenderDirectory {
     let path: String
     private let descriptor: CInt
 
-    /// In seconds: one that was just made is not locked yet.
+    /// In seconds: a directory that was just created may not be locked yet.
     private static let youth = 60
 
-    /// Makes one beside `output`, and removes what was left there. Blocks on the disk. Throws ``ChannelFailure``.
+    /// Creates a directory beside `output`, and removes abandoned ones. Blocks on the disk. Throws ``ChannelFailure``.
     init(beside output: String) throws(ChannelFailure) {
         Self.removeLeftovers(of: output)
         path = FinishedFile.hidden(beside: output)
@@ -22,7 +22,8 @@ final class RenderDirectory {
             throw ChannelFailure(.cannotRecord, "\(output) cannot be made: \(String(cString: strerror(errno))).")
         }
         descriptor = Self.open(path)
-        // Without locks, as some network file systems are, nothing is told from what is in use, and nothing is removed.
+        // On a file system without locks, such as some network file systems, abandoned directories cannot be
+        // recognized, and none is removed.
         if descriptor >= 0 { _ = flock(descriptor, LOCK_EX | LOCK_NB) }
     }
 
@@ -44,7 +45,7 @@ final class RenderDirectory {
         }
     }
 
-    /// Only a directory, and not one that lies elsewhere.
+    /// Opens only a directory, and not a symbolic link to one elsewhere.
     private static func open(_ path: String) -> CInt {
         Glibc.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     }

@@ -16,10 +16,10 @@ internal import Status
 internal import Studio
 internal import Synchronization
 
-/// Makes a file of a run-down: a channel without a clock records it into a hidden directory beside the file, which gets its
-/// name when all is done. Whatever comes between, the directory is removed.
+/// Makes a file from a run-down: a channel without a clock records it to a hidden directory beside the file, which gets
+/// its name when the show is complete. The directory is removed in any case.
 final class RenderJob {
-    /// More than any show lasts, as it is one file.
+    /// Longer than any show, because it must be a single file.
     private static let longest = Duration.seconds(30 * 86_400)
 
     private let channel: Channel
@@ -29,8 +29,8 @@ final class RenderJob {
     private let directory: RenderDirectory
     private let clock = SystemClock()
 
-    /// Opens what `configuration` names, which is recorded as long as `length` says. ``RenderOutput`` has nothing against
-    /// `output`. Blocks. Throws ``ChannelFailure``.
+    /// Opens the inputs of `configuration`; `length` is the length of the recording. ``RenderOutput`` must have
+    /// accepted `output`. Blocks. Throws ``ChannelFailure``.
     init(
         _ configuration: inout ChannelConfiguration, length: RenderLength, output: String, replaces: Bool
     ) throws(ChannelFailure) {
@@ -48,8 +48,8 @@ final class RenderJob {
         channel = try Channel(configuration, logger: Logger(label: "relay"))
     }
 
-    /// Renders it all. Blocks; `progress` is told of frames done and in all, where that is known. Returns what was made, in
-    /// words; nil if it was cancelled. Throws ``ChannelFailure``.
+    /// Renders the whole show. Blocks; calls `progress` with the number of frames done, and of all frames if that is
+    /// known. Returns a description of the result; nil if it was cancelled. Throws ``ChannelFailure``.
     func run(
         progress: (_ done: Int64, _ total: Int64) -> Void, isCancelled: () -> Bool
     ) throws(ChannelFailure) -> String? {
@@ -71,7 +71,7 @@ final class RenderJob {
                 wasCancelled = true
                 channel.end()
             } else if fault != nil || channel.status.recorder?.isInterrupted == true {
-                // Nothing that follows would be kept.
+                // The rest would not be kept.
                 channel.end()
             }
         }
@@ -85,10 +85,10 @@ final class RenderJob {
             "\(VerificationReport.clock(Int64(seconds * 1e9))), \(frames) frames, \((speed * 10).rounded() / 10) × real time"
     }
 
-    /// Why a segment is not as it should be.
+    /// Why a segment failed.
     private var fault: String? { channel.director?.runDownFailure }
 
-    /// Throws unless all of the show is recorded, as it should be.
+    /// Throws unless the whole show was recorded correctly.
     private func check(_ end: ChannelEnd) throws(ChannelFailure) {
         if let failure = fault {
             throw ChannelFailure(.inputUnreadable, "A segment could not be shown, and nothing was made: \(failure)")
@@ -104,7 +104,7 @@ final class RenderJob {
         }
     }
 
-    /// Gives the file its name.
+    /// Renames the file to its final name.
     private func keep() throws(ChannelFailure) {
         let files = (try? FileManager.default.contentsOfDirectory(atPath: directory.path))?.filter {
             $0.hasSuffix(".mp4")

@@ -7,13 +7,13 @@ internal import Media
 internal import Program
 internal import Studio
 
-/// How long a show will be.
+/// The length of a show.
 struct RenderLength {
-    /// Nil where a file does not say how long it is.
+    /// Nil if the length of a file is unknown.
     let duration: Duration?
 
-    /// Opens each file of the run-down. Blocks on the disk. Throws ``ChannelFailure`` for one that cannot be shown, and for a
-    /// show without an end.
+    /// Opens each file of the run-down. Blocks on the disk. Throws ``ChannelFailure`` for a file that cannot be shown,
+    /// and for a show without an end.
     init(_ configuration: ChannelConfiguration) throws(ChannelFailure) {
         var total: Duration? = .zero
         let runDown = configuration.runDown
@@ -37,8 +37,8 @@ struct RenderLength {
         duration = configuration.duration.map { limit in total.map { min($0, limit) } ?? limit } ?? total
     }
 
-    /// The rate that frames are counted at: what the flags say, or that of the first input or, without one, of the first file.
-    /// Nil if no segment's length is a number of frames.
+    /// Returns the rate for counting frames: from the flags, or from the first input, or from the first file. Nil if no
+    /// segment's length is a number of frames.
     private static func rate(_ configuration: ChannelConfiguration) throws(ChannelFailure) -> FrameRate? {
         let segments = configuration.runDown?.segments ?? []
         guard segments.contains(where: \.isCounted) else { return nil }
@@ -65,7 +65,7 @@ struct RenderLength {
         throw ChannelFailure(.configuration, "\(name) \(what): say by --duration how long it is to be.")
     }
 
-    /// What is left of a file; nil if it does not say.
+    /// Returns the remaining length of a file; nil if it is unknown.
     private static func length(of clip: RunDown.Clip, in segment: String) throws(ChannelFailure) -> Duration? {
         try opened(clip, in: segment) { source, _ in source.description.duration.map { max(.zero, $0 - clip.start) } }
     }

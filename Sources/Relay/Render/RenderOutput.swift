@@ -7,10 +7,10 @@ internal import Media
 internal import Program
 internal import Studio
 
-/// Where a rendered show may go: not in the place of what it is made of, and where no export may go, either.
+/// Checks where a rendered show may be written: it must not replace its own sources, and the rules for exports apply.
 enum RenderOutput {
-    /// Looks at `output` before anything is opened for the show of `configuration`, whose run-down is the file `show`.
-    /// Blocks on the disk. Throws ``ChannelFailure`` where the show cannot be put there, or must not be.
+    /// Checks `output` before anything is opened for the show of `configuration`, whose run-down is the file `show`.
+    /// Blocks on the disk. Throws ``ChannelFailure`` if the show cannot, or must not, be written there.
     static func check(
         _ output: String, of configuration: ChannelConfiguration, in show: String, replaces: Bool
     ) throws(ChannelFailure) {
@@ -18,7 +18,7 @@ enum RenderOutput {
             let kind = status.kind == .directory ? "a directory" : "no regular file"
             throw ChannelFailure(.cannotRecord, "\(output) is \(kind); name the file to make.")
         }
-        // Not which: the path may have what a reference refers to.
+        // Does not name the file, because its path may contain the value of a reference.
         if ExportOutput.original(of: output, in: [show] + configuration.ownFiles) != nil {
             throw ChannelFailure(.cannotRecord, "\(output) is one of the show's own files; name another file.")
         }
@@ -30,9 +30,9 @@ enum RenderOutput {
 }
 
 extension ChannelConfiguration {
-    /// The paths of the files that its program is made of.
+    /// The paths of the program's source files.
     fileprivate var ownFiles: [String] {
-        // An address is shown with its references, and not with what they refer to.
+        // An address is shown with its references, and not with their values.
         let inputs = allInputs.filter(\.isFile).map { input in
             (try? SecretReferences.process.expand(input.description)) ?? input.description
         }

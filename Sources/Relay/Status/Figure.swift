@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Figures as people read them.
+/// Formats numbers for people.
 enum Figure {
-    /// `01:02:03`, of seconds that are not negative.
+    /// Formats seconds, which must not be negative, as `01:02:03`.
     static func clock(_ seconds: Int64) -> String {
         let whole = max(0, seconds)
         return [whole / 3600, whole / 60 % 60, whole % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":")
     }
 
-    /// The same, of seconds that somebody else told.
+    /// Formats seconds from another process, which may be invalid.
     static func clock(_ seconds: Double) -> String { clock(Int64(min(max(seconds, 0), 1e9))) }
 
-    /// With one decimal, not negative.
+    /// Formats a number with one decimal, at least 0.
     static func decimal(_ value: Double) -> String {
         let tenths = Int64((min(max(value, 0), 1e12) * 10).rounded())
         return "\(tenths / 10).\(tenths % 10)"

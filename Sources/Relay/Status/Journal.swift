@@ -4,10 +4,10 @@ internal import Archive
 internal import Glibc
 internal import Logging
 
-/// systemd's journal, as the reader of standard error.
+/// Detects whether systemd's journal reads standard error.
 enum Journal {
-    /// Whether `descriptor` is what `stream`, the value of `JOURNAL_STREAM`, says to be connected to the journal: its device
-    /// and inode (systemd.exec(5)). The variable is inherited by processes whose output goes elsewhere.
+    /// Whether `descriptor` is connected to the journal according to `stream`, the value of `JOURNAL_STREAM`: its
+    /// device and inode (systemd.exec(5)). Processes inherit the variable even if their output goes elsewhere.
     static func reads(_ descriptor: Int32, stream: String?) -> Bool {
         guard let parts = stream?.split(separator: ":"), parts.count == 2, let status = FileStatus(descriptor) else {
             return false
@@ -20,13 +20,13 @@ enum Journal {
         reads(STDERR_FILENO, stream: getenv("JOURNAL_STREAM").map { String(cString: $0) })
     }
 
-    /// The text with the priority of `level` before each line, as the journal reads it (sd-daemon(3)).
+    /// Returns the text with the priority of `level` before each line, for the journal (sd-daemon(3)).
     static func marked(_ text: String, _ level: Logger.Level) -> String {
         text.split(separator: "\n", omittingEmptySubsequences: false).map { "<\(priority(of: level))>\($0)" }
             .joined(separator: "\n")
     }
 
-    /// The priority of syslog(3).
+    /// Returns the priority of syslog(3).
     private static func priority(of level: Logger.Level) -> Int {
         switch level {
         case .critical: 2

@@ -3,9 +3,10 @@
 internal import Logging
 internal import Media
 
-/// Which log lines are written, and which are only counted: of one cause 10 in 10 s, and then how many were left out.
+/// Decides which log lines are written and which are only counted: 10 lines per cause within 10 s, and then the number
+/// of dropped ones.
 struct LogLimit {
-    /// What lines have in common that are about the same. Numbers do not tell causes apart.
+    /// What lines about the same thing have in common. Numbers do not distinguish causes.
     struct Cause: Hashable {
         let level: Logger.Level
         let message: String
@@ -18,7 +19,7 @@ struct LogLimit {
             subject = Self.subjects.map { key in metadata[key].map { "\($0)" } ?? "" }
         }
 
-        /// What lines are about.
+        /// The metadata that distinguishes causes.
         static let subjects = ["channel", "source", "output", "input", "segment", "export"]
 
         private static func withoutNumbers(_ text: String) -> String {
@@ -30,11 +31,11 @@ struct LogLimit {
         }
     }
 
-    /// Lines that were left out.
+    /// Lines that were dropped.
     struct LeftOut: Equatable {
-        /// How many.
+        /// The number of lines.
         var count = 0
-        /// The last of them.
+        /// The last of these lines.
         var level = Logger.Level.info
         var message = ""
         var metadata: Logger.Metadata = [:]
@@ -48,9 +49,10 @@ struct LogLimit {
 
     /// How many lines of a cause are written in an interval.
     static let most = 10
-    /// From a cause's first line on.
+    /// The length of an interval, from a cause's first line on.
     static let interval = Duration.seconds(10)
-    /// Causes that are counted at a time. What clients make up must not fill the memory: beyond this, all of a level are one.
+    /// How many causes are counted separately, because texts from clients must not fill the memory: beyond this, all
+    /// lines of a level share one cause.
     static let mostCauses = 1000
 
     private var intervals: [Cause: Interval] = [:]
@@ -70,13 +72,13 @@ struct LogLimit {
         return false
     }
 
-    /// What was left out in the intervals that are over at `now`, and forgets them.
+    /// Returns what was dropped in the intervals that have ended at `now`, and forgets them.
     mutating func takeEnded(at now: Int64) -> [LeftOut] {
         let ended = intervals.filter { $0.value.end <= now }
         for cause in ended.keys { intervals[cause] = nil }
         return ended.values.map(\.leftOut).filter { $0.count > 0 }.sorted { $0.message < $1.message }
     }
 
-    /// When the next interval is over; nil if no interval is under way.
+    /// When the next interval ends; nil without an interval.
     var nextEnd: Int64? { intervals.values.map(\.end).min() }
 }

@@ -6,27 +6,27 @@ internal import Media
 internal import Status
 internal import Synchronization
 
-/// Where all loggers of the process write: puts lines into words, and leaves out what repeats itself.
+/// Writes the lines of all loggers of the process: formats them, and drops repetitions.
 ///
-/// For any thread.
+/// Any thread may use it.
 final class LogWriter: Sendable {
     private struct State {
         var limit = LogLimit()
-        /// Whether a look at intervals that end is due.
+        /// Whether a check for ended intervals is scheduled.
         var isWaiting = false
     }
 
     private let format: LogFormat
-    /// Whether lines of text name their channel: where there may be several.
+    /// Whether text lines name their channel, because there may be several.
     private let namesChannels: Bool
-    /// Where what an operator reads later is kept; nil for nowhere.
+    /// Stores events for operators; nil to store none.
     private let events: EventLog?
     private let clock: any MonotonicClock
     private let write: @Sendable (Logger.Level, String) -> Void
     private let state = Mutex(State())
     private let queue = DispatchQueue(label: "relay.log", qos: .utility)
 
-    /// A writer of lines in `format` to `write`, with the level of each.
+    /// A writer that formats lines in `format` and passes them with their level to `write`.
     init(
         format: LogFormat, namesChannels: Bool = true, events: EventLog? = nil,
         clock: any MonotonicClock = SystemClock(),
@@ -36,7 +36,7 @@ final class LogWriter: Sendable {
         (self.clock, self.write) = (clock, write)
     }
 
-    /// Writes a line, or counts it. Details are always written: who asks for them wants all.
+    /// Writes a line, or counts it. Debug lines are always written, because an operator who asks for them wants all.
     func log(_ level: Logger.Level, _ message: Logger.Message, _ metadata: Logger.Metadata) {
         guard level >= .info else { return put(level, message, metadata) }
         let now = clock.now
@@ -52,7 +52,7 @@ final class LogWriter: Sendable {
         if let wait { look(in: wait - now) }
     }
 
-    /// Says what was left out in intervals that are over; at the process's end, in all.
+    /// Reports what was dropped in intervals that have ended; at the end of the process, in all intervals.
     func tellLeftOut(isEnd: Bool = false) {
         tell(state.withLock { $0.limit.takeEnded(at: isEnd ? .max : clock.now) })
     }
@@ -70,7 +70,7 @@ final class LogWriter: Sendable {
 
     private func tell(_ leftOut: [LogLimit.LeftOut]) {
         for lines in leftOut {
-            // Only the metadata that the lines left out have in common is true of all of them.
+            // Only metadata that all dropped lines have in common applies to the report.
             let metadata = lines.metadata.filter { LogLimit.Cause.subjects.contains($0.key) || $0.key == LogKey.event }
             put(lines.level, "\(lines.count) more like this were left out: \(lines.message)", metadata)
         }

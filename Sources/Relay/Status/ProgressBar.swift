@@ -2,14 +2,14 @@
 
 internal import Glibc
 
-/// A bar on standard error for what takes long; nothing where that is no terminal. Used by one thread.
+/// A progress bar on standard error; does nothing if that is no terminal. Only one thread may use it.
 final class ProgressBar {
     private static let width: Int64 = 40
 
     private let isShown = isatty(STDERR_FILENO) == 1
     private var last = ""
 
-    /// Shows that `done` of `total` is done, with a `note` behind it; nothing any more when all is.
+    /// Shows that `done` of `total` is done, followed by `note`; removes the bar when everything is done.
     func show(_ step: String, done: Int64, of total: Int64, note: String = "") {
         guard isShown, total > 0 else { return }
         guard done < total else { return clear() }

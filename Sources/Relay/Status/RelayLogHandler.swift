@@ -4,11 +4,11 @@ internal import Archive
 internal import FoundationEssentials
 internal import Logging
 
-/// Log lines as text or JSON.
+/// Formats log lines as text or JSON.
 ///
 /// | level | meaning |
 /// |---|---|
-/// | error | something is lost, or will be unless somebody acts |
+/// | error | something is lost, or will be unless an operator acts |
 /// | warning | something failed and is being tried again, or will fail |
 /// | notice | a warning is over |
 /// | info | what a shift wants to read later: on air, off air, files |

@@ -5,8 +5,8 @@ internal import Program
 internal import Status
 
 extension RunDownStatus {
-    /// Where it is, for a line: the segment under way and its number, how long that lasts still, what comes then, and what went
-    /// wrong.
+    /// The position in one line: the current segment with its number and remaining time, the next segment, and the last
+    /// failure.
     var words: String {
         var words: [String] = []
         if let current {

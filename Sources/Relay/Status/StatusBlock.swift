@@ -11,27 +11,27 @@ internal import Segmenter
 internal import Status
 internal import Upload
 
-/// The status block of a terminal and the status line of a log, drawn from two snapshots.
+/// The status block of a terminal and the status line of a log, made from two snapshots.
 struct StatusBlock {
-    /// The snapshot to draw.
+    /// The current snapshot.
     let now: ChannelStatus
-    /// The snapshot before it, for rates.
+    /// The previous snapshot, for rates.
     let before: ChannelStatus?
-    /// Seconds between the two.
+    /// The time between the two, in seconds.
     let interval: Double
 
-    /// One line for the program, one for its run-down, one for each rendition and output, one for the recording, for what is
-    /// recorded for clips alone and for that of each source, and one for uploads.
+    /// One line each for the program, its run-down, each rendition and output, the recording, the recording for clips
+    /// alone, the recording of each source, and uploads.
     var lines: [String] {
         [program] + (runDown.map { [$0] } ?? []) + (now.renditions ?? []).map(rendition) + now.outputs.map(output)
             + (recording.map { [$0] } ?? []) + (clips.map { [$0] } ?? [])
             + (now.sourceRecordings ?? []).map(sourceRecording) + (upload.map { [$0] } ?? [])
     }
 
-    /// All of it in one line.
+    /// All lines in one.
     var line: String { lines.map { $0.split(separator: " ").joined(separator: " ") }.joined(separator: " | ") }
 
-    /// What was delivered in all, for the last line of a run.
+    /// The totals, for the last line of a run.
     var summary: String {
         let outputs = now.outputs.map { output in
             var parts = ["\(output.name): \(output.frames) frames, \(ByteSize(bytes: Int64(clamping: output.bytes)))"]
@@ -59,14 +59,14 @@ struct StatusBlock {
         return now.frameRate.timeBase.rescale(now.program.frames, to: TimeBase(1, 1), rounding: .down)
     }
 
-    /// How many times faster the encoder could have been since the snapshot before; at 1 it cannot keep up.
+    /// How many times faster the encoder could have been since the previous snapshot; at 1 it cannot keep up.
     private var speed: Double {
         let frames = now.program.frames - (before?.program.frames ?? 0)
         return now.encoder.speed(
             since: before?.encoder ?? EncoderStatus(), programSeconds: Double(frames) / now.frameRate.value)
     }
 
-    /// The program's line where it is passed through.
+    /// Returns the program's line for a program that is passed through.
     private func line(of passed: PassthroughStatus) -> String {
         let last = before?.passthrough ?? PassthroughStatus()
         let rate = { (now: Int64, last: Int64) in
@@ -81,7 +81,7 @@ struct StatusBlock {
         return (parts + connections + monitors).joined(separator: "  ")
     }
 
-    /// What the inputs' SRT connections are like.
+    /// The quality of the inputs' SRT connections.
     private var connections: [String] {
         now.sources.compactMap(\.srt).flatMap { srt in
             let roundTrip = srt.moment.map { ["input rtt \(Figure.decimal($0.roundTripMilliseconds)) ms"] } ?? []
@@ -107,7 +107,7 @@ struct StatusBlock {
         return (parts + holes + damage + onAir + connections + lag + monitors).joined(separator: "  ")
     }
 
-    /// What the monitors show, alarms in capitals.
+    /// The monitors' readings, with alarms in capitals.
     private var monitors: [String] {
         guard let monitor = now.monitor else { return [] }
         var parts: [String] = []
@@ -143,7 +143,7 @@ struct StatusBlock {
 
     private func output(_ output: OutputStatus) -> String {
         let isWaiting = output.state == .waiting
-        // The words say what the state does, and for whom.
+        // While an output waits, its detail says for whom.
         let state = isWaiting ? output.detail ?? output.state.rawValue : output.state.rawValue
         var parts = [Self.padded(output.name, 8), Self.padded(state, 11)]
         if let rendition = output.rendition { parts.append("takes \(rendition)") }
@@ -204,7 +204,7 @@ struct StatusBlock {
         return parts.joined(separator: "  ")
     }
 
-    /// How long writes take, if one has ever taken a second.
+    /// How long writes take, if one has ever taken a second or more.
     private var slowWrites: String? {
         guard let writes = now.recorder?.writeLatency, writes.maximumMilliseconds >= 1000 else { return nil }
         let times = [writes.p50Milliseconds, writes.p99Milliseconds, writes.maximumMilliseconds].map(Figure.decimal)
@@ -230,7 +230,7 @@ struct StatusBlock {
         return Double(now[keyPath: counter] - before[keyPath: counter]) / interval
     }
 
-    /// A level to a tenth, with its sign if it is below zero.
+    /// Formats a level with one decimal, and a sign if it is negative.
     private static func level(_ value: Double) -> String { (value <= -0.05 ? "-" : "") + Figure.decimal(abs(value)) }
 
     private static func padded(_ text: String, _ width: Int) -> String {

@@ -5,10 +5,10 @@ internal import Glibc
 internal import Logging
 internal import Synchronization
 
-/// Standard error: log lines, and below them a status block where it is a terminal.
+/// Standard error: log lines, and below them a status block if it is a terminal.
 ///
-/// No thread that logs waits for the terminal: lines go through a bounded queue. A reader that does not read loses
-/// lines, which are counted, but does not stop the stream.
+/// No thread that logs waits for the terminal, because lines go through a bounded queue. A reader that does not read
+/// loses lines, which are counted, but does not stop the stream.
 final class Terminal: Sendable {
     private static let limit = 2000
 
@@ -24,7 +24,7 @@ final class Terminal: Sendable {
     let showsStatus: Bool
 
     private let state = Mutex(State())
-    /// Whether the journal reads, which takes a priority before each line.
+    /// Whether the journal is the reader, which expects a priority before each line.
     private let isJournal = Journal.readsStandardError
     private let queue = DispatchQueue(label: "relay.terminal", qos: .utility)
 
@@ -50,7 +50,7 @@ final class Terminal: Sendable {
     /// Replaces the status block.
     func show(_ block: [String]) {
         guard showsStatus else { return }
-        // A terminal that was held (Ctrl-S) gets only the newest block when it continues, not a night's worth of them.
+        // A terminal that was stopped (Ctrl-S) gets only the newest block when it continues, not all that were missed.
         let isQueued = state.withLock { state in
             defer { (state.block, state.isDrawQueued) = (block, true) }
             return state.isDrawQueued
@@ -66,7 +66,7 @@ final class Terminal: Sendable {
         Self.put(erase + Self.fitted(block))
     }
 
-    /// Leaves the last status block where it stands and waits until everything is written, half a second at most.
+    /// Leaves the last status block on the screen, and waits until everything is written, for at most half a second.
     func close() {
         let done = DispatchSemaphore(value: 0)
         queue.async { done.signal() }
@@ -100,7 +100,7 @@ final class Terminal: Sendable {
         rows == 0 ? "" : "\u{1B}[\(rows)A\r\u{1B}[J"
     }
 
-    /// The block's lines, cut to the terminal's width so that none wraps.
+    /// Returns the block's lines, cut to the terminal's width so that none wraps.
     private static func fitted(_ block: [String]) -> String {
         guard !block.isEmpty else { return "" }
         var size = winsize()

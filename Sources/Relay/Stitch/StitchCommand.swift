@@ -136,7 +136,7 @@ struct StitchCommand: BlockingCommand {
         throw ExitStatus.cannotRecord.code
     }
 
-    /// Tells why it ended, and gives the exit status.
+    /// Reports why the command ended, and returns the exit status.
     private func ending(_ error: any Error, _ signals: HeldSignals) throws -> ExitCode {
         let status: ExitStatus
         switch error {
@@ -153,11 +153,11 @@ struct StitchCommand: BlockingCommand {
     }
 }
 
-/// How long what is at work will still take.
+/// Estimates the remaining time.
 private struct TimeLeft {
     private let start = ContinuousClock.now
 
-    /// The time left in words when `done` of `total` is done; empty as long as it cannot be estimated.
+    /// Returns the remaining time in words when `done` of `total` is done; empty while it cannot be estimated.
     func note(done: Int, of total: Int) -> String {
         let elapsed = ContinuousClock.now - start
         guard done > 0, elapsed > .seconds(2) else { return "" }

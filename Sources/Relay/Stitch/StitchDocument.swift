@@ -4,20 +4,20 @@ internal import LibAV
 internal import Media
 internal import Stitcher
 
-/// What `relay stitch` will do, for people and for programs.
+/// The plan of `relay stitch`, for people and for programs.
 struct StitchDocument: Encodable {
     struct Clip: Encodable {
         let file: String
-        /// Where it begins in its file and how long it is, in milliseconds.
+        /// Its start in its file and its length, in milliseconds.
         let from: Int64
         let milliseconds: Int64
         let copiedFrames: Int
         let encodedFrames: Int
         /// Whether packets of its audio are copied.
         let copiesAudio: Bool
-        /// Why none is; nil if some are, or the result has no audio.
+        /// Why no packet of its audio is copied; nil if some are, or if the result has no audio.
         let audioReason: String?
-        /// By how much its frames come later than their rate says, so that its audio can be copied; in microseconds.
+        /// By how much its frames are later than their rate requires, so that its audio can be copied; in microseconds.
         let moved: Int64
         /// Why none of its frames is copied; empty if some are.
         let reasons: [String]
@@ -43,7 +43,7 @@ struct StitchDocument: Encodable {
     let channels: Int?
     let bytes: Int64
     let clips: [Clip]
-    /// What is to be known of the whole.
+    /// Notes about the whole plan.
     let notes: [String]
 
     enum CodingKeys: String, CodingKey {

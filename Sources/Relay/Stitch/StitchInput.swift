@@ -7,13 +7,13 @@ internal import Networking
 internal import Program
 internal import Stitcher
 
-/// A clip as an argument gives it: `file#from=1.5,to=4,transition=fade`.
+/// A clip in the form of an argument: `file#from=1.5,to=4,transition=fade`.
 enum StitchInput {
     static let options = ["from", "to", "transition", "audio-offset", "title"]
     private static let lengths = Duration.zero...Duration.seconds(1_000_000)
 
-    /// The clip in `text`; `transition` is how it comes on unless it says otherwise. What stands behind a `#` are options
-    /// only if the first of them is one: a file's name may have any character.
+    /// Reads a clip; `transition` is its transition unless the text has its own. Text after a `#` is read as options
+    /// only if the first one is valid, because a file name may contain any character.
     static func clip(_ text: String, transition: StitchTransition?) throws -> StitchClip {
         guard let mark = text.lastRange(of: "#"),
             options.contains(where: { text[mark.upperBound...].hasPrefix($0 + "=") })
@@ -37,7 +37,7 @@ enum StitchInput {
         }
     }
 
-    /// A transition in `text`: `fade`, `fade:0.5s` or `fade:0.5s:in-out`.
+    /// Reads a transition: `fade`, `fade:0.5s` or `fade:0.5s:in-out`.
     static func transition(_ text: String) throws -> StitchTransition {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
         guard let kind = Transition.Kind(rawValue: parts[0]), parts.count <= 3 else {
@@ -57,7 +57,7 @@ enum StitchInput {
         return StitchTransition(Transition(kind, easing: easing), duration: duration)
     }
 
-    /// A length of time, with a minus sign for the other direction.
+    /// Reads a duration, with a minus sign for the other direction.
     private static func offset(_ text: String) throws -> Duration {
         let length = try ArgumentParsing.anyDuration(text.hasPrefix("-") ? String(text.dropFirst()) : text)
         guard length <= .seconds(60) else { throw ValidationError("audio-offset= is at most 60s.") }
@@ -66,7 +66,7 @@ enum StitchInput {
 }
 
 extension String {
-    /// Where `part`, one character, last stands.
+    /// Returns the last position of `part`, which is one character.
     fileprivate func lastRange(of part: Character) -> Range<Index>? {
         lastIndex(of: part).map { $0..<index(after: $0) }
     }

@@ -8,7 +8,7 @@ internal import MP4
 internal import Media
 internal import Stitcher
 
-/// What the result of `relay stitch` is to look like.
+/// Options for the result of `relay stitch`.
 struct StitchOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -81,7 +81,7 @@ struct StitchOptions: ParsableArguments {
         return settings
     }
 
-    /// Bytes that stay free on the disk of `output`.
+    /// Returns how many bytes stay free on the disk of `output`.
     func reserve(for output: String) -> Int64 {
         if let diskReserve { return diskReserve.bytes }
         let slash = output.lastIndex(of: "/")
@@ -89,12 +89,12 @@ struct StitchOptions: ParsableArguments {
         return min(1 << 30, (space?.capacity ?? 0) / 10)
     }
 
-    /// Extensions of containers that are not made here.
+    /// Extensions of containers that relay does not write.
     private static let others: Set<String> = [
         "mkv", "webm", "ts", "m2ts", "mts", "flv", "avi", "mpg", "mpeg", "wmv", "mxf", "ogg", "ogv", "gif",
     ]
 
-    /// What speaks against the name `output`; nil if nothing does.
+    /// Returns an objection to the name `output`; nil without objection.
     func objection(to output: String) -> String? {
         let name = output.split(separator: "/").last ?? ""
         guard let dot = name.lastIndex(of: "."), Self.others.contains(name[dot...].dropFirst().lowercased()) else {
@@ -103,7 +103,7 @@ struct StitchOptions: ParsableArguments {
         return "\(output) says \(name[dot...].dropFirst()), which is not made: name a file that ends with .mp4 or .mov."
     }
 
-    /// What `output` is to be like.
+    /// Returns the format of `output`.
     func form(of output: String) -> MovieForm { format ?? (output.lowercased().hasSuffix(".mov") ? .mov : .mp4) }
 
     private static func size(_ text: String) throws -> StitchSettings.Size {

@@ -7,8 +7,8 @@ internal import Program
 internal import Stitcher
 internal import Studio
 
-/// Reads a project: a list of clips in YAML, with the keys that a run-down has for files. Each fault is noted with its
-/// place, and reading continues, so that all faults are reported at once.
+/// Reads a project: a list of clips in YAML, with the same keys as files in a run-down. Each error is noted with its
+/// position, and reading continues, so that all errors are reported at once.
 struct StitchProject: NodeReader {
     static let keys = ["name", "transition", "segments"]
     static let segmentKeys = ["name", "file", "in", "out", "duration", "transition", "audioOffset"]
@@ -26,8 +26,8 @@ struct StitchProject: NodeReader {
         [".yaml", ".yml", ".json"].contains { path.lowercased().hasSuffix($0) }
     }
 
-    /// The clips of the project at `path`; `transition` is how they come on where it does not say. Blocks on the disk.
-    /// Throws all that is wrong with it.
+    /// Reads the clips of the project at `path`; `transition` applies to clips without their own. Blocks on the disk.
+    /// Throws all errors in it.
     static func read(_ path: String, transition: StitchTransition?) throws(ConfigurationFailure) -> [StitchClip] {
         let text = try ConfigurationNode.text(at: path)
         var reader = StitchProject(path: path, transition: transition)

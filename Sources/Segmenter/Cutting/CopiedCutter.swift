@@ -2,53 +2,55 @@
 
 internal import Media
 
-/// Cuts what another encoder made, whose keyframes come when they come.
+/// Cuts a copied program, whose keyframes come when its encoder makes them.
 ///
-/// A file shows the program from the frame nearest to where it was to begin, and holds all packets from the keyframe at
-/// or before that frame on; the previous file holds all that is decoded until then, and so the frames that its last
-/// ones refer to. So each packet is in one file or in two, and each frame is shown by one. Packets come in the order of
-/// their decoding times, audio with the frames that are decoded when it is heard.
+/// A file shows the program from the frame nearest to its requested start, and holds all packets from the keyframe at
+/// or before that frame on. The previous file holds everything that is decoded before the new file begins, including
+/// the frames that its last frames refer to. So each packet is in one file or in two, and each frame is shown by
+/// exactly one. Packets arrive in decoding order, with audio beside the frames that are decoded while it is heard.
 struct CopiedCutter: SegmentCutting {
     private var isWriting = false
-    /// No file shows anything from before this program time, in nanoseconds.
+    /// No file shows anything before this program time, in nanoseconds.
     private var earliest = Int64.min
-    /// Program times to come at which files end, in nanoseconds, in their order.
+    /// Future program times at which files end, in nanoseconds, sorted.
     private var cuts: [Int64] = []
-    /// What came since the keyframe that the next file may have to begin with, and some audio from before it.
+    /// Packets since the keyframe that the next file may have to begin with, and some audio from before it.
     private var recent: [EncodedPacket] = []
     private var (fileVideo, fileAudio): (TrackDescription?, TrackDescription?)
-    /// Audio of another coding, for which the open file ends.
+    /// The new audio coding for which the open file already has a cut.
     private var cutFor: TrackDescription?
-    /// What the open file shows first.
+    /// Program time of the first frame that the open file shows, in nanoseconds.
     private var begun = Int64.min
     /// How long a frame lasts, in nanoseconds.
     private var frameLength: Int64 = 40_000_000
 
-    /// Audio that a file may still need from before its keyframe, and how long the first file waits for audio that never came,
-    /// in nanoseconds.
+    /// How much audio from before its keyframe a file may still need, and how long the first file waits for audio that
+    /// never came, both in nanoseconds.
     private static let (audioBefore, patience): (Int64, Int64) = (500_000_000, 1_000_000_000)
     private static let mostCuts = 64
-    /// Frames that are later than audio by so much do not come for now; audio older than `keptAudio` behind them, in
-    /// nanoseconds, is of no file to come.
+    /// If frames lag behind audio by more than `absence`, the video counts as interrupted; for later files
+    /// audio is kept from `absence` before the newest frame on, or before audio that is `keptAudio` old if no frame
+    /// comes. Both in nanoseconds.
     private static let (absence, keptAudio): (Int64, Int64) = (1_500_000_000, 5_000_000_000)
-    /// So much audio behind a cut waits for a frame that begins the next file there, in nanoseconds. It is in memory meanwhile.
+    /// How much audio after a cut is held in memory while the cutter waits for a frame to begin the next file, in
+    /// nanoseconds.
     private static let longestWait: Int64 = 50_000_000
-    /// Where a file has to end, and for so much audio no frame came, it ends without a keyframe: in nanoseconds.
+    /// When a file has to end and no frame has come during this much audio, it ends without a keyframe; in nanoseconds.
     private static let longestAbsence: Int64 = 10_000_000_000
     private static let trimStep = 1000
-    /// A keyframe that never comes must not cost all memory.
+    /// Limit for buffered payload, in bytes, in case a keyframe never comes.
     private static let mostBytes = 192 << 20
     private var bytes = 0
     /// Whether `recent` begins with a keyframe.
     private var hasGroup = false
-    /// Audio behind the next cut, which is the next file's if that begins there.
+    /// Audio after the next cut; it belongs to the next file if that file begins there.
     private var withheld: [EncodedPacket] = []
-    /// When the newest frame is decoded, in nanoseconds.
+    /// Decoding time of the newest frame, in nanoseconds.
     private var newestFrame = Int64.min
     /// Where the frames of the open file end, in nanoseconds.
     private var framesEnd = Int64.min
     private var trimAt = trimStep
-    /// How much audio came since a frame came last.
+    /// How much audio came since the last frame.
     private var audioAlone = TrackProgress()
 
     var nextBoundary: Int64? { cuts.first }
@@ -98,7 +100,7 @@ struct CopiedCutter: SegmentCutting {
 
     mutating func wait(until time: Int64) { earliest = time }
 
-    /// Where the first file is to begin; nil as long as no keyframe came.
+    /// Program time at which the first file begins, in nanoseconds; nil until a keyframe has come.
     private var begin: Int64? {
         recent.first { $0.track == .video }.map { max(earliest, $0.ptsNanoseconds) }
     }
@@ -108,16 +110,16 @@ struct CopiedCutter: SegmentCutting {
     private mutating func takeFrame(_ frame: EncodedPacket, _ actions: inout [SegmentAction]) {
         audioAlone.passed = 0
         if frame.duration > 0 { frameLength = frame.timeBase.rescale(frame.duration, to: .nanoseconds) }
-        // What came before another coding has a file of its own.
+        // Frames before a change of coding get a file of their own.
         let last = recent.last { $0.track == .video }
         if !isWriting, let last, last.description !== frame.description, let begin,
             last.ptsNanoseconds >= begin - frameLength / 2
         {
             open(at: begin, &actions)
         }
-        // A file of audio alone ends with the first keyframe, and goes up to it.
+        // A file that holds audio alone ends at the first keyframe.
         let isBack = isWriting && fileVideo == nil
-        // Each later keyframe asks as well where the first one came too early for a cut.
+        // Later keyframes request the cut again if the first one came too early for it.
         if isBack, frame.isKeyframe, cuts.first.map({ $0 > frame.ptsNanoseconds }) ?? true {
             cut(at: frame.ptsNanoseconds)
         }
@@ -138,12 +140,12 @@ struct CopiedCutter: SegmentCutting {
             guard let begin else { return }
             let hasAudio = recent.contains { $0.track == .audio }
             let waited = frame.dtsNanoseconds - begin
-            // What is heard with the first frame has come by then.
+            // By then the audio that belongs to the first frame has arrived.
             if reached >= begin, hasAudio || waited > Self.patience {
                 open(at: begin, &actions)
             }
         } else if hasGroup, let cut = cuts.first, reached >= cut, reached >= shown(first: cut) - frameLength / 2 {
-            // What is heard before its first frame has come by then, also where frames are missing behind the cut.
+            // By then all audio before the first frame has arrived, even if frames are missing after the cut.
             open(at: cut, &actions)
         } else if !isBack {
             actions.append(.write(frame))
@@ -155,18 +157,19 @@ struct CopiedCutter: SegmentCutting {
         keep(packet)
         audioAlone.note(packet)
         guard isWriting, end(of: packet) > begun else { return }
-        // Audio of another coding has no file meanwhile.
+        // The open file cannot hold audio of another coding, so that audio waits for a shorter time.
         let longest = packet.description === fileAudio ? Self.longestAbsence : Self.absence
         if let cut = cuts.first, packet.ptsNanoseconds >= cut, audioAlone.passed > longest {
             return openAudio(at: packet, behind: before, &actions)
         }
         guard packet.description === fileAudio else {
-            // A file describes its audio once.
+            // A file describes its audio only once.
             if cutFor !== packet.description { cut(at: max(packet.ptsNanoseconds, begun + frameLength)) }
             cutFor = packet.description
             return
         }
-        // The next file gets what is behind a cut, from `recent`, unless no frame comes with which it could begin.
+        // Audio after a cut goes to the next file, from `recent`, unless no frame comes that the next file could begin
+        // with.
         if let cut = cuts.first, packet.ptsNanoseconds >= cut + frameLength / 2 {
             withheld.append(packet)
             let isAlone = packet.ptsNanoseconds - cut > Self.longestWait
@@ -176,7 +179,7 @@ struct CopiedCutter: SegmentCutting {
         actions.append(.write(packet))
     }
 
-    /// Gives the open file what was held back of it and begins before `time`.
+    /// Writes the withheld audio that begins before `time` to the open file.
     private mutating func writeWithheld(before time: Int64, _ actions: inout [SegmentAction]) {
         if isWriting {
             actions += withheld.filter { $0.ptsNanoseconds < time }.map(SegmentAction.write)
@@ -193,7 +196,7 @@ struct CopiedCutter: SegmentCutting {
         hasGroup = packet.track == .video && packet.isKeyframe
     }
 
-    /// Forgets audio that no file to come begins with, `now` being the newest.
+    /// Forgets audio that is too old for any future file; `now` is the time of the newest audio.
     private mutating func trimAudio(at now: Int64) {
         let oldest = max(newestFrame, now - Self.keptAudio) - Self.absence
         recent.removeAll { $0.track == .audio && $0.ptsNanoseconds < oldest }
@@ -201,7 +204,7 @@ struct CopiedCutter: SegmentCutting {
         trimAt = recent.count + Self.trimStep
     }
 
-    /// Forgets what no file needs that begins with `keyframe` or behind it.
+    /// Forgets packets that a file which begins at `keyframe` or later does not need.
     private mutating func dropGroup(before keyframe: EncodedPacket, isCodedAnew: Bool) {
         let limit = isWriting ? cuts.first : earliest
         let time = keyframe.ptsNanoseconds
@@ -221,7 +224,8 @@ struct CopiedCutter: SegmentCutting {
 
     // MARK: Files
 
-    /// Returns when the frame nearest to `asked` is shown. A file cannot tell what is shown before the program begins.
+    /// Returns the presentation time of the frame nearest to `asked`. A file cannot show anything before program time
+    /// 0.
     private func shown(first asked: Int64) -> Int64 {
         let earliest = max(0, asked - frameLength / 2)
         return recent.lazy.filter { $0.track == .video }.map(\.ptsNanoseconds).filter { $0 >= earliest }.min() ?? asked
@@ -248,18 +252,18 @@ struct CopiedCutter: SegmentCutting {
                     boundary: cuts.first { $0 > time + frameLength / 2 },
                     shown: ShownStart(time: time, asked: asked, continues: isWriting))))
         (isWriting, begun) = (true, time)
-        // A file has the tracks of the one before, even where nothing of them came yet.
+        // A file keeps the tracks of the previous one, even if none of their packets has come yet.
         let same = audio === fileAudio ? audio : nil
         (fileVideo, fileAudio, cutFor) = (keyframe.description, firstAudio?.description ?? same, nil)
         cuts.removeAll { $0 <= max(asked, time) }
         write(from: keyframe, preRoll: firstAudio == nil ? nil : preRoll, &actions)
     }
 
-    /// Begins a file of audio alone with `packet`, which came behind `before`: up to the next keyframe there is no video.
+    /// Begins a file of audio alone with `packet`, which follows `before`: there is no video until the next keyframe.
     private mutating func openAudio(
         at packet: EncodedPacket, behind before: EncodedPacket?, _ actions: inout [SegmentAction]
     ) {
-        // Audio of another coding, which the open file cannot hold, has waited for a keyframe.
+        // Audio of a new coding, which the open file cannot hold, has been waiting for a keyframe.
         let waiting =
             packet.description === fileAudio
             ? [] : recent.filter { $0.description === packet.description && end(of: $0) > max(begun, framesEnd) }
@@ -275,7 +279,7 @@ struct CopiedCutter: SegmentCutting {
         begun = time
         (fileVideo, fileAudio, cutFor) = (nil, packet.description, nil)
         cuts.removeAll { $0 <= time }
-        // What follows refers to none of the frames that came before, and other audio has its file.
+        // Later frames do not refer to the earlier ones, and audio of another coding has its own file.
         recent.removeAll { $0.track == .video || $0.description !== packet.description }
         bytes = recent.reduce(0) { $0 + $1.payload.count }
         hasGroup = false
@@ -283,7 +287,7 @@ struct CopiedCutter: SegmentCutting {
         actions += packets.map(SegmentAction.write)
     }
 
-    /// Writes what came since `keyframe`, but for frames that cannot be decoded without what was before it.
+    /// Writes the packets since `keyframe`, except frames that cannot be decoded without earlier ones.
     private func write(from keyframe: EncodedPacket, preRoll: EncodedPacket?, _ actions: inout [SegmentAction]) {
         var hasKeyframe = false
         for packet in recent {

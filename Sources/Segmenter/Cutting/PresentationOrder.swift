@@ -2,21 +2,22 @@
 
 internal import Media
 
-/// Follows frames, which come in decoding order, and knows where a file could end without a hole in what it shows.
+/// Follows frames in decoding order and knows where a file could end without a hole in presentation order.
 struct PresentationOrder {
-    /// So many of the pending frames, together with all on disk, show no hole; nil if some on disk already do without
-    /// a frame that is pending or to come.
+    /// The number of pending frames that, together with all frames on disk, leave no hole; nil if the frames on disk
+    /// already have a hole that a pending or future frame must fill.
     private(set) var wholePrefix: Int? = 0
 
-    /// Up to here nothing is missing, in ticks of the packets.
+    /// No frame is missing before this time, in ticks of the packets.
     private var front: Int64?
-    /// Ends of the frames behind a hole, by beginning.
+    /// The frames after a hole: end time by start time.
     private var ahead: [Int64: Int64] = [:]
 
-    /// More frames than any decoder can reorder (H.264, A.3.1: 16 frames): the hole is in the program itself.
+    /// More frames than any decoder can reorder (H.264, A.3.1: 16 frames); if this many wait, the hole is in the
+    /// program itself.
     private static let depth = 32
 
-    /// Takes the frame that is pending number `count`, counted from 1.
+    /// Takes pending frame number `count`, counted from 1.
     mutating func append(_ packet: EncodedPacket, count: Int) {
         ahead[packet.pts] = packet.pts + max(1, packet.duration)
         if front == nil { front = packet.pts }
@@ -29,9 +30,9 @@ struct PresentationOrder {
         if ahead.isEmpty { wholePrefix = count }
     }
 
-    /// The frames of ``wholePrefix`` are on disk.
+    /// Notes that the frames of ``wholePrefix`` are on disk.
     mutating func wrotePrefix() { wholePrefix = 0 }
 
-    /// All pending frames are on disk.
+    /// Notes that all pending frames are on disk.
     mutating func wrote() { wholePrefix = ahead.isEmpty ? 0 : nil }
 }

@@ -3,14 +3,14 @@
 internal import Archive
 internal import Media
 
-/// Cuts a program whose keyframes can be asked for.
+/// Cuts a program whose encoder can be asked for keyframes.
 ///
-/// A file begins exactly at an IDR frame. From that frame on video is held until an audio packet that begins at or
-/// after it has come; audio that begins earlier belongs to the old file. The new file's audio begins with the last
-/// packet of the old file, hidden, because an AAC decoder needs it to get the next one right. So no frame and no
-/// sample of audio is lost or shown twice. A file also ends where the coding of its tracks does. A program without video
-/// is cut at any packet of its audio, and so is one whose video has stopped: then a file holds audio alone, up to the next
-/// keyframe.
+/// A file begins exactly at an IDR frame. Video from that frame on is held until an audio packet comes that begins with
+/// the frame or after it; earlier audio belongs to the old file. The new file's audio begins with the last packet of
+/// the old file, hidden, because an AAC decoder needs it to decode the next one correctly. So no frame and no audio
+/// sample is lost or shown twice. A file also ends where the coding of one of its tracks changes. A program without
+/// video is cut at any audio packet, and so is a program whose video has stopped: the file then holds audio alone, up
+/// to the next keyframe.
 struct SegmentCutter: SegmentCutting {
     typealias Action = SegmentAction
 
@@ -19,20 +19,20 @@ struct SegmentCutter: SegmentCutting {
         case waiting
         /// A file is open.
         case writing
-        /// The first of these frames begins the next file, as soon as audio has come that far.
+        /// The first of these frames begins the next file as soon as audio has reached it.
         case holding(frames: [EncodedPacket], isFileOpen: Bool)
     }
 
-    /// The track by whose keyframes files are cut.
+    /// The track whose keyframes decide where files are cut.
     private var leading: TrackKind
-    /// How audio is coded now; nil as long as there is no audio, so that no file waits for it.
+    /// The current audio coding; nil while there is no audio, so that no file waits for it.
     private var audioTrack: TrackDescription?
-    /// How the tracks of the file that was begun last are coded.
+    /// The coding of the tracks in the newest file.
     private var (fileVideo, fileAudio): (TrackDescription?, TrackDescription?)
     private var phase = Phase.waiting
     private var lastAudio: EncodedPacket?
     private var lateness: Int64 = 0
-    /// How much of each track came since the other one came last.
+    /// How much of each track came since the last packet of the other one.
     private var (leadAlone, audioAlone) = (TrackProgress(), TrackProgress())
     private var schedule: SegmentSchedule
     /// No file begins before this program time, in nanoseconds.
@@ -40,40 +40,40 @@ struct SegmentCutter: SegmentCutting {
 
     /// Bytes that a sample costs besides its payload: fragment and table entries (measured: 13 to 20).
     private static let sampleOverhead: Int64 = 24
-    /// Audio that is this late is not waited for.
+    /// A file does not wait for audio that is later than this, in nanoseconds.
     private static let longestHold: Int64 = 3_000_000_000
-    /// Where a file has to end, and for so much audio no frame came, it ends without a keyframe: in nanoseconds.
+    /// When a file has to end and no frame has come during this much audio, it ends without a keyframe; in nanoseconds.
     private static let absence: Int64 = 10_000_000_000
-    /// A millisecond.
+    /// One millisecond: the rounding error of times that arrive in milliseconds.
     private static let hair: Int64 = 1_000_000
 
-    /// A microsecond: a frame's own time, rounded to nanoseconds, is no earlier than itself.
+    /// One microsecond: the tolerance for frame times that were rounded to nanoseconds.
     private static let grace: Int64 = 1000
 
-    /// A cutter of files of `length`, counted from the recording's start or along `grid`, of a program that begins with the
-    /// tracks of `stream`. Without a length files end where ``cut(at:)`` says.
+    /// A cutter of files of `length`, counted from the recording's start or along `grid`, for a program that begins
+    /// with the tracks of `stream`. Without a length, files end only at the times given to ``cut(at:)``.
     init(length: SegmentLength?, stream: StreamDescription, grid: WallClockGrid? = nil) {
         leading = stream.leadingKind
         audioTrack = stream.audio
         schedule = SegmentSchedule(length: length, grid: grid)
     }
 
-    /// The program time in nanoseconds at which the open file is to end.
+    /// The planned end of the open file, in nanoseconds of program time.
     var nextBoundary: Int64? { schedule.boundary?.nanoseconds }
 
-    /// When the program's time was 0, in milliseconds of the wall clock; for a grid.
+    /// Sets the wall-clock time of program time 0, in milliseconds; the grid needs it.
     mutating func setProgramStart(_ milliseconds: Int64) {
         schedule.programStart = UTCTime(milliseconds: milliseconds)
     }
 
-    /// Ends the open file as soon as a keyframe comes.
+    /// Ends the open file at the next keyframe.
     mutating func cutNow() -> [Action] {
         guard case .writing = phase else { return [] }
         schedule.requestCut()
         return [.request(nil)]
     }
 
-    /// Ends the open file with the first keyframe of program time `time`, in nanoseconds, or later. The caller asks for
+    /// Ends the open file at the first keyframe at or after program time `time`, in nanoseconds. The caller requests
     /// that keyframe.
     mutating func cut(at time: Int64) { schedule.requestCut(at: Timestamp(nanoseconds: time - Self.grace)) }
 
@@ -83,21 +83,21 @@ struct SegmentCutter: SegmentCutting {
     /// Takes the next packet of the interleaved program.
     mutating func push(_ packet: EncodedPacket) -> [Action] {
         var actions: [Action] = []
-        // There is video now: it leads from here on.
+        // The video is back: its keyframes decide from now on.
         if packet.track == .video, packet.isKeyframe, leading == .audio { lead(by: .video) }
         note(packet)
         switch packet.track {
         case leading: lead(packet, &actions)
         case .audio: audio(packet, &actions)
         case .data: takeData(packet, &actions)
-        // A decoder could not begin with it.
+        // A decoder cannot begin with a frame that is no keyframe.
         case .video: actions.append(.skip(packet))
         }
         passOver(packet)
         return actions
     }
 
-    /// The program is over: what is held goes to its file, and that is closed.
+    /// Ends the program: writes the held frames to their file and closes it.
     mutating func finish() -> [Action] {
         var actions: [Action] = []
         if case .holding(let frames, _) = phase { begin(frames, firstAudio: nil, &actions) }
@@ -111,7 +111,7 @@ struct SegmentCutter: SegmentCutting {
         lead(by: leading)
     }
 
-    /// Files are cut by `track` from here on.
+    /// Lets `track` decide where files are cut from now on.
     private mutating func lead(by track: TrackKind) {
         leading = track
         (leadAlone, audioAlone) = (TrackProgress(), TrackProgress())
@@ -127,8 +127,8 @@ struct SegmentCutter: SegmentCutting {
         }
     }
 
-    /// Recording is interrupted: the open file is closed; held frames of a file not yet begun belong to none.
-    /// Goes on at the next IDR.
+    /// Interrupts the recording: closes the open file and skips the frames that are held for a file not yet begun. The
+    /// next file begins at the next IDR.
     mutating func interrupt() -> [Action] {
         var actions: [Action] = []
         switch phase {
@@ -171,7 +171,7 @@ struct SegmentCutter: SegmentCutting {
         }
     }
 
-    /// Whether audio is not waited for any more.
+    /// Whether a file no longer waits for audio.
     private var isAudioOverdue: Bool { leadAlone.passed > Self.longestHold }
 
     private mutating func audio(_ packet: EncodedPacket, _ actions: inout [Action]) {
@@ -182,9 +182,8 @@ struct SegmentCutter: SegmentCutting {
             hold(packet, isFileOpen: true, &actions)
         case .writing: writeAudio(packet, &actions)
         case .holding(let frames, let isFileOpen):
-            // Where no older file could take it, audio that comes a hair before the frame counts as coming with it:
-            // times that came in milliseconds are only that exact, and a recording would begin with a packet of
-            // silence.
+            // If there is no older file for it, audio up to 1 ms before the frame counts as simultaneous: times that
+            // arrive in milliseconds are no more exact, and a recording would otherwise begin with a packet of silence.
             if Self.isAtOrAfter(packet, frames[0], tolerance: isFileOpen ? 0 : Self.hair) {
                 begin(frames, firstAudio: packet, &actions)
                 write(packet, &actions)
@@ -196,8 +195,8 @@ struct SegmentCutter: SegmentCutting {
         }
     }
 
-    /// Audio beside video. A file describes it once: audio that is coded in another way, or that the file does not have,
-    /// has to wait for the next one, which begins as soon as may be.
+    /// Takes audio beside video. A file describes its audio only once: audio of another coding, or audio that the file
+    /// lacks, waits for the next file, which begins as soon as possible.
     private mutating func writeAudio(_ packet: EncodedPacket, _ actions: inout [Action]) {
         guard packet.description !== fileAudio else { return write(packet, &actions) }
         actions.append(.skip(packet))
@@ -206,7 +205,7 @@ struct SegmentCutter: SegmentCutting {
         actions.append(.request(nil))
     }
 
-    /// Timed data goes to the file that is open.
+    /// Writes timed data to the open file.
     private func takeData(_ packet: EncodedPacket, _ actions: inout [Action]) {
         switch phase {
         case .writing, .holding(_, isFileOpen: true): actions.append(.write(packet))
@@ -214,12 +213,12 @@ struct SegmentCutter: SegmentCutting {
         }
     }
 
-    /// Whether the open file's description does not fit `packet`, which is of the leading track.
+    /// Whether `packet`, which is of the leading track, does not fit the open file's description.
     private func isCodedAnew(_ packet: EncodedPacket) -> Bool {
         packet.description !== (leading == .video ? fileVideo : fileAudio)
     }
 
-    /// Exact comparison of presentation times, whatever the time bases, but for `tolerance` nanoseconds.
+    /// Compares presentation times of different time bases exactly, except for `tolerance` nanoseconds.
     private static func isAtOrAfter(_ audio: EncodedPacket, _ frame: EncodedPacket, tolerance: Int64) -> Bool {
         let start = frame.timeBase.rescale(frame.pts, to: audio.timeBase, rounding: .up)
         return audio.pts >= start - TimeBase.nanoseconds.rescale(tolerance, to: audio.timeBase, rounding: .down)

@@ -3,38 +3,38 @@
 internal import Archive
 internal import Media
 
-/// When a file is long enough: by time, in absolute multiples from the recording's start or of the wall clock, by size,
-/// or because somebody says so.
+/// Decides when a file is long enough: by time, in multiples counted from the recording's start or of the wall clock;
+/// by size; or on request.
 struct SegmentSchedule {
-    /// The program time at which the present file is to end; nil for a limit in bytes.
+    /// The planned end of the current file in program time; nil for a limit in bytes.
     var boundary: Timestamp? { [ownBoundary, cuts.first].compactMap(\.self).min() }
-    /// By the wall clock, when the program's time was 0. Read when a file begins, and only then: a clock that is set moves
-    /// the next boundary, once.
+    /// The wall-clock time of program time 0. It is read only when a file begins, so a clock that is set moves the next
+    /// boundary once.
     var programStart = UTCTime(milliseconds: 0)
 
-    /// Nil where somebody else says at which times files end.
+    /// Nil if the caller alone decides when files end.
     private let length: SegmentLength?
-    /// The same by ``length``.
+    /// The boundary that ``length`` gives.
     private var ownBoundary: Timestamp?
-    /// Program times to come at which files end besides, in their order.
+    /// Further future program times at which files end, sorted.
     private var cuts: [Timestamp] = []
     private let grid: WallClockGrid?
     /// The recording's first frame.
     private var origin: Timestamp?
-    /// Program times to come that were asked for.
+    /// Future program times for which a keyframe was requested.
     private var requested: [Timestamp] = []
     private var bytes: Int64 = 0
     private var groupBytes: Int64 = 0
     private var largestGroup: Int64 = 0
     private var isCutRequested = false
 
-    /// Boundaries are asked for this long before they come, because an encoder looks ahead: a request that comes when
-    /// the encoder has the frame already is of no use.
+    /// A keyframe is requested this long before its boundary, because an encoder looks ahead: a request is of no use
+    /// once the encoder already has the frame.
     private static let lead = Duration.seconds(5)
-    /// A moment of the wall clock this close is passed over: the clock was put back a little.
+    /// A wall-clock boundary closer than this is skipped: it comes twice because the clock was set back a little.
     private static let nearest = Duration.seconds(2)
 
-    /// More than this are those of a time in which nothing was recorded: the oldest are forgotten.
+    /// More cuts than this pile up only while nothing is recorded; the oldest are then forgotten.
     private static let mostCuts = 64
 
     init(length: SegmentLength?, grid: WallClockGrid? = nil) {
@@ -42,14 +42,14 @@ struct SegmentSchedule {
         self.grid = grid
     }
 
-    /// The end of file `number` of those of full length.
+    /// Returns the end of full-length file `number`.
     private func boundary(_ number: Int64, _ duration: Duration, _ origin: Timestamp) -> Timestamp {
         let (time, overflow) = duration.inNanoseconds.multipliedReportingOverflow(by: number)
         let (end, isLate) = origin.nanoseconds.addingReportingOverflow(time)
         return Timestamp(nanoseconds: overflow || isLate ? .max : end)
     }
 
-    /// The first boundary behind `time`.
+    /// Returns the first boundary after `time`.
     private func boundary(after time: Timestamp, _ duration: Duration, _ origin: Timestamp) -> Timestamp {
         if let grid {
             let passed = min(Self.nearest, duration / 10).inNanoseconds / 1_000_000
@@ -62,13 +62,14 @@ struct SegmentSchedule {
         return boundary(number, duration, origin)
     }
 
-    /// When the frame is shown, at the latest: where a track's clock is finer than its frames, times were rounded to it.
+    /// The latest possible presentation time of the frame: if the track's clock is finer than its frames, times were
+    /// rounded.
     private func latest(_ keyframe: EncodedPacket) -> Timestamp {
         let tick = keyframe.duration > 1 ? keyframe.timeBase.duration(1) : .zero
         return Timestamp(nanoseconds: keyframe.ptsNanoseconds) + tick
     }
 
-    /// A file begins with `keyframe`; returns the program times at which keyframes are to be asked for.
+    /// Begins a file at `keyframe`; returns the program times at which keyframes must be requested.
     mutating func begin(at keyframe: EncodedPacket) -> [Timestamp] {
         (bytes, groupBytes, isCutRequested) = (0, 0, false)
         let shown = latest(keyframe)
@@ -81,7 +82,7 @@ struct SegmentSchedule {
         var next = boundary(after: latest(keyframe), duration, origin)
         ownBoundary = next
         var times: [Timestamp] = []
-        // The boundary of this very file is asked for however far it is.
+        // The file's own boundary is requested however far away it is.
         repeat {
             if !requested.contains(next) { times.append(next) }
             next = boundary(after: next, duration, origin)
@@ -90,10 +91,10 @@ struct SegmentSchedule {
         return times
     }
 
-    /// The file ends with the next keyframe.
+    /// Ends the file at the next keyframe.
     mutating func requestCut() { isCutRequested = true }
 
-    /// The file ends with the first keyframe of `time` or later.
+    /// Ends the file at the first keyframe at or after `time`.
     mutating func requestCut(at time: Timestamp) {
         if cuts.count == Self.mostCuts { cuts.removeFirst() }
         cuts.insert(time, at: cuts.firstIndex { $0 > time } ?? cuts.endIndex)
@@ -108,12 +109,13 @@ struct SegmentSchedule {
 
     private func isNearLimit(_ limit: Int64) -> Bool { bytes + max(largestGroup, groupBytes) >= limit }
 
-    /// Counts what went to the file; says whether a keyframe is needed now because the next group would not fit.
-    /// `beginsGroup` says that the file can be cut in front of it.
+    /// Counts bytes written to the file; returns whether a keyframe is needed now because the next group would not fit.
+    /// `beginsGroup` says that the file can be cut before this packet.
     mutating func wrote(_ count: Int64, beginsGroup: Bool) -> Bool {
         bytes += count
         if beginsGroup {
-            // The largest recent one, slowly forgotten, so that one busy minute does not shorten all later files.
+            // Takes the largest recent group and lets it decay slowly, so that one busy minute does not shorten all
+            // later files.
             largestGroup = max(groupBytes, largestGroup - largestGroup / 8)
             groupBytes = 0
         }

@@ -2,9 +2,10 @@
 
 internal import Media
 
-/// How much of a track came while the other track did not, by its own times.
+/// Measures how much of one track came, by its own timestamps, while the other track was silent.
 struct TrackProgress {
-    /// Nanoseconds. A hole in the track's own times counts as ``longestStep``, because the other one may have it, too.
+    /// In nanoseconds. A hole in the track's own timestamps counts as at most ``longestStep``, because the other track
+    /// may have the same hole.
     var passed: Int64 = 0
     private var newest: Int64?
     private static let longestStep: Int64 = 1_000_000_000

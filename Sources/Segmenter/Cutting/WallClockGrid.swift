@@ -3,9 +3,9 @@
 package import Archive
 internal import Media
 
-/// The moments at which the local time of day is a multiple of a period, such as every full and half hour.
+/// The moments at which the local time of day is a multiple of a period, for example every full and half hour.
 package struct WallClockGrid: Sendable {
-    /// How many seconds local time is ahead of UTC at a moment.
+    /// The local time's offset from UTC at a given moment, in seconds.
     package typealias Offset = @Sendable (UTCTime) -> Int
 
     /// In milliseconds; divides a day.
@@ -24,11 +24,12 @@ package struct WallClockGrid: Sendable {
 
     private func local(_ time: Int64) -> Int64 { time + Int64(offset(UTCTime(milliseconds: time))) * 1000 }
 
-    /// The first moment after `time` at which local time passes a multiple. Where clocks are put forward over one, that
-    /// is the moment at which they are; an hour that comes twice has its multiples twice.
+    /// Returns the first moment after `time` at which local time passes a multiple. If clocks skip forward over a
+    /// multiple, the moment of the change counts; in an hour that occurs twice, so do its multiples.
     package func next(after time: UTCTime) -> UTCTime {
         var now = time.milliseconds
-        // A time zone changes its clocks a few times a year, not several times within a day: twice is one to spare.
+        // A time zone changes its clocks a few times a year, never several times a day, so three rounds are more than
+        // enough.
         for _ in 0..<3 {
             let local = local(now)
             let candidate = now + period - (local - local.flooredDivision(by: period) * period)
@@ -42,7 +43,8 @@ package struct WallClockGrid: Sendable {
         return UTCTime(milliseconds: now + period)
     }
 
-    /// The moment, after `begin` and not after `end`, at which the offset becomes that of `end`; nil if it is the same.
+    /// Returns the moment after `begin` and up to `end` at which the offset changes to the one at `end`; nil if it does
+    /// not change.
     private func change(from begin: Int64, to end: Int64) -> Int64? {
         let after = local(end) - end
         guard local(begin) - begin != after else { return nil }

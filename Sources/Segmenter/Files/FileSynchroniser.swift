@@ -5,11 +5,11 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// Makes open files durable on a queue of its own, beside the recorder's, which continues to write meanwhile.
+/// Makes open files durable (fsync) on its own queue, while the recorder continues to write.
 final class FileSynchroniser: Sendable {
     private struct State {
         var isBusy = false
-        /// What went wrong, by the files' paths.
+        /// The failures, by file path.
         var failures: [String: FileFailure] = [:]
         /// The file whose directory entry is durable.
         var known: String?
@@ -21,7 +21,7 @@ final class FileSynchroniser: Sendable {
     private let state = Mutex(State())
     private let body: @Sendable (FileDescriptor) throws(FileFailure) -> Void
 
-    /// `name` tells queues apart. Tests bring a `body` that fails.
+    /// `name` labels the queue. Tests inject a `body` that fails.
     init(
         name: String,
         body: @escaping @Sendable (FileDescriptor) throws(FileFailure) -> Void = { (file) throws(FileFailure) in
@@ -32,11 +32,11 @@ final class FileSynchroniser: Sendable {
         self.body = body
     }
 
-    /// How long it takes.
+    /// How long the calls take.
     var latency: WriteLatencyStatus { state.withLock { $0.latency.status } }
 
-    /// Makes what is in `file` durable, and its entry in the directory the first time. Returns at once; does nothing
-    /// while another call is under way, because a disk that is slow is not made faster by more of them.
+    /// Makes the contents of `file` durable, and the first time its directory entry too. Returns at once; does nothing
+    /// while another call runs, because more calls do not make a slow disk faster.
     func synchronise(_ file: FileDescriptor) {
         let isFree = state.withLock { state in
             defer { state.isBusy = true }
@@ -64,12 +64,14 @@ final class FileSynchroniser: Sendable {
         }
     }
 
-    /// What went wrong with the file `path` so far. Says nothing of others: the disk may have taken those.
+    /// Returns the failure of the file at `path` so far. It says nothing about other files, which the disk may have
+    /// stored.
     func failure(of path: String) -> FileFailure? { state.withLock { $0.failures[path] } }
 
-    /// Like ``failure(of:)``, and forgets it. The system tells it once, too: closing the file will not say it again.
+    /// Like ``failure(of:)``, and forgets the failure. The system, too, reports it only once: closing the file does not
+    /// return it again.
     func takeFailure(of path: String) -> FileFailure? { state.withLock { $0.failures.removeValue(forKey: path) } }
 
-    /// Waits until what was asked so far is done, which may be long: not on the media's path.
+    /// Waits until all requested work is done, which may take long; must not be called on the media path.
     func waitUntilIdle() { queue.sync {} }
 }

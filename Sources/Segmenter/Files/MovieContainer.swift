@@ -4,11 +4,11 @@ internal import Archive
 internal import MP4
 internal import Media
 
-/// MP4: `ftyp`, 16 bytes of `free`, `moov` with `mvex`, then a `moof` and an `mdat` for each fragment.
+/// Writes MP4: `ftyp`, 16 bytes of `free`, `moov` with `mvex`, then a `moof` and an `mdat` for each fragment.
 ///
-/// At the close of a hybrid file a complete `moov` is appended and the head is overwritten, so that the `free` becomes
-/// the header of one `mdat` around everything up to the new `moov`: no media is copied. A fragmented one gets an index
-/// of its fragments.
+/// When a hybrid file is closed, a complete `moov` is appended and the head is overwritten, so that the `free` box
+/// becomes the header of one `mdat` around everything up to the new `moov`: no media is copied. A fragmented file gets
+/// an index of its fragments.
 struct MovieContainer: SegmentContainer {
     private let isHybrid: Bool
     private var layout: MovieLayout
@@ -18,12 +18,12 @@ struct MovieContainer: SegmentContainer {
     private var video: MovieTrack?
     private var audio: MovieTrack?
     private var sequence: UInt32 = 0
-    /// What a file shows first that may begin with frames that it does not show, in nanoseconds of program time.
+    /// Program time of the first visible frame, in nanoseconds, if the file may begin with hidden frames.
     private let shownStart: Int64?
     private(set) var shown: (frames: Int, audioSamples: Int64)?
     private var written: (runs: [Fragment.Run], offsets: [Int], at: Int64)?
 
-    /// Players of fragmented files do not hide what an edit list leaves out.
+    /// Players of fragmented files ignore edit lists, so they would play the hidden packets.
     var hidesPreRoll: Bool { isHybrid }
     let takesLateFrames = true
 
@@ -55,7 +55,7 @@ struct MovieContainer: SegmentContainer {
         return clock
     }
 
-    /// The audio's timeline begins with the hidden packet; the first frame is at `zero` on the same clock.
+    /// The audio timeline begins with the hidden packet; the first video frame is at `zero` on the same clock.
     private mutating func beginAudio(_ number: Int, _ start: SegmentStart) -> TrackClock {
         var clock = TrackClock(timescale: layout.tracks[number].timescale)
         let zero =
@@ -74,7 +74,8 @@ struct MovieContainer: SegmentContainer {
 
     mutating func end(at time: Int64) {
         guard let shownStart else { return }
-        // The difference of two times of the program, so that one file's audio ends at the sample at which the next one's begins.
+        // Takes the difference of two rounded program times, so that one file's audio ends at the very sample at which
+        // the next file's begins.
         let base = TimeBase(1, Int32(clamping: layout.timescale))
         layout.end = TimeBase.nanoseconds.rescale(time, to: base) - TimeBase.nanoseconds.rescale(shownStart, to: base)
     }
@@ -137,7 +138,7 @@ struct MovieContainer: SegmentContainer {
         if isHybrid {
             return try HybridFinish.seal(file, mediaEnd: mediaEnd, size: size, isDurable: isDurable)
         }
-        // As long as the head that is there: only how the file ended is another word.
+        // The head keeps its length: only the word for how the file ended changes.
         try file.write([SharedBytes(head())], at: 0)
         try file.truncate(to: size)
         if isDurable { try file.synchronise() }
@@ -146,7 +147,7 @@ struct MovieContainer: SegmentContainer {
 
 /// One track of a movie that is being written.
 private struct MovieTrack {
-    /// Where it is in the layout.
+    /// Its index in the layout.
     let number: Int
     let clock: TrackClock
 }

@@ -2,21 +2,21 @@
 
 internal import Archive
 
-/// Reserves space ahead of what is written, so that a full disk is met between two fragments and not within one, and so
-/// that a file lies in few pieces. What is not used is given back when the file is cut to its size at the close.
+/// Reserves space ahead of the writes, so that a full disk is noticed between two fragments and not within one, and so
+/// that a file has few extents. Closing the file truncates it to its size and so releases the rest.
 struct Preallocation {
-    /// The least that is reserved at a time.
+    /// The smallest reservation, in bytes.
     static let leastStep: Int64 = 1 << 20
 
-    /// How much is reserved at a time.
+    /// The size of a reservation, in bytes.
     private let step: Int64
     private var end: Int64 = 0
     private var isPossible = true
 
-    /// Reserves in steps of four seconds at `bitrate` bits a second, from 1 MiB to 16 MiB.
+    /// Reserves in steps of four seconds at `bitrate` bits per second, limited to between 1 MiB and 16 MiB.
     init(bitrate: Int) { step = min(max(Int64(bitrate) / 2, Self.leastStep), 16 << 20) }
 
-    /// Makes sure that there is room for `count` bytes at `offset`. Where space is short, no more than that is taken.
+    /// Makes sure that there is room for `count` bytes at `offset`. If space is short, reserves only those bytes.
     mutating func reserve(_ count: Int64, at offset: Int64, in file: FileDescriptor) throws(FileFailure) {
         guard isPossible, offset + count > end else { return }
         let begin = max(end, offset)

@@ -8,15 +8,15 @@ internal import MP4
 internal import Media
 internal import Synchronization
 
-/// Closes files on a queue of its own, so that waiting for the disk's cache does not hold up the next file.
+/// Closes files on its own queue, so that waiting for the disk does not delay the next file.
 ///
-/// A file that cannot be closed keeps the name of an open one and is tried again by ``retry()``, and when another file
-/// could be closed, at most once a minute.
+/// A file that cannot be closed keeps its open name. ``retry()`` tries it again, and so does the next successful close,
+/// at most once a minute.
 final class SegmentCloser: Sendable {
-    /// A file on its way from the recorder's queue to this one.
+    /// Moves a file from the recorder's queue to the closer's.
     ///
-    /// Safe to send: the recorder gives up its only reference when it makes one of these, so that one queue at a time
-    /// holds the file.
+    /// Safe to send: the recorder gives up its only reference when it makes a handover, so that only one queue holds
+    /// the file at a time.
     private struct Handover: @unchecked Sendable {
         let file: SegmentFile
     }
@@ -25,19 +25,19 @@ final class SegmentCloser: Sendable {
     struct Backlog: Sendable, Equatable {
         /// Files that wait to be closed.
         var waiting = 0
-        /// Files whose closing was put off until no other waited, because too many did.
+        /// Files whose closing was postponed because too many others were waiting.
         var hurried = 0
-        /// Whether a file could not be closed and is still to be.
+        /// Whether a file could not be closed and must be tried again.
         var isUnfinished = false
     }
 
-    /// From so many waiting files on, a file only gets its index, so that its tables are given back; what must wait for
-    /// the disk is done when no other file waits.
+    /// If more files than this wait, a file only gets its index, which frees its tables; the work that waits for the
+    /// disk is done when no other file waits.
     static let patience = 8
-    /// So many files are held for that; each has a descriptor.
+    /// How many files may be postponed; each keeps a descriptor open.
     private static let mostPostponed = 64
 
-    /// Each attempt may read hours of media.
+    /// Minimum time between attempts, in nanoseconds: each may read hours of media.
     private static let retryInterval: Int64 = 60_000_000_000
 
     private let queue: DispatchQueue
@@ -52,11 +52,11 @@ final class SegmentCloser: Sendable {
     private let nextRetry = Mutex(Int64.min)
     private let state = Mutex(Backlog())
     private let postponed = Mutex<[Handover]>([])
-    /// What was written to the files that could not be closed, by their names while they are open.
+    /// What the recorder wrote to the files that could not be closed, by their open names.
     private let unconfirmed = Mutex<[String: SegmentRecord]>([:])
 
-    /// A closer of the files of `channel` in `directory`, which `synchroniser` made durable while they were open. Tests
-    /// bring their own serial `queue`.
+    /// A closer for the files of `channel` in `directory`; `synchroniser` made them durable while they were open. Tests
+    /// pass their own serial `queue`.
     init(
         directory: RecordDirectory, channel: String, status: RecorderStatusBox,
         observers: [any RecordingObserver] = [], synchroniser: FileSynchroniser? = nil,
@@ -82,7 +82,7 @@ final class SegmentCloser: Sendable {
         queue.async(group: group) { self.finish(handover.file) }
     }
 
-    /// Takes up files again that could not be closed before, here or in an earlier run. Returns at once.
+    /// Tries again to close files that could not be closed, in this run or an earlier one. Returns at once.
     func retry() { queue.async(group: group) { self.recover() } }
 
     private func finish(_ file: SegmentFile) {
@@ -102,7 +102,8 @@ final class SegmentCloser: Sendable {
         for handover in late { complete(handover.file) }
     }
 
-    /// Writes the file's index and completes the file when no other waits. If too many wait, ``retry()`` does the rest.
+    /// Writes the file's index now; completes the file when no other file waits. If too many wait, ``retry()`` does the
+    /// rest.
     private func postpone(_ file: SegmentFile) {
         do throws(FileFailure) {
             try file.appendIndex()
@@ -115,7 +116,7 @@ final class SegmentCloser: Sendable {
             return true
         }
         if isTaken { return }
-        // Recovery reads what is on the disk; what is missing there is counted. So the disk's failure is not needed.
+        // Recovery reads what is on the disk and counts what is missing, so the disk's failure is not needed.
         unconfirmed.withLock { $0[file.name.open] = file.written }
         _ = synchroniser?.takeFailure(of: file.descriptor.path)
         state.withLock { $0.isUnfinished = true }
@@ -148,7 +149,7 @@ final class SegmentCloser: Sendable {
 
     private func failed(_ file: SegmentFile, _ failure: FileFailure) {
         state.withLock { $0.isUnfinished = true }
-        // Nothing is known of a file that somebody removed, and the system reports no error either.
+        // If the file was removed, nothing is known about it, and the system reports no error either.
         if failure.code != 0 { unconfirmed.withLock { $0[file.name.open] = file.written } }
         status.value.withLock { $0.lastError = failure.description }
         logger.error("segment not closed, to be tried again: \(failure)", metadata: ["segment": "\(file.name)"])
@@ -170,11 +171,12 @@ final class SegmentCloser: Sendable {
         logger.info("segment finished", metadata: metadata.merging(["segment": "\(fileName)"]) { $1 })
     }
 
-    /// Files that are open for writing or wait to be closed are locked, and so left alone.
+    /// Recovers unfinished files. Files that are open for writing or wait to be closed are locked, and recovery leaves
+    /// them alone.
     private func recover() {
         let entries: [SegmentRecovery.Entry]
         do {
-            // A disk that refused something may have refused any of it.
+            // A disk that refused one write may have lost any of the others.
             let own = unconfirmed.withLock { $0.mapValues(\.bytes) }
             entries = try SegmentRecovery.run(in: directory, channel: channel, checkedTail: .max, own: own)
         } catch {
@@ -195,7 +197,8 @@ final class SegmentCloser: Sendable {
                 logger.warning("set aside \(name), which cannot be played: \(reason)")
                 resolve(entry.fileName, .nothing)
             case .inUse:
-                // A process that uses a file of this run, such as `relay recordings repair`, is done with it some time.
+                // Another process, such as `relay recordings repair`, is using a file of this run and will release it
+                // at some point.
                 let isOwn = unconfirmed.withLock { $0[entry.fileName] != nil }
                 if isOwn { state.withLock { $0.isUnfinished = true } }
             case .failed(let failure):
@@ -205,8 +208,9 @@ final class SegmentCloser: Sendable {
         }
     }
 
-    /// Counts as a gap what is in no file of these names any more: not even the name has reached the disk. A file that
-    /// somebody else has completed meanwhile, such as `relay recordings repair`, has its final name and is taken up.
+    /// Counts as a gap the files that no longer exist under these names: not even the name has reached the disk. A file
+    /// that another process, such as `relay recordings repair`, has completed in the meantime has its final name and is
+    /// accepted.
     private func resolveAll(but names: Set<String>) {
         for (open, written) in unconfirmed.withLock({ $0 }) where !names.contains(open) {
             guard let (name, frames) = completed(open, written) else {
@@ -218,9 +222,9 @@ final class SegmentCloser: Sendable {
         }
     }
 
-    /// Tells of the file `name`, which was called `open` until it was completed late, and of what it lacks. It holds
-    /// `frames`; nil if all that was written to it. A transport stream says nothing of itself: what is known of it is
-    /// what was written, as far as it is there.
+    /// Tells the observers about the file `name`, which was called `open` until it was completed late, and about what
+    /// it lacks. The file holds `frames`; nil means all frames that were written. A transport stream has no metadata,
+    /// so what is known about it comes from the record of what was written, shortened to what is on the disk.
     private func announce(_ name: String, as open: String, frames: Int?) {
         let written = unconfirmed.withLock { $0[open] }
         let size = try? FileDescriptor.open(readOnly: "\(directory.path)/\(name)").size()
@@ -234,8 +238,8 @@ final class SegmentCloser: Sendable {
         for observer in observers { observer.segmentFinished(record) }
     }
 
-    /// Returns what of `written` is in the file `name`, which has `frames`, nil if all that was written, and `size`
-    /// bytes, nil if that is unknown. Audio has no frames to count.
+    /// Returns how much of `written` is in the file `name`. `frames` is nil if the file holds all frames that were
+    /// written, `size` is nil if it is unknown. Audio has no frames to count.
     private func kept(_ name: String, frames: Int?, size: Int64?, of written: SegmentRecord?) -> RecordingGap.Kept {
         guard let frames, let written else { return .all }
         guard written.frames == 0 else { return .frames(frames) }
@@ -248,14 +252,14 @@ final class SegmentCloser: Sendable {
         return .audio(upTo: written.programStart + Int64(Int128(length) * Int128(size) / Int128(written.bytes)))
     }
 
-    /// Returns the finished file that the file `open` became, to which the recorder wrote `written`, and the frames in
-    /// it; nil if there is no such file.
+    /// Returns the finished file that `open` became, and its frame count; nil if there is no such file. `written` is
+    /// what the recorder wrote to it.
     private func completed(_ open: String, _ written: SegmentRecord) -> (name: String, frames: Int)? {
         guard let name = SegmentName(fileName: open, channel: channel, template: directory.template) else { return nil }
         for attempt in 0..<10 {
             let closed = name.closed(attempt: attempt)
             guard access("\(directory.path)/\(closed)", F_OK) == 0 else { break }
-            // A transport stream says nothing of itself but what frames it has.
+            // A transport stream has no metadata: only its frames can be counted.
             if name.fileExtension == RecordFormat.ts.fileExtension {
                 let frames = try? TransportStreamFile.frames(
                     in: "\(directory.path)/\(closed)", written: written.bytes)
@@ -269,7 +273,7 @@ final class SegmentCloser: Sendable {
         return nil
     }
 
-    /// Counts as a gap what a file turns out to lack.
+    /// Counts as a gap what the file lacks.
     private func resolve(_ fileName: String, _ kept: RecordingGap.Kept) {
         guard let written = unconfirmed.withLock({ $0.removeValue(forKey: fileName) }),
             let gap = RecordingGap(lostOf: written, kept: kept)
@@ -282,10 +286,10 @@ final class SegmentCloser: Sendable {
         for observer in observers { observer.gapEnded(gap, channel: channel, start: start) }
     }
 
-    /// Waits until what was asked so far is done; for tests.
+    /// Waits until all requested work is done; for tests.
     func waitUntilIdle() { queue.sync {} }
 
-    /// Calls `body` on `queue` when all files handed over are closed, or could not be, not even at a second attempt.
+    /// Calls `body` on `queue` when all files handed over are closed or have failed a second attempt.
     func whenIdle(_ queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
         self.queue.async(group: group) { if self.backlog.isUnfinished { self.recover() } }
         group.notify(queue: queue, execute: body)

@@ -5,45 +5,45 @@ internal import Glibc
 internal import MP4
 internal import Media
 
-/// What must be known to begin a file.
+/// The settings of a new file.
 struct SegmentFileSettings {
     var directory: String
     var name: SegmentName
     var format = RecordFormat.hybrid
     var description: StreamDescription
     var tags: MovieTags
-    /// How much media time a fragment holds: what a crash costs.
+    /// How much media time a fragment holds, which is what a crash costs.
     var fragmentDuration: Duration
     /// Whether the close waits until the file is on the disk.
     var isDurable = true
 }
 
-/// One file of a recording. Packets are gathered, and written one fragment at a time, each in one call; what the bytes
-/// of a fragment are and how a file is completed is up to its ``SegmentContainer``.
+/// One file of a recording. It gathers packets and writes one fragment at a time, each in one call. Its
+/// ``SegmentContainer`` decides what a fragment's bytes are and how the file is completed.
 final class SegmentFile {
     /// The file's name without a directory or extension.
     let name: SegmentName
-    /// Bytes on disk.
+    /// Bytes written to the file.
     private(set) var bytes: Int64 = 0
-    /// Frames on disk.
+    /// Frames written to the file.
     private(set) var frames = 0
-    /// Where the videoPackets on disk end, in nanoseconds of program time.
+    /// End of the frames on disk, in nanoseconds of program time.
     private(set) var recordedEnd: Int64
     /// The file's first frame, in nanoseconds of program time.
     let start: Int64
-    /// When that was on air.
+    /// When the first frame was on air.
     var time: UTCTime { settings.tags.start }
-    /// Samples of audio on disk, with the hidden ones that precede the first frame.
+    /// Audio samples on disk, including the hidden ones before the first frame.
     private var audioSamples: Int64 = 0
-    /// How the file ends; the recorder sets it before it closes the file.
+    /// Why the file ends; the recorder sets it before it closes the file.
     var ending = SegmentEnding.error
-    /// Moments that somebody marked; the recorder sets them before it closes the file.
+    /// The chapters for marked moments; the recorder sets them before it closes the file.
     var chapters: [Chapter] = []
 
     private let settings: SegmentFileSettings
-    /// The directory of the file, whatever is mounted over its path meanwhile.
+    /// The file's directory, held open, so that a mount over its path does not matter.
     private let parent: FileDescriptor
-    /// The file itself, for the synchroniser, which makes it durable meanwhile.
+    /// The file itself; the synchroniser uses it to make the open file durable.
     let descriptor: FileDescriptor
     private var container: any SegmentContainer
     private var preallocation: Preallocation
@@ -51,30 +51,31 @@ final class SegmentFile {
     private var audioPackets: [EncodedPacket] = []
     private var order = PresentationOrder()
     private let fragmentDuration: Int64
-    /// The track by which fragments are cut, as long as it comes.
+    /// The track whose packets end fragments while they come.
     private let leading: TrackKind
     private let audioBase: TimeBase
     private let preRoll: EncodedPacket?
-    /// When the fragment under way is to end, in nanoseconds of program time.
+    /// Program time at which the current fragment ends, in nanoseconds.
     private var fragmentEnd: Int64
-    /// When the oldest packet that is not on disk came, by the monotonic clock; nil if all are.
+    /// When the oldest packet that is not on disk arrived, by the monotonic clock in nanoseconds; nil if all are on
+    /// disk.
     private var pendingSince: Int64?
-    /// When the packet that came last is decoded, in nanoseconds of program time.
+    /// Decoding time of the last packet, in nanoseconds of program time.
     private var newest = Int64.min
-    /// Whether something was written that the file shows.
+    /// Whether anything visible was written.
     private var showsAnything = false
-    /// Where the next file begins to show what this one holds, too, in nanoseconds of program time.
+    /// Program time in nanoseconds from which the next file shows the media that this one holds, too.
     private var shownEnd: Int64?
     /// The file's size with its index, once that is written.
     private var finalSize: Int64?
 
-    /// Fragments in a row that ended by time and held frames back.
+    /// How many fragments in a row ended by time and held frames back.
     private var heldBack = 0
-    /// So many of them may, which is some 2 s: a sender that broke off leaves frames that are shown behind others that never
-    /// came, and which the file is to end before. A slow track's frames must not wait for long.
+    /// How many fragments in a row may do so, which is about 2 s. A sender that broke off leaves frames that follow
+    /// missing ones, and the file should end before those; but frames of a slow track must not wait for long.
     private static let longestHold = 4
-    /// How much later than its end a fragment is written where the leading track does not come, in nanoseconds: more than one
-    /// track is behind the other in most programs, and so little that a crash costs no more than 0.6 s.
+    /// How long a fragment waits past its end if the leading track is silent, in nanoseconds: longer than one track
+    /// lags behind the other in most programs, and short enough that a crash costs at most 0.6 s.
     private static let patience: Int64 = 50_000_000
 
     /// Creates the file, which must not exist, and writes its head.
@@ -97,13 +98,13 @@ final class SegmentFile {
         }
         parent = try FileDescriptor.open(parentOf: settings.name.open, in: settings.directory)
         descriptor = try parent.create(entry: settings.name.open)
-        // The lock keeps recovery away, here and in other processes. Recovery may have been quicker, and have set the
-        // empty file aside: another name is taken then.
+        // The lock keeps recovery away, in this process and in others. Recovery may have been faster and have set the
+        // empty file aside; the recorder then takes another name.
         guard descriptor.lockCreated() else { throw FileFailure("create", path, code: EEXIST) }
         try writeHead()
     }
 
-    // The thread that makes the file durable may hold the descriptor for longer, and must not keep recovery away.
+    // The synchroniser's thread may hold the descriptor for longer, and must not keep recovery away.
     deinit { descriptor.unlock() }
 
     private func writeHead() throws(FileFailure) {
@@ -119,11 +120,12 @@ final class SegmentFile {
         }
     }
 
-    /// Frames that were appended and are not on disk yet.
+    /// The frames that were appended and are not on disk yet.
     var pendingVideo: [EncodedPacket] { videoPackets }
 
-    /// Forgets the last pending videoPackets if some that are shown before them are missing, and returns them: a file that
-    /// is to end here then shows no hole. What is kept was decoded earlier, so none of it depends on them.
+    /// Removes and returns the last pending frames if some frames before them in presentation order are missing, so
+    /// that a file that ends here has no hole. The frames that stay were decoded earlier, so none of them depends on a
+    /// removed one.
     func dropDisordered() -> [EncodedPacket] {
         guard let whole = order.wholePrefix, whole < videoPackets.count else { return [] }
         let dropped = Array(videoPackets[whole...])
@@ -157,20 +159,21 @@ final class SegmentFile {
         return elapsed
     }
 
-    /// How long what is pending may still wait for the packet that ends its fragment, in nanoseconds; nil if nothing is.
+    /// How long the pending packets may still wait for the packet that ends their fragment, in nanoseconds; nil if
+    /// no packet is pending.
     func wait(at now: Int64) -> Int64? {
         pendingSince.map { max(0, $0 + fragmentDuration + Self.patience - now) }
     }
 
-    /// Writes what is pending as one fragment, although it is not full; returns how long that took in nanoseconds.
+    /// Writes the pending packets as one fragment, although it is not full; returns how long that took, in nanoseconds.
     func writePending(clock: some MonotonicClock) throws(FileFailure) -> Int64 {
         let elapsed = try writeFragment(next: nil, isByTime: true, clock: clock)
-        // It was nearly full: what follows belongs to the next one.
+        // The fragment was nearly full: the following packets belong to the next one.
         if newest >= fragmentEnd - fragmentDuration / 2 { fragmentEnd += fragmentDuration }
         return elapsed
     }
 
-    /// `isByTime` says that the frame which would end the fragment did not come.
+    /// `isByTime` says that the frame that would end the fragment did not come.
     private func writeFragment(
         next: EncodedPacket?, isByTime: Bool, clock: some MonotonicClock
     ) throws(FileFailure) -> Int64 {
@@ -200,7 +203,7 @@ final class SegmentFile {
         }
     }
 
-    /// Writes what is pending as one fragment.
+    /// Writes the pending packets as one fragment.
     private func writeFragment(next: EncodedPacket?) throws(FileFailure) {
         guard hasPending else { return }
         let nextFrame = next?.track == .video ? next : nil
@@ -211,12 +214,12 @@ final class SegmentFile {
             try preallocation.reserve(total, at: bytes, in: descriptor)
             try descriptor.write(pieces, at: bytes)
         } catch {
-            // If even this fails, the next reader of the file drops the incomplete tail.
+            // If the truncation fails too, the next reader of the file drops the incomplete tail.
             try? descriptor.truncate(to: bytes)
             throw error
         }
         container.wrote()
-        // Frames before the file's beginning are there only to be decoded.
+        // Frames before the file's start are hidden; they are only needed for decoding.
         showsAnything = showsAnything || leading == .audio || videoPackets.contains { $0.ptsNanoseconds >= start }
         bytes += total
         frames += videoPackets.count
@@ -231,33 +234,33 @@ final class SegmentFile {
         pendingSince = nil
     }
 
-    /// Writing into a file that someone removed succeeds, and all of it is lost.
+    /// Throws if the file was removed: a write into a removed file succeeds, but all of it is lost.
     private func checkNames(_ operation: String) throws(FileFailure) {
         guard try descriptor.attributes().links > 0 else {
             throw FileFailure(operation, descriptor.path, text: "the file was removed")
         }
     }
 
-    /// Shows nothing from program time `time` on, in nanoseconds: the next file does.
+    /// Hides everything from program time `time` on, in nanoseconds, because the next file shows it.
     func end(at time: Int64) {
         shownEnd = time
         recordedEnd = min(recordedEnd, time)
         container.end(at: time)
     }
 
-    /// Writes what is pending; part of a proper end.
+    /// Writes the pending packets; part of a proper end.
     func flush() throws(FileFailure) { try writeFragment(next: nil) }
 
-    /// What became of a file at its close.
+    /// The result of closing a file.
     enum Closing: Equatable {
         /// It is complete.
         case finished(SegmentRecord)
-        /// Nothing was recorded in it that it shows; it is removed.
+        /// It held nothing visible and was removed.
         case empty
     }
 
-    /// Writes the index behind the media and forgets what that took, without waiting for the disk. What is left of the
-    /// file in memory is small then.
+    /// Writes the index behind the media and frees its memory, without waiting for the disk. Little of the file is left
+    /// in memory after that.
     func appendIndex() throws(FileFailure) {
         guard showsAnything, finalSize == nil else { return }
         try checkNames("close")
@@ -265,9 +268,9 @@ final class SegmentFile {
         finalSize = try container.appendIndex(descriptor, mediaEnd: bytes, ending: ending)
     }
 
-    /// Completes the file and gives it its final name. Takes as long as its tables are long, however much media it
-    /// holds, and waits for the disk, unless its settings say otherwise. After a failure it keeps the name of an open
-    /// file, so that ``SegmentRecovery`` takes it up again.
+    /// Completes the file and gives it its final name. The time depends on the length of its tables, not on the amount
+    /// of media; waits for the disk, unless the settings say otherwise. After a failure the file keeps its open name,
+    /// so that ``SegmentRecovery`` finds it again.
     func close() throws(FileFailure) -> Closing {
         try checkNames("close")
         try appendIndex()
@@ -280,7 +283,7 @@ final class SegmentFile {
         return .finished(record(fileName: fileName, bytes: size))
     }
 
-    /// What was written, should it prove later that the disk has not kept all of it.
+    /// What was written, in case it turns out later that the disk has not stored all of it.
     var written: SegmentRecord { record(fileName: name.open, bytes: bytes) }
 
     private func record(fileName: String, bytes: Int64) -> SegmentRecord {

@@ -2,13 +2,13 @@
 
 package import Media
 
-/// When what was written is made durable: on the disk itself, not only in the system's memory.
+/// When written data is made durable: on the disk itself, not only in the system's memory.
 package enum SyncPolicy: Sendable, Hashable {
-    /// Left to the system.
+    /// The system decides.
     case never
     /// At the end of each file.
     case segment
-    /// At the end of each file and behind each fragment.
+    /// At the end of each file and after each fragment.
     case fragment
     /// At the end of each file and whenever this much time has passed.
     case every(Duration)
@@ -32,7 +32,7 @@ package enum SyncPolicy: Sendable, Hashable {
         }
     }
 
-    /// Nanoseconds between two times that an open file is made durable; nil if only its end is.
+    /// Nanoseconds between two synchronisations of an open file; nil if a file is only synchronised at its end.
     var interval: Int64? {
         switch self {
         case .never, .segment: nil

@@ -4,21 +4,21 @@ internal import Archive
 internal import LibAV
 internal import Media
 
-/// MPEG-TS. Each fragment ends with whole packets, so that a file can be cut off behind any of them; all files of a
-/// recording have one clock, so that they can be put one behind the other.
+/// Writes MPEG-TS. Each fragment consists of whole packets, so that a file can be cut after any of them. All files of a
+/// recording share one clock, so that they can be concatenated.
 struct TransportStreamContainer: SegmentContainer {
     private let writer: TransportStreamWriter
     private let path: String
-    /// Splice information that goes with the next fragment.
+    /// Splice information for the next fragment.
     private var splices: [EncodedPacket] = []
-    /// Ticks of 90 kHz that all times move by, so that none is negative: the decoding time of a program's first frame is
-    /// less than this before its zero. The same for all files.
+    /// Added to all times, in ticks of 90 kHz, so that none is negative: the first frame's decoding time is less than
+    /// this before program time 0. The same for all files.
     private static let shift: Int64 = 3 * 90_000
 
-    /// A stream has no edit list: a packet of audio more in front would be heard.
+    /// A transport stream has no edit list: an extra audio packet at its start would be heard.
     let hidesPreRoll = false
 
-    /// The clock of a stream has passed frames that come so late, and would have to begin again.
+    /// The clock of the stream has already passed such late frames; writing them would restart it.
     let takesLateFrames = false
 
     /// `path` is for error texts.
@@ -66,7 +66,7 @@ struct TransportStreamContainer: SegmentContainer {
     ) throws(FileFailure) -> Int64 { mediaEnd }
 
     func seal(_ file: FileDescriptor, mediaEnd: Int64, size: Int64, isDurable: Bool) throws(FileFailure) {
-        // Gives back the space that was reserved behind the end.
+        // Releases the space that was reserved behind the end.
         try file.truncate(to: size)
         if isDurable { try file.synchronise() }
     }

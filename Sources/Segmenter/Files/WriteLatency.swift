@@ -4,28 +4,28 @@
 package struct WriteLatencyStatus: Sendable, Codable, Equatable {
     /// Writes counted.
     package var count = 0
-    /// The bound under which half of them stay, in milliseconds; a power of two of microseconds.
+    /// The median, rounded up to a power of two of microseconds; in milliseconds.
     package var p50Milliseconds = 0.0
-    /// The longest, in milliseconds.
+    /// The longest write, in milliseconds.
     package var maximumMilliseconds = 0.0
-    /// The bound under which 99 of 100 stay, in milliseconds; a power of two of microseconds.
+    /// The 99th percentile, rounded up to a power of two of microseconds; in milliseconds.
     package var p99Milliseconds = 0.0
-    /// Writes that took no longer than each of ``bounds``.
+    /// How many writes took no longer than each of ``bounds``.
     package var counts: [Int] = []
-    /// How long all took together, in seconds.
+    /// The sum of all durations, in seconds.
     package var totalSeconds = 0.0
 
-    /// The bounds of ``counts``, in seconds: from what the system's memory takes to a disk that hangs.
+    /// The bounds of ``counts``, in seconds: from a write to the page cache to a disk that hangs.
     package static let bounds = [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 }
 
-/// A histogram of durations by powers of two of microseconds, and by ``WriteLatencyStatus/bounds``: fixed in size, exact in
-/// its maximum.
+/// A histogram of durations by powers of two of microseconds, and by ``WriteLatencyStatus/bounds``: its size is fixed
+/// and its maximum exact.
 struct LatencyHistogram {
     private static let bounds = WriteLatencyStatus.bounds.map { Int64(($0 * 1e9).rounded()) }
 
     private var buckets = [Int](repeating: 0, count: 40)
-    /// Durations up to each of the bounds and above the one before.
+    /// The number of durations in each bucket: above the previous bound, and up to its own.
     private var parts = [Int](repeating: 0, count: bounds.count)
     private var sum: Int64 = 0
     private var count = 0
@@ -42,7 +42,7 @@ struct LatencyHistogram {
         maximum = max(maximum, nanoseconds)
     }
 
-    /// The bound in milliseconds under which `percent` of 100 stay.
+    /// Returns the bound in milliseconds under which `percent` of 100 durations stay.
     private func bound(_ percent: Int) -> Double {
         var seen = 0
         let index = buckets.firstIndex { bucket in

@@ -3,14 +3,14 @@
 internal import Archive
 internal import Media
 
-/// Says by how much the wall clock makes files look older than they are. Pure: readings of clocks come in.
+/// Computes by how much the wall clock makes files look older than they are. Pure: clock readings in, durations out.
 ///
-/// A file is as old as the wall clock says only if that clock was right when the file ended, and is right now. A clock that
-/// was set since then, or that is ahead when relay starts, makes young files look old. So each move of the wall clock that
-/// the running time does not explain is taken off the age of the files from before it, until relay has run for so long
-/// that they are old enough in any case. What is known goes with ``memory(_:)`` to the next run of relay.
+/// A file's apparent age is right only if the wall clock was right when the file ended and is right now. A clock that
+/// was set since then, or that is ahead when relay starts, makes young files look old. So each jump of the wall clock
+/// that the running time does not explain is subtracted from the age of the files from before it, until relay has run
+/// for so long that they are old enough in any case. ``memory(_:)`` hands this knowledge to the next run of relay.
 ///
-/// Numbers are milliseconds: of the wall clock, or of running time, which no one can set.
+/// Numbers are milliseconds: of the wall clock, or of the running time, which cannot be set.
 struct ClockTrust {
     /// One reading of the clocks.
     struct Reading {
@@ -24,25 +24,25 @@ struct ClockTrust {
         var running: Int64 { now / 1_000_000 }
     }
 
-    /// Which limit a file's age is compared with.
+    /// The limit that a file's age is compared with.
     enum Limit {
-        /// The least age of what is deleted, `--keep-min`.
+        /// The minimum age of deleted files, `--keep-min`.
         case least
-        /// The greatest age of what is kept, `--keep`.
+        /// The maximum age of kept files, `--keep`.
         case greatest
     }
 
-    /// The doubt about the age of files, as one limit sees it.
+    /// The uncertainty about the age of files, for one limit.
     private struct Doubt {
-        /// For how much running time a move matters: then all files from before it are old enough.
+        /// How much running time a jump matters for: after that, all files from before it are old enough.
         let lasts: Int64
-        /// How far the clock has moved ahead since files of earlier runs ended; below 0 if it has moved back.
+        /// How far the clock has jumped ahead since files of earlier runs ended; negative if it has jumped back.
         var earlier: Int64 = 0
-        /// What of that the run before has left.
+        /// The part of `earlier` that comes from the previous run.
         var remembered: Int64 = 0
-        /// The same for files that ended in this run: at least 0, since the last of them ended just now.
+        /// The same for files that ended in this run: at least 0, because the last of them ended just now.
         var own: Int64 = 0
-        /// The running time at which it no longer matters.
+        /// The running time at which the jumps no longer matter.
         var until = Int64.min
 
         mutating func move(by change: Int64, at now: Int64) {
@@ -60,12 +60,13 @@ struct ClockTrust {
         func lead(isOwn: Bool) -> Int64 { max(0, isOwn ? own : earlier) }
     }
 
-    /// The wall clock moves by more than this only if it is set.
+    /// A wall clock that moves by more than this was set.
     static let tolerance: Int64 = 60_000
-    /// The longest time for which relay can have been off that is believed without a time server. A clock that is wrong
-    /// by no more deletes at most a quarter of what `--keep` keeps.
+    /// The longest time that relay is believed to have been off without a time server's confirmation. A clock that is
+    /// wrong by no more than this deletes at most a quarter of what `--keep` keeps.
     private static let believedGap: Int64 = 86_400_000
-    /// So many times as fast as time goes what became too old while relay was off, if the clock is confirmed.
+    /// If the clock is confirmed, files that became too old while relay was off are deleted at this multiple of the
+    /// running time.
     private static let catchUp: Int64 = 4
 
     /// `--keep` in milliseconds; nil without it.
@@ -74,12 +75,12 @@ struct ClockTrust {
     private var offset: Int64?
     private var least: Doubt
     private var greatest: Doubt
-    /// Whether the clock was confirmed in this run, when there was something to confirm.
+    /// Whether the confirmed clock of this run was already taken into account.
     private var isResolved = false
-    /// By how much `--keep` is longer for files of earlier runs, and at which running time that began.
+    /// By how much `--keep` is longer for files of earlier runs, and the running time at which that began.
     private var lag: (length: Int64, since: Int64) = (0, 0)
 
-    /// What is known at the start of a run: the rules, and what the run before has left.
+    /// The state at the start of a run, from the rules and the memory of the previous run.
     init(_ rules: RetentionRules, memory: RememberedClock? = nil) {
         let minimum = Self.milliseconds(rules.minimumAge)
         keep = rules.maximumAge.map(Self.milliseconds)
@@ -88,8 +89,8 @@ struct ClockTrust {
         greatest = Doubt(lasts: max(keep ?? 0, minimum))
     }
 
-    /// Takes a reading in. `newest` says when the newest file of earlier runs ended, as far as its date can be right; it
-    /// is asked for once, if nothing is remembered.
+    /// Takes a reading. `newest` returns when the newest file of earlier runs ended, as far as its date is plausible;
+    /// it is called once, if nothing is remembered.
     mutating func read(_ reading: Reading, newest: () -> UTCTime?) {
         let (now, offset) = (reading.running, reading.wall.milliseconds - reading.running)
         if let before = self.offset {
@@ -107,7 +108,7 @@ struct ClockTrust {
         if reading.isConfirmed { resolve(at: now) }
     }
 
-    /// How much older than it is a file may look, for `limit`; `isOwn` if it ended in this run.
+    /// How much older than it is a file may look, for `limit`; `isOwn` says that it ended in this run.
     func lead(_ limit: Limit, isOwn: Bool, at reading: Reading) -> Int64 {
         switch limit {
         case .least: least.lead(isOwn: isOwn)
@@ -115,10 +116,10 @@ struct ClockTrust {
         }
     }
 
-    /// Whether files that became too old while relay was off go step by step.
+    /// Whether files that became too old while relay was off are being deleted step by step.
     func isCatchingUp(at reading: Reading) -> Bool { lag(at: reading.running) > 0 }
 
-    /// What the next run is to know.
+    /// Returns the knowledge for the next run.
     func memory(_ reading: Reading) -> RememberedClock {
         let now = reading.running
         func left(_ doubt: Doubt) -> RememberedClock.Lead {
@@ -144,7 +145,7 @@ struct ClockTrust {
         let gap = last.map { reading.wall.milliseconds - $0.milliseconds } ?? 0
         if abs(gap) > Self.tolerance { least.move(by: gap, at: now) }
         if gap < -Self.tolerance || gap > max(Self.tolerance, believed) { greatest.move(by: gap, at: now) }
-        // They ended in no part of this run.
+        // The files of earlier runs did not end in this one.
         (least.own, greatest.own) = (0, 0)
     }
 
@@ -154,8 +155,8 @@ struct ClockTrust {
         doubt.until = sum(now, min(lead.left, doubt.lasts))
     }
 
-    /// The wall clock is right. If it was right when the run before read it last, too, relay was off in between: nothing
-    /// but what that run left makes files look too old.
+    /// Takes into account that the wall clock is right. If it was also right when the previous run last read it, relay
+    /// was off in between: then only what that run remembered makes files look too old.
     private mutating func resolve(at now: Int64) {
         guard !isResolved else { return }
         isResolved = true
@@ -173,10 +174,10 @@ struct ClockTrust {
         return max(0, lag.length - (Self.catchUp - 1) * elapsed)
     }
 
-    /// In so much running time all that an archive can have kept is swept.
+    /// The running time in which a whole archive is swept.
     private var sweep: Int64 { (keep ?? 0) / Self.catchUp }
 
-    /// How far the wall clock may be ahead of the one seen last without a time server's word.
+    /// How far the wall clock may be ahead of its last reading without a time server's confirmation.
     private var believed: Int64 { min(Self.believedGap, (keep ?? 0) / 4) }
 
     private static func milliseconds(_ duration: Duration) -> Int64 { max(0, duration.inNanoseconds) / 1_000_000 }

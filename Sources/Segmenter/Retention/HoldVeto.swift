@@ -2,7 +2,7 @@
 
 package import Archive
 
-/// Keeps retention from what an operator holds.
+/// Keeps retention from deleting files that an operator holds.
 package final class HoldVeto: RetentionVeto {
     private let directory: RecordDirectory
 

@@ -6,41 +6,43 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// Deletes the oldest finished files of one channel when the rules ask for it, on a queue of its own and of low
-/// priority: neither media nor the storage guard ever wait for it.
+/// Deletes the oldest finished files of one channel when the rules ask for it, on its own low-priority queue: neither
+/// media nor the storage guard ever wait for it.
 ///
-/// Free space is looked at each second, the directory only when there is a reason: too little free space, a file that
-/// was finished, or a minute that has passed.
+/// Free space is checked each second; the directory is read only for a reason: too little free space, a finished file,
+/// or a minute that has passed.
 package final class Retention: RecordingObserver {
     private struct State {
         var policy: RetentionPolicy
         var status = RetentionStatus()
         var nextSweep = Int64.min
-        /// Whether the last look at the directory found nothing to delete although room was wanted.
+        /// Whether the last sweep found nothing to delete although room was needed.
         var isVain = false
-        /// Whether room was wanted so that the recording can continue, and not only by a rule.
+        /// Whether room was needed for the recording to continue, and not only by a rule.
         var wasUrgent = false
-        /// Finished files of the channel that have names of another kind, and when they are looked for again.
+        /// Finished files of the channel with names of another kind; below, when they are searched for again.
         var others: [String] = []
         var nextDeepLook = Int64.min
-        /// Files that could not be deleted. Until the next deep look they are passed over, so that the next oldest go.
+        /// Files that could not be deleted. They are skipped until the next deep look, so that the next oldest are
+        /// deleted.
         var undeletable: Set<String> = []
-        /// Files of which it is known whether their content is a recording of the channel, as they were then.
+        /// Files whose content was checked: whether they are recordings of the channel, and what the file was like
+        /// then.
         var verdicts: [String: (file: StoredSegment, isOurs: Bool)] = [:]
-        /// Why the directory cannot be looked at.
+        /// Why the directory cannot be read.
         var failure: String?
-        /// Why files could not be deleted: each is logged once.
+        /// Why files could not be deleted; each reason is logged once.
         var reported: Set<String> = []
-        /// Whether files are deleted for a recording that is to begin.
+        /// Whether files are being deleted for a recording that is about to begin.
         var isMakingRoom = false
-        /// Bytes of the files that may go in the course of that recording; nil until the directory was looked at.
+        /// Bytes of the files that may be deleted during that recording; nil until the directory was read.
         var room: Int64?
         var isStopped = false
-        /// The files that ended in this run: their age is known whatever the clock was before it.
+        /// Files that ended in this run: their age is known, whatever the clock did before.
         var own: Set<String> = []
-        /// The disk of which the policy knows what the run before has left of the clock: ``RecordDirectory/generation``.
+        /// The ``RecordDirectory/generation`` of the disk whose clock memory the policy has.
         var recalled: Int?
-        /// Whether what is known of the clock could not be remembered: it is logged once.
+        /// Whether the clock memory could not be written; that is logged once.
         var isForgetful = false
     }
 
@@ -61,16 +63,17 @@ package final class Retention: RecordingObserver {
     private let state: Mutex<State>
 
     private static let sweepInterval: Int64 = 60_000_000_000
-    /// Files of other names come seldom, and each that is there is opened to see whose it is.
+    /// Files with other names are rare, and each must be opened to find out whose it is.
     private static let deepLookInterval: Int64 = 600_000_000_000
-    /// Failures that are remembered.
+    /// How many different failures are remembered.
     private static let mostReported = 100
 
-    /// Retention of the files of `channel` in `directory` after `rules`. `leastFree` is the free space at which the
-    /// storage guard is about to stop the recording; `leastFreeOf` says it again where another disk is mounted in the place of
-    /// the first. `observers` are told of what was deleted. So long as `startLimit` a start waits for files to be deleted.
-    /// `isConfirmed` says whether a time server confirms what `wallClock` reads; nil asks the system. `newestRow` is asked when
-    /// the newest file ended that the catalogue knows, if no earlier run has left what it knew of the clock.
+    /// Retention of the files of `channel` in `directory` by `rules`. `leastFree` is the free space at which the
+    /// storage guard is about to stop the recording; `leastFreeOf` computes it again if another disk is mounted in
+    /// place of the first. `observers` are told about deleted files. A start waits at most `startLimit` for files to be
+    /// deleted. `isConfirmed` says whether a time server confirms what `wallClock` reads; nil asks the system.
+    /// `newestRow` returns when the newest file in the catalogue ended; it is called if no earlier run has left its
+    /// knowledge of the clock.
     package init(
         directory: RecordDirectory, channel: String, rules: RetentionRules, leastFree: Int64,
         vetoes: [any RetentionVeto] = [], observers: [any RecordingObserver] = [],
@@ -96,10 +99,10 @@ package final class Retention: RecordingObserver {
         state = Mutex(State(policy: RetentionPolicy(rules: rules, leastFree: leastFree)))
     }
 
-    /// Begins to look each second.
+    /// Starts checking each second.
     package func start() { timer.start(on: queue, leeway: .milliseconds(200)) { [weak self] in self?.check() } }
 
-    /// Ends looking.
+    /// Stops checking.
     package func stop() {
         timer.stop()
         state.withLock { $0.isStopped = true }
@@ -114,10 +117,10 @@ package final class Retention: RecordingObserver {
     package func segmentRecovered(fileName: String) { state.withLock { $0.nextSweep = .min } }
     package func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
 
-    /// Deletes at once what the rules ask for, and finds out what may be deleted in the course of a recording of
-    /// `budget`, which ``room`` says then. Deleting that takes longer than a start may wait continues beside the
-    /// program: those files are among the ones that may be deleted. Waits for the directory to be read and for the
-    /// objects that have a veto; must not be called on retention's queue.
+    /// Deletes at once what the rules ask for, and computes how much may be deleted during a recording of `budget`, for
+    /// ``room``. If deleting takes longer than a start may wait, it continues beside the program: those files count as
+    /// ones that may be deleted. Waits for the directory to be read and for the vetoes; must not be called on
+    /// retention's queue.
     package func makeRoom(for budget: StorageBudget) {
         let isUnderWay = state.withLock { state in
             defer { state.isMakingRoom = true }
@@ -129,15 +132,14 @@ package final class Retention: RecordingObserver {
             let deletion = DispatchWorkItem(qos: .userInitiated, flags: .enforceQoS) { self.deleteDue(budget) }
             queue.async(execute: look)
             queue.async(execute: deletion)
-            // What may be deleted must be known, however long that takes; that it is gone need not.
+            // How much may be deleted must be known, however long that takes; the deletion itself need not be finished.
             look.wait()
             _ = deletion.wait(timeout: deadline)
         }
     }
 
-    /// Bytes of the files that may still be deleted in the course of the recording that room was made for last. A file
-    /// that is being deleted is not among them, so that a caller that has measured free space before counts no file
-    /// twice.
+    /// Bytes of the files that may still be deleted during the recording that room was last made for. Excludes the file
+    /// being deleted, so that a caller that has measured free space before does not count it twice.
     package var room: Int64 { state.withLock { $0.room ?? 0 } }
 
     private func updateRoom(_ budget: StorageBudget) {
@@ -157,7 +159,7 @@ package final class Retention: RecordingObserver {
         state.withLock { $0.isMakingRoom = false }
     }
 
-    /// Files that were deleted, or could not be.
+    /// The number of files that were deleted or could not be.
     private var triedFiles: Int { state.withLock { $0.status.deletedFiles + $0.undeletable.count } }
 
     private func look(_ space: DiskSpace? = nil) throws(FileFailure) -> RetentionPolicy.Look {
@@ -175,8 +177,8 @@ package final class Retention: RecordingObserver {
             isConfirmed: isConfirmed(wallClock), own: own)
     }
 
-    /// Reads what the run before has left of the clock, at the first look at each disk: one may be mounted after the start,
-    /// or in the place of another.
+    /// Reads the previous run's clock memory, at the first look at each disk: a disk may be mounted after the start, or
+    /// in place of another.
     private func recall() {
         let generation = directory.generation
         guard state.withLock({ $0.recalled != generation }) else { return }
@@ -198,7 +200,7 @@ package final class Retention: RecordingObserver {
         return bytes
     }
 
-    /// The files of the channel, those of other names too.
+    /// Returns the files of the channel, including those with other names.
     private func segments() throws(FileFailure) -> [StoredSegment] {
         let now = clock.now
         var others = state.withLock { $0.nextDeepLook > now ? $0.others : nil }
@@ -218,8 +220,8 @@ package final class Retention: RecordingObserver {
                 verdicts[segment.fileName] = verdict
                 return verdict.isOurs
             }
-            // Each file is opened before it is deleted. If its name could be another channel's, it is opened now, so that
-            // it is not counted either.
+            // Each file is opened before it is deleted. If its name could belong to another channel, it is opened now,
+            // so that it is not counted either.
             guard !ownership.isNamedAfterChannel(segment.fileName) else { return true }
             guard let isOurs = ownership.owns(segment.fileName) else { return false }
             verdicts[segment.fileName] = (segment, isOurs)
@@ -229,10 +231,10 @@ package final class Retention: RecordingObserver {
         return segments
     }
 
-    /// One look. Called by the timer, on retention's queue.
+    /// Checks once. The timer calls it on retention's queue.
     func check() {
         do throws(FileFailure) {
-            // Not in another file system that was mounted there, nor in an empty mount point.
+            // Deletes nothing in another file system that was mounted there, nor in an empty mount point.
             try directory.checkMount()
             let space = try measure()
             let now = clock.now
@@ -268,8 +270,7 @@ package final class Retention: RecordingObserver {
 
     private func sweep(_ space: DiskSpace?, _ now: Int64) throws(FileFailure) {
         let look = try look(space)
-        // An object that has a veto may take its time, so it is asked without the lock; no other thread changes the
-        // policy meanwhile.
+        // A veto may take its time, so it is asked without the lock; no other thread changes the policy meanwhile.
         var policy = state.withLock { $0.policy }
         var plan = policy.plan(look) { segment in vetoes.allSatisfy { $0.mayDelete(segment.fileName) } }
         plan.problem = plan.problem ?? vetoes.lazy.compactMap(\.problem).first
@@ -283,7 +284,7 @@ package final class Retention: RecordingObserver {
         remember(policy.memory(look))
     }
 
-    /// Leaves what is known of the clock to the next run.
+    /// Stores the knowledge of the clock for the next run.
     private func remember(_ memory: RememberedClock) {
         do throws(FileFailure) {
             try memory.write(of: channel, in: directory)
@@ -318,11 +319,11 @@ package final class Retention: RecordingObserver {
 
     private func warn(_ text: String) { logger.warning("old recordings are not deleted: \(text)") }
 
-    /// Deletes one file; false if it is still there.
+    /// Deletes one file; returns false if it is still there.
     private func delete(_ deletion: RetentionPolicy.Deletion) -> Bool {
         let segment = deletion.segment
-        // Whether or not it is deleted, the file is no longer one of those that may be deleted later. `room` must
-        // shrink before the file becomes free space.
+        // Whether or not the deletion succeeds, the file no longer counts as deletable later. `room` must shrink before
+        // the file becomes free space.
         state.withLock { state in state.room = state.room.map { max(0, $0 - segment.bytes) } }
         do throws(FileFailure) {
             guard try directory.delete(segment, of: channel) else {
@@ -332,10 +333,10 @@ package final class Retention: RecordingObserver {
         } catch {
             state.withLock { state in
                 state.undeletable.insert(segment.fileName)
-                // The file is not the channel's, and is not counted from now on.
+                // The file belongs to another channel and is not counted from now on.
                 if error.code == 0 { state.verdicts[segment.fileName] = (segment, false) }
             }
-            // A disk that lets nothing be deleted says so once, not once for each file.
+            // A disk on which nothing can be deleted is logged once, not once per file.
             let kind = error.code == 0 ? error.description : error.text
             let isNews = state.withLock { $0.reported.count < Self.mostReported && $0.reported.insert(kind).inserted }
             if isNews { warn(error.description) }
@@ -362,7 +363,7 @@ package final class Retention: RecordingObserver {
         }
     }
 
-    /// What retention means for free space.
+    /// The space that retention has freed and may still free.
     package var balance: RetentionBalance {
         state.withLock {
             RetentionBalance(

@@ -3,13 +3,13 @@
 internal import Archive
 internal import Media
 
-/// Decides which files go. Pure: what is there comes in, what is to be deleted comes out.
+/// Decides which files are deleted. Pure: the files and clocks in, a plan out.
 struct RetentionPolicy {
-    /// What there is.
+    /// The files, the clocks and the free space at one moment.
     struct Look {
         /// All files of the channel, the oldest first.
         var segments: [StoredSegment]
-        /// The names of those that could not be deleted: others go in their place.
+        /// The names of files that could not be deleted: others are deleted instead.
         var undeletable: Set<String> = []
         /// The wall clock, which dates files.
         var wallClock: UTCTime
@@ -19,37 +19,37 @@ struct RetentionPolicy {
         var space: DiskSpace?
         /// Whether a time server confirms the wall clock.
         var isConfirmed = false
-        /// The names of those that ended in this run of relay.
+        /// The names of the files that ended in this run of relay.
         var own: Set<String> = []
-        /// The names of those whose dates were taken from files that followed them.
+        /// The names of the files whose dates were taken from the files after them.
         var redated: Set<String> = []
 
         fileprivate var clocks: ClockTrust.Reading { .init(wall: wallClock, now: now, isConfirmed: isConfirmed) }
     }
 
-    /// What is to be done.
+    /// The decision.
     struct Plan: Equatable {
         var deletions: [Deletion] = []
-        /// Bytes that could be deleted for free space after that.
+        /// Bytes that could still be deleted for free space after that.
         var reclaimableBytes: Int64 = 0
         /// Whether there is too little free space.
         var wantsRoom = false
-        /// Number of files that must not be deleted because something else still needs them.
+        /// The number of files that must not be deleted because something else still needs them.
         var heldFiles = 0
-        /// Why a limit is not kept, in words.
+        /// Why a limit is exceeded, in words.
         var problem: String?
     }
 
-    /// A file that is to go, and the limit that asks for it.
+    /// A file to delete, and the limit that asks for it.
     struct Deletion: Equatable {
         var segment: StoredSegment
         var rule: RetentionRule
     }
 
-    /// Deleting for free space that brought none yet.
+    /// A deletion for free space that has not increased free space yet.
     private struct Attempt {
         var since: Int64
-        /// The lowest free space since then. What is written meanwhile hides what is freed late.
+        /// The lowest free space since then. Data that is written meanwhile hides space that is freed late.
         var lowest: Int64
         var bytes: Int64
     }
@@ -58,56 +58,56 @@ struct RetentionPolicy {
     /// Free bytes below which the storage guard is about to stop the recording: deleting begins before that.
     var leastFree: Int64
     private var trust: ClockTrust
-    /// When the newest file ended that the catalogue knows; nil if it knows none, or something better is remembered.
+    /// When the newest file in the catalogue ended; nil without such a file, or if the clock memory is better.
     private var newestRow: UTCTime?
     private var attempt: Attempt?
     private var failedAttempts = 0
     private var retryAt = Int64.min
 
-    /// At most this many files are deleted at once: deleting keeps the disk busy.
+    /// At most this many files are deleted in one sweep: deleting keeps the disk busy.
     private static let mostAtOnce = 100
-    /// For free space at most this many bytes, or one file, are deleted before it is seen that it helps.
+    /// At most this many bytes, or one file, are deleted for free space before the effect is measured.
     private static let freeingStep: Int64 = 256 << 20
-    /// Freeing may take a file system this long (btrfs: a commit each 30 s).
+    /// How long a file system may take to free space, in nanoseconds (btrfs commits every 30 s).
     private static let freeingTime: Int64 = 60_000_000_000
-    /// After this many attempts without an effect deleting for free space ends: snapshots, or something else, hold the
-    /// space.
+    /// After this many attempts without effect, no more files are deleted for free space: snapshots or something else
+    /// hold the space.
     private static let mostFailedAttempts = 3
-    /// Snapshots expire, and other programs end: after this time it is tried once more.
+    /// Snapshots expire, and other programs end: after this time, in nanoseconds, deleting is tried once more.
     private static let retryInterval: Int64 = 600_000_000_000
 
-    /// A policy of `rules`, with what the run before has left of the wall clock.
+    /// A policy of `rules`, with the previous run's clock memory.
     init(rules: RetentionRules, leastFree: Int64, memory: RememberedClock? = nil) {
         self.rules = rules
         self.leastFree = leastFree
         trust = ClockTrust(rules, memory: memory)
     }
 
-    /// Takes in, before the first look, what the run before has left of the wall clock. Without that the newest of the files,
-    /// or `newestRow` of the catalogue, says what time it was.
+    /// Takes the previous run's clock memory before the first look. Without a memory, the newest file or the
+    /// catalogue's `newestRow` tells what time it was.
     mutating func recall(_ memory: RememberedClock?, newestRow: UTCTime?) {
         trust = ClockTrust(rules, memory: memory)
         self.newestRow = newestRow
     }
 
-    /// What the next run is to know of the wall clock, as of `look`.
+    /// Returns the clock memory for the next run, as of `look`.
     func memory(_ look: Look) -> RememberedClock { trust.memory(look.clocks) }
 
-    /// The bytes that are to be free of `space`.
+    /// How many bytes of `space` should be free.
     func goal(of space: DiskSpace) -> Int64 {
         rules.minimumFree.map { max($0.bytes(of: space.capacity), leastFree) } ?? 0
     }
 
-    /// Whether so little of `space` is free that the recording is about to stop.
+    /// Whether `space` is so low that the recording is about to stop.
     func isUrgent(_ space: DiskSpace) -> Bool { rules.minimumFree != nil && space.free < leastFree }
 
-    /// Whether `space` asks for deleting, as far as that may help.
+    /// Whether `space` requires deleting, and deleting may help.
     mutating func wantsRoom(_ space: DiskSpace, now: Int64) -> Bool {
         judge(space, now)
         return space.free < goal(of: space) && attempt == nil && failedAttempts < Self.mostFailedAttempts
     }
 
-    /// Decides. `mayDelete` is asked for each finished file that is old enough.
+    /// Makes the plan. `mayDelete` is asked for each finished file that is old enough.
     mutating func plan(_ look: Look, mayDelete: (StoredSegment) -> Bool) -> Plan {
         var plan = Plan()
         let look = dated(look)
@@ -165,17 +165,17 @@ struct RetentionPolicy {
         }
     }
 
-    /// The bytes that are to be free if deleting can bring that about: `most` would be free if nothing of the channel
-    /// were there. What others take cannot be deleted, so a rule that they make impossible costs no recording; files
-    /// are then deleted only as far as the recording needs it to continue. 0 if deleting cannot do even that.
+    /// How many bytes should be free, limited to what deleting can achieve: `most` would be free if the channel had no
+    /// files. Other data cannot be deleted, so a rule that it makes impossible costs no recording: files are then
+    /// deleted only as far as the recording needs it to continue. 0 if even that is impossible.
     private func reachableGoal(of space: DiskSpace, most: Int64) -> Int64 {
         let goal = goal(of: space)
         if goal <= most { return goal }
         return leastFree <= most ? leastFree : 0
     }
 
-    /// The bytes of the files in `look` that may be deleted in the course of a recording of `budget`: for free space, or
-    /// because a limit will ask for it by then. `mayDelete` is asked for each.
+    /// Returns the bytes of the files in `look` that may be deleted during a recording of `budget`: for free space, or
+    /// because a limit will ask for it by then. `mayDelete` is asked for each file.
     mutating func deletable(
         _ look: Look, during budget: StorageBudget, mayDelete: (StoredSegment) -> Bool
     ) -> Int64 {
@@ -191,21 +191,21 @@ struct RetentionPolicy {
         let old = expired.reduce(0) { $0 + $1.bytes }
         guard let limit = rules.maximumBytes else { return old }
         let total = Self.sum(look.segments.reduce(0) { $0 + $1.bytes }, budget.requiredBytes)
-        // The limit asks for it only as the recording grows, and until its end the reserve stays free.
+        // The limit only asks for it as the recording grows, and the reserve stays free until its end.
         return max(old, min(all, total - Self.sum(limit, budget.reserveBytes)))
     }
 
-    /// Without figures that change: it is logged when it changes.
+    /// The text contains no changing figures, because it is logged whenever it changes.
     private func unkept(_ limit: String) -> String {
         "\(limit) cannot be kept: what is left is younger than \(DurationText(rules.minimumAge)), or still needed"
     }
 
-    /// `bytes` were deleted, some of them for free space, when `space` was what there was.
+    /// Notes that `bytes` were deleted, some of them for free space, when free space was `space`.
     mutating func deleted(_ bytes: Int64, from space: DiskSpace, now: Int64) {
         attempt = Attempt(since: now, lowest: space.free, bytes: bytes)
     }
 
-    /// Whether what was deleted for free space has freed any.
+    /// Determines whether deleting for free space has had an effect.
     private mutating func judge(_ space: DiskSpace, _ now: Int64) {
         if space.free >= goal(of: space) { (attempt, failedAttempts) = (nil, 0) }
         guard var last = attempt else {
@@ -225,7 +225,7 @@ struct RetentionPolicy {
         }
     }
 
-    /// `look` with dates that can be right, after its clocks were read.
+    /// Returns `look` with plausible dates, after reading its clocks.
     private mutating func dated(_ look: Look) -> Look {
         trust.read(look.clocks) { [newestRow] in Self.newest(look, row: newestRow) }
         var dated = look
@@ -234,26 +234,26 @@ struct RetentionPolicy {
         return dated
     }
 
-    /// When the newest file of earlier runs ended, by its own date or the catalogue's, whichever is earlier: a file that was
-    /// copied or repaired has a date of its own. Dates in the future are left out.
+    /// Returns when the newest file of earlier runs ended, by its own date or the catalogue's, whichever is earlier:
+    /// copying or repairing a file changes its date. Dates in the future are ignored.
     private static func newest(_ look: Look, row: UTCTime?) -> UTCTime? {
         let files = look.segments.filter { $0.isFinished && !look.own.contains($0.fileName) }.map(\.ended.milliseconds)
             .filter { $0 <= look.wallClock.milliseconds + ClockTrust.tolerance }
         return [files.max(), row?.milliseconds].compactMap { $0 }.min().map { UTCTime(milliseconds: $0) }
     }
 
-    /// The finished files of at least `age` that can be deleted.
+    /// Returns the finished files of at least `age` that can be deleted.
     private func finished(_ look: Look, age least: Duration) -> [StoredSegment] {
         look.segments.filter {
             $0.isFinished && age($0, look, .least) >= least && !look.undeletable.contains($0.fileName)
         }
     }
 
-    /// How old a file is at least, as `limit` has to know it.
+    /// Returns the minimum age of a file, as `limit` sees it.
     private func age(_ segment: StoredSegment, _ look: Look, _ limit: ClockTrust.Limit) -> Duration {
         let isOwn = look.own.contains(segment.fileName)
         var lead = trust.lead(limit, isOwn: isOwn, at: look.clocks)
-        // A date that was taken from another file has that file's doubts, too.
+        // A date that was taken from another file has that file's uncertainty, too.
         if look.redated.contains(segment.fileName) {
             lead = max(lead, trust.lead(limit, isOwn: !isOwn, at: look.clocks))
         }
@@ -272,7 +272,7 @@ struct RetentionPolicy {
             + "It is kept until a time server confirms the clock, or relay has run for \(DurationText(limit))"
     }
 
-    /// The sum of what is not negative; "for ever" is given as a very long time.
+    /// Adds numbers that are not negative; "for ever" is given as a very long time.
     private static func sum(_ first: Int64, _ second: Int64) -> Int64 {
         let (sum, overflow) = first.addingReportingOverflow(second)
         return overflow ? .max : sum

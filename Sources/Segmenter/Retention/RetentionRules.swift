@@ -2,19 +2,19 @@
 
 package import Media
 
-/// Which parts of a recording are kept. Each limit applies on its own: the one that is reached first has the oldest
-/// finished files deleted.
+/// Which files of a recording are kept. Each limit applies on its own: the first one that is reached deletes the oldest
+/// finished files.
 package struct RetentionRules: Sendable, Equatable {
     /// Files that ended longer ago than this are deleted.
     package var maximumAge: Duration?
-    /// Bytes that all files of the channel may take.
+    /// Bytes that all files of the channel together may take.
     package var maximumBytes: Int64?
-    /// Bytes that are to be free on the disk.
+    /// How much of the disk should be free.
     package var minimumFree: FreeSpaceGoal?
     /// No file that ended more recently is ever deleted.
     package var minimumAge: Duration
 
-    /// Rules that delete nothing but what the given limits ask for, and nothing younger than an hour.
+    /// Rules that delete only what the given limits ask for, and nothing younger than an hour.
     package init(
         maximumAge: Duration? = nil, maximumBytes: Int64? = nil, minimumFree: FreeSpaceGoal? = nil,
         minimumAge: Duration = .seconds(3600)
@@ -26,11 +26,11 @@ package struct RetentionRules: Sendable, Equatable {
     }
 }
 
-/// How much of a disk is to stay free.
+/// How much of a disk should stay free.
 package enum FreeSpaceGoal: Sendable, Equatable, CustomStringConvertible {
-    /// So many bytes.
+    /// A number of bytes.
     case bytes(Int64)
-    /// So many hundredths of the disk, from 1 to 90.
+    /// A percentage of the disk, from 1 to 90.
     case percent(Int64)
 
     /// Reads `10%` or `50GB`.
@@ -48,7 +48,7 @@ package enum FreeSpaceGoal: Sendable, Equatable, CustomStringConvertible {
         self = .percent(number)
     }
 
-    /// The bytes that are to be free of `capacity`.
+    /// Returns how many bytes of `capacity` should be free.
     package func bytes(of capacity: Int64) -> Int64 {
         switch self {
         case .bytes(let bytes): bytes
@@ -64,11 +64,11 @@ package enum FreeSpaceGoal: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// Which limit had a file deleted.
+/// The limit for which a file was deleted.
 package enum RetentionRule: String, Sendable, Codable {
-    /// It was older than is kept.
+    /// It was too old.
     case age
-    /// The channel's files took too much.
+    /// The channel's files took too much space.
     case size
     /// Too little of the disk was free.
     case free

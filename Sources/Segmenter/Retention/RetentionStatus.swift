@@ -2,11 +2,11 @@
 
 package import Archive
 
-/// What an operator sees of retention.
+/// Retention's status for operators.
 package struct RetentionStatus: Sendable, Codable, Equatable {
     /// Finished files of the channel in the directory.
     package var files = 0
-    /// Bytes of all its files, the open one too.
+    /// Bytes of all files of the channel, including the open one.
     package var bytes: Int64 = 0
     /// When the oldest finished file ended.
     package var oldest: UTCTime?
@@ -14,15 +14,15 @@ package struct RetentionStatus: Sendable, Codable, Equatable {
     package var heldFiles = 0
     /// Files deleted since the start.
     package var deletedFiles = 0
-    /// Their bytes.
+    /// Bytes of the deleted files.
     package var deletedBytes: Int64 = 0
-    /// Bytes that could be deleted for free space; 0 unless that is asked for.
+    /// Bytes that could be deleted for free space; 0 if there is no such rule.
     package var reclaimableBytes: Int64 = 0
-    /// Why a limit is not kept, in words; nil if all are.
+    /// Why a limit is exceeded, in words; nil if none is.
     package var problem: String?
 }
 
-/// What retention means for the free space that the storage guard sees.
+/// What the storage guard needs to know about retention.
 package struct RetentionBalance: Sendable, Equatable {
     /// Bytes that were freed since the start.
     package var deletedBytes: Int64
@@ -36,12 +36,12 @@ package struct RetentionBalance: Sendable, Equatable {
     }
 }
 
-/// A user of finished files that may still need them, such as an upload. It is asked on retention's queue, where
-/// waiting for a disk is allowed.
+/// May keep retention from deleting a finished file, for example because an upload still needs it. It is asked on
+/// retention's queue, where waiting for a disk is allowed.
 package protocol RetentionVeto: AnyObject, Sendable {
     /// Whether the finished file `fileName`, relative to the recording's directory, may be deleted.
     func mayDelete(_ fileName: String) -> Bool
-    /// Why more may be kept than is needed, in words for an operator; nil if that is not so.
+    /// Why more may be kept than necessary, in words for an operator; nil if that is not so.
     var problem: String? { get }
 }
 

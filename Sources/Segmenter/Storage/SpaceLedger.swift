@@ -2,10 +2,10 @@
 
 internal import Synchronization
 
-/// What recordings still need of each file system, so that the room of one is not promised to another. All calls may come
-/// from any thread.
+/// Tracks how much space recordings still need on each file system, so that the same space is not promised twice. Any
+/// thread may call it.
 package final class SpaceLedger: Sendable {
-    /// A recording's place in the ledger.
+    /// A recording's entry in the ledger.
     package struct Entry: Sendable {
         fileprivate let number: Int
         fileprivate let owner: String
@@ -22,7 +22,7 @@ package final class SpaceLedger: Sendable {
     /// An empty ledger.
     package init() {}
 
-    /// Notes a recording of `owner`, which still needs what `stillNeeded` says, in bytes.
+    /// Registers a recording of `owner`; `stillNeeded` returns how many bytes it still needs.
     package func enter(
         on fileSystem: UInt64, of owner: String, _ stillNeeded: @escaping @Sendable () -> Int64
     ) -> Entry {
@@ -34,13 +34,13 @@ package final class SpaceLedger: Sendable {
         }
     }
 
-    /// Forgets a recording.
+    /// Removes a recording.
     func release(_ entry: Entry) {
         state.withLock { state in state.bytes.removeAll { $0.entry.number == entry.number } }
     }
 
-    /// What others still need that were noted before `entry` on the same file system. What the same owner noted before is
-    /// what the new recording takes the place of.
+    /// Returns how many bytes other recordings that were registered before `entry` still need on the same file system.
+    /// Earlier entries of the same owner do not count: the new recording replaces them.
     package func bytes(before entry: Entry) -> Int64 {
         let earlier = state.withLock { state in
             state.bytes.filter {

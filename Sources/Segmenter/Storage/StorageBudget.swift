@@ -2,21 +2,22 @@
 
 package import Media
 
-/// How much space a recording needs. Integers throughout; what does not fit in 64 bits is `Int64.max`.
+/// How much space a recording needs. All arithmetic uses integers; a result that does not fit in 64 bits is
+/// `Int64.max`.
 package struct StorageBudget: Sendable, Hashable {
-    /// Bits a second of both tracks, without the container.
+    /// Bits per second of both tracks, without the container.
     package var bitrate: Int64
     /// How long the recording is expected to be.
     package var duration: Duration
-    /// Bytes that must stay free, if set by the operator.
+    /// Bytes that must stay free, if the operator set them.
     package var configuredReserve: Int64?
-    /// Bytes of the file system in all; nil if that is not known. A small disk has a small reserve.
+    /// Total bytes of the file system; nil if unknown. A small disk has a small reserve.
     package var capacity: Int64?
     /// Bytes that other recordings on the same file system still need.
     package var neededByOthers: Int64 = 0
 
-    /// What recordings of `videoBitrate` and `audioBitrate` bits a second over `duration` need on a file system of
-    /// `capacity` bytes.
+    /// The space that recordings of `videoBitrate` and `audioBitrate` bits per second over `duration` need on a file
+    /// system of `capacity` bytes.
     package init(
         videoBitrate: Int, audioBitrate: Int, duration: Duration, reserve: ByteSize? = nil, capacity: Int64? = nil
     ) {
@@ -27,28 +28,28 @@ package struct StorageBudget: Sendable, Hashable {
         self.capacity = capacity
     }
 
-    /// Bytes that `duration` takes: bitrate and 2 % for the container, rounded up.
+    /// Returns the bytes that `duration` takes: the bitrate plus 2 % for the container, rounded up.
     package func bytes(in duration: Duration) -> Int64 { bytes(in: duration, times: 1) }
 
-    /// Bytes that must be free before recording starts: twice what the recording takes, and so much that it does not end
-    /// at the reserve before its time; and what others need.
+    /// Bytes that must be free before recording starts: twice the size of the recording, or enough that it does not
+    /// reach the reserve before its end, whichever is more; plus what other recordings need.
     package var requiredBytes: Int64 { Self.sum(ownBytes, neededByOthers) }
 
     private var ownBytes: Int64 { max(doubleBytes, Self.sum(bytes(in: duration), reserveBytes)) }
 
-    /// Whether the reserve is why ``requiredBytes`` are so many.
+    /// Whether the reserve determines ``requiredBytes``.
     var needsReserve: Bool { ownBytes > doubleBytes }
 
-    /// What a recording that has written so much still needs: twice what is left of it.
+    /// Returns how much a recording that has written `written` bytes still needs: twice its remaining size.
     package func bytes(after written: Int64) -> Int64 {
         let left = rest(after: written)
         return Self.sum(left, left)
     }
 
-    /// What is left of a recording that has written so much.
+    /// Returns the remaining size of a recording that has written `written` bytes.
     package func rest(after written: Int64) -> Int64 { max(0, bytes(in: duration) - max(0, written)) }
 
-    /// Twice what the recording takes.
+    /// Twice the size of the recording.
     private var doubleBytes: Int64 { bytes(in: duration, times: 2) }
 
     private func bytes(in duration: Duration, times factor: Int128) -> Int64 {
@@ -59,27 +60,27 @@ package struct StorageBudget: Sendable, Hashable {
         return Int64(clamping: whole + (rest > 0 ? 1 : 0))
     }
 
-    /// Bytes that stay free: recording stops before they are touched. By default 1 GiB, but no more than a tenth of the
-    /// file system and no less than a minute of recording.
+    /// Bytes that stay free: recording stops before it uses them. By default 1 GiB, but at most a tenth of the file
+    /// system and at least a minute of recording.
     package var reserveBytes: Int64 {
         configuredReserve ?? max(min(1 << 30, capacity.map { $0 / 10 } ?? .max), bytes(in: .seconds(60)))
     }
 
-    /// Free bytes from which recording resumes: five seconds of recording above the reserve, so that it does not stop again
-    /// at once, and no more, because somebody who has made room waits for it. At a low bitrate it is more than a file that
-    /// is closed gives back and a new one takes at once: otherwise its own stop would be what makes it begin again.
+    /// Free bytes from which recording resumes: five seconds of recording above the reserve, so that it does not stop
+    /// again at once; no more, because the operator who has made room is waiting for it. At a low bitrate it is more
+    /// than closing a file releases and a new file takes: otherwise the stop itself would restart the recording.
     package var resumeBytes: Int64 {
         Self.sum(reserveBytes, max(bytes(in: .seconds(5)), 2 * Preallocation.leastStep))
     }
 
     /// Free bytes that retention keeps at least, so that old files are deleted before recording stops: a minute above
-    /// what lets recording continue. On a small disk a minute would be much of it, so that is at most a tenth of the
-    /// file system.
+    /// the resume limit. A minute would be a large part of a small disk, so that part is at most a tenth of the file
+    /// system.
     package var retentionGoalBytes: Int64 {
         Self.sum(resumeBytes, min(bytes(in: .seconds(60)), capacity.map { $0 / 10 } ?? .max))
     }
 
-    /// The sum of two numbers that are not negative.
+    /// Adds two numbers that are not negative.
     private static func sum(_ first: Int64, _ second: Int64) -> Int64 {
         let (sum, overflow) = first.addingReportingOverflow(second)
         return overflow ? .max : sum

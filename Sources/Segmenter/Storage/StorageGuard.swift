@@ -7,15 +7,15 @@ package import Media
 internal import Synchronization
 
 /// Watches the disk that a recorder writes to: lets recording begin only if there is room, warns before the disk is
-/// full, stops the recorder in time and lets it continue when space returns.
+/// full, stops the recorder in time, and lets it continue when space returns.
 ///
-/// Looks each second, on a queue of its own: a file system that hangs holds up nothing else, and the status says how
-/// old its numbers are.
+/// It checks each second on its own queue: a file system that hangs delays nothing else, and the status shows the age
+/// of its numbers.
 package final class StorageGuard: Sendable {
     private struct State {
         var policy: StoragePolicy
         var measuredAt: Int64?
-        /// Its place in the ledger.
+        /// The recording's entry in the ledger.
         var entry: SpaceLedger.Entry?
         /// The directory's generation at the last measurement.
         var generation: Int
@@ -38,12 +38,13 @@ package final class StorageGuard: Sendable {
     private let timer = SecondTimer()
     private let state: Mutex<State>
 
-    /// A guard of `directory` for recordings of `budget`. `writtenBytes` is the recorder's total so far, `retained` what
-    /// retention has freed and may free. `makeRoom` is called before recording would be refused: it deletes old
-    /// recordings, and may block on the disk. `room` is read after that: the bytes of those that may still go in the
-    /// course of the new one, without any that is being deleted. Guards with one `ledger` share the space of a file system,
-    /// where one of the same `owner` takes the place of the one before it; so many `recordings` like it are counted there.
-    /// What is `promised` to another one that is counted with it, this one must leave.
+    /// A guard of `directory` for recordings of `budget`. `writtenBytes` returns the recorder's total so far,
+    /// `retained` what retention has freed and may free. `makeRoom` is called before recording would be refused: it
+    /// deletes old recordings, and may block on the disk. `room` is read after that: the bytes of old recordings that
+    /// may still be deleted during the new one, except those being deleted. Guards with the same `ledger` share the
+    /// space of a file system, where a guard replaces the previous one of the same `owner`; it counts there as
+    /// `recordings` recordings of this size. `promised` returns the bytes that this recording must leave to another one
+    /// that the same entry counts.
     package init(
         directory: RecordDirectory, budget: StorageBudget, warning: Duration = .seconds(1800),
         control: any RecordingControl, writtenBytes: @escaping @Sendable () -> Int64,
@@ -74,8 +75,7 @@ package final class StorageGuard: Sendable {
         state = Mutex(State(policy: policy, generation: directory.generation))
     }
 
-    /// Another file system may be in the place of the one that was measured before: it has a size of its own, and the open
-    /// file is not on it.
+    /// Follows a change of the file system: the new one has another size, and the open file is not on it.
     private func follow(_ found: Result<DiskSpace, FileFailure>) {
         guard case .success(let space) = found else { return }
         let generation = directory.generation
@@ -91,7 +91,7 @@ package final class StorageGuard: Sendable {
         control.directoryChanged()
     }
 
-    /// An empty mount point has room enough, but is not where recordings belong.
+    /// Measures free space. An empty mount point has room enough, but recordings do not belong there.
     private func measure() -> StoragePolicy.Measurement {
         let found = look()
         follow(found)
@@ -112,15 +112,16 @@ package final class StorageGuard: Sendable {
         }
     }
 
-    /// Looks whether there is room for the whole recording, or can be made; if not, suspends the recorder, and leaves it to
-    /// the caller to say so. Blocks for as long as the file system does: call it before anything goes live.
+    /// Determines whether there is room, or room can be made, for the whole recording; if not, suspends the recorder
+    /// and leaves it to the caller to report that. Blocks while the file system does: call it before anything goes
+    /// live.
     package func admit() -> StorageAdmission {
         let admission = decide()
         if !admission.isAdmitted { control.suspend(admission.sentence) }
         return admission
     }
 
-    /// Nothing is deleted where there is room enough.
+    /// Decides on admission. Nothing is deleted if there is enough room.
     private func decide() -> StorageAdmission {
         let found = look()
         follow(found)
@@ -128,7 +129,8 @@ package final class StorageGuard: Sendable {
         var admission = decide(Self.measurement(found), deletable: 0)
         if !admission.isAdmitted, case .success = found {
             makeRoom(state.withLock { $0.policy.budget })
-            // In this order: a file that is deleted in between counts as neither, and never as both.
+            // The order matters: a file that is deleted in between counts as neither free nor deletable, but never as
+            // both.
             let measurement = measure()
             admission = decide(measurement, deletable: room())
         }
@@ -136,8 +138,8 @@ package final class StorageGuard: Sendable {
         return admission
     }
 
-    /// Takes its place behind those who came before it, so that of two that begin at once one is not refused because
-    /// of the other.
+    /// Adds an entry to the ledger after all earlier ones, so that of two recordings that begin at the same time
+    /// neither is refused because of the other.
     private func enter(of found: Result<DiskSpace, FileFailure>) {
         release()
         guard case .success(let space) = found else { return }
@@ -164,16 +166,16 @@ package final class StorageGuard: Sendable {
         }
     }
 
-    /// Begins to look each second.
+    /// Starts checking each second.
     package func start() { timer.start(on: queue, leeway: .milliseconds(100)) { [weak self] in self?.check() } }
 
-    /// Ends looking, and leaves the ledger.
+    /// Stops checking, and leaves the ledger.
     package func stop() {
         timer.stop()
         release()
     }
 
-    /// One look. Called by the timer, on the guard's queue.
+    /// Checks once. The timer calls it on the guard's queue.
     func check() {
         let measurement = measure()
         let (written, retained, promised) = (writtenBytes(), retained(), promised())

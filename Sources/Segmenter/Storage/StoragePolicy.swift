@@ -2,47 +2,49 @@
 
 internal import Media
 
-/// What the guard concludes from each measurement. Pure: numbers in, verdicts out.
+/// Draws conclusions from each measurement. Pure: numbers in, verdicts out.
 struct StoragePolicy {
-    /// What one look at the disk found.
+    /// The result of one measurement.
     enum Measurement: Equatable {
         case free(Int64)
         case failed(String)
     }
 
-    /// What changes for the recorder.
+    /// A command to the recorder.
     enum Action: Equatable {
         case suspend(String)
         case resume
     }
 
     let directory: String
-    /// What the recording needs; of others that is what they needed at the last admission.
+    /// What the recording needs; the needs of other recordings are those at the last admission.
     var budget: StorageBudget
-    /// Shorter than this until full is worth a warning.
+    /// If the disk is full sooner than this, the state is a warning.
     let warning: Duration
-    /// Shorter than this until full is critical: five minutes, or half of the warning time if that is less.
+    /// If the disk is full sooner than this, the state is critical: five minutes, or half of the warning time if that
+    /// is less.
     let critical: Duration
 
     private(set) var state = StorageState.ok
     private(set) var freeBytes: Int64 = 0
     /// Bytes that retention may free.
     private(set) var reclaimableBytes: Int64 = 0
-    /// Bytes that are another recording's, which this one must leave.
+    /// Bytes that this recording must leave to another one.
     private(set) var promisedBytes: Int64 = 0
     private(set) var reason: String?
     private(set) var secondsUntilFull: Double?
-    /// The last measurement, without what retention has freed: that hides no other writer.
+    /// The last measurement, without the space that retention has freed, so that a deletion does not hide another
+    /// writer.
     private var previous: (time: Int64, free: Int64)?
-    /// When the recorder's total last grew, or from when on it may be expected to.
+    /// When the recorder's total last grew, or from when on it is expected to grow; in nanoseconds.
     private var lastWrite: (time: Int64, written: Int64)?
-    /// Smoothed bytes a second that vanish, and that the recorder writes.
+    /// Smoothed rates in bytes per second: the decrease of free space, and the recorder's own writing.
     private var slope = 0.0
     private var ownRate = 0.0
     private var nextAdmission: Int64 = 0
 
     private static let admissionInterval: Int64 = 30_000_000_000
-    /// Where nothing could be measured, as long as the disk is not mounted.
+    /// The interval after a failed measurement, in nanoseconds, for example while the disk is not mounted.
     private static let measurementInterval: Int64 = 1_000_000_000
     private static let smoothing = 30.0
 
@@ -53,8 +55,8 @@ struct StoragePolicy {
         critical = min(.seconds(300), warning / 2)
     }
 
-    /// Decides whether recording may begin at all. `deletable` are the bytes of old recordings that retention may delete
-    /// in the course of this one: they count as room, but not for the reserve, which must be free now.
+    /// Decides whether recording may begin. `deletable` are the bytes of old recordings that retention may delete
+    /// during this one: they count as room, but not for the reserve, which must be free now.
     mutating func admit(_ measurement: Measurement, deletable: Int64 = 0, now: Int64) -> StorageAdmission {
         let required = budget.requiredBytes
         var admission = StorageAdmission(
@@ -78,13 +80,14 @@ struct StoragePolicy {
         return admission
     }
 
-    /// Another file system is measured from now on, of `capacity` bytes: what was seen of the one before says nothing of it.
+    /// Notes that another file system, of `capacity` bytes, is measured from now on: the earlier measurements say
+    /// nothing about it.
     mutating func move(capacity: Int64) {
         budget.capacity = capacity
         (previous, lastWrite, slope, secondsUntilFull) = (nil, nil, 0, nil)
     }
 
-    /// Whether a recording that was refused is to be tried again.
+    /// Whether a refused recording should be tried again.
     func isAdmissionDue(at now: Int64) -> Bool { state == .refused && now >= nextAdmission }
 
     private func sentence(free: Int64, deletable: Int64, required: Int64) -> String {
@@ -109,8 +112,8 @@ struct StoragePolicy {
         return "\(needs), \(has)"
     }
 
-    /// Takes one measurement in, with the bytes that the recorder has written so far, what retention has freed and
-    /// may still free, and what of the space is `promised` to another recording.
+    /// Takes one measurement, with the bytes that the recorder has written so far, the space that retention has freed
+    /// and may still free, and the space that is `promised` to another recording.
     mutating func update(
         _ measurement: Measurement, written: Int64, retained: RetentionBalance = .init(), promised: Int64 = 0,
         now: Int64
@@ -155,7 +158,7 @@ struct StoragePolicy {
         }
     }
 
-    /// What of `free` bytes, and of those that retention may free, is neither reserve nor promised.
+    /// Returns how much of `free`, and of the space that retention may free, is neither reserved nor promised.
     private func room(of free: Int64) -> Int64 {
         let (taken, overflow) = budget.reserveBytes.addingReportingOverflow(promisedBytes)
         let (all, isLarge) = free.addingReportingOverflow(reclaimableBytes)
@@ -168,7 +171,8 @@ struct StoragePolicy {
         return "\(directory) has only \(ByteSize(bytes: free)) free; \(reserve) are kept in reserve\(promised)"
     }
 
-    /// What the forecast says. Once warned, a tenth more is needed before things are better again: a forecast wavers.
+    /// The state according to the forecast. After a warning, a tenth more time is needed before the state improves,
+    /// because a forecast fluctuates.
     private var level: StorageState {
         guard let left = secondsUntilFull else { return .ok }
         if left < critical.inSeconds * (state == .critical ? 1.1 : 1) { return .critical }
@@ -176,8 +180,8 @@ struct StoragePolicy {
         return left < warning.inSeconds * (wasShort ? 1.1 : 1) ? .warning : .ok
     }
 
-    /// Forecasts from the worse of the recorder's rate and the slope of free space, both smoothed. Until something was
-    /// written, the configured bitrate stands in; while nothing may be written, it counts as well, because the question
+    /// Forecasts from the worse of the recorder's rate and the slope of free space, both smoothed. The configured
+    /// bitrate is used until something was written. It also counts while nothing may be written, because the question
     /// is then how long the space would last if recording continued.
     private mutating func observe(_ free: Int64, _ written: Int64, _ retained: RetentionBalance, _ now: Int64) {
         let unaided = free - retained.deletedBytes
@@ -196,8 +200,8 @@ struct StoragePolicy {
         secondsUntilFull = rate > 0 ? room / rate : nil
     }
 
-    /// The recorder's own rate, over the time since its total last grew: a pause of the recorder, or a look between two
-    /// fragments, says nothing about how fast it writes when it does.
+    /// Updates the recorder's own rate, measured over the time since its total last grew: a pause of the recorder, or a
+    /// measurement between two fragments, says nothing about its speed when it writes.
     private mutating func observeOwn(_ written: Int64, _ now: Int64, _ isHeldBack: Bool) {
         guard let last = lastWrite, !isHeldBack else {
             lastWrite = (now, written)

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the storage guard thinks of the disk.
+/// The storage guard's verdict on the disk.
 package enum StorageState: String, Sendable, Codable, CaseIterable {
     /// There is room.
     case ok
-    /// The time until the disk is full is short.
+    /// The disk will be full soon.
     case warning
     /// Minutes are left until recording stops.
     case critical
-    /// The reserve is reached or the directory cannot be used: nothing is recorded until that changes.
+    /// The reserve is reached or the directory cannot be used: recording is stopped until that changes.
     case stopped
-    /// There was never enough room to begin.
+    /// There was not enough room to begin.
     case refused
 }
 
-/// What an operator sees of the storage guard.
+/// The storage guard's status for operators.
 package struct StorageStatus: Sendable, Codable, Equatable {
     /// The verdict.
     package var state: StorageState
@@ -24,10 +24,10 @@ package struct StorageStatus: Sendable, Codable, Equatable {
     package var requiredBytes: Int64
     /// Bytes that stay free.
     package var reserveBytes: Int64
-    /// Bytes that retention may free before it comes to that.
+    /// Bytes that retention may free before the reserve is reached.
     package var reclaimableBytes: Int64 = 0
-    /// Seconds until the reserve is reached and nothing more may be reclaimed, at the worse of the recorder's own rate
-    /// and the observed one; nil when the space does not shrink or is not known.
+    /// Seconds until the reserve is reached and nothing more can be deleted, at the worse of the recorder's own rate
+    /// and the observed one; nil if free space does not shrink or is unknown.
     package var secondsUntilFull: Double?
     /// The directory.
     package var directory: String
@@ -43,11 +43,11 @@ package struct StorageAdmission: Sendable, Equatable {
     package var isAdmitted: Bool
     /// Free bytes.
     package var freeBytes: Int64
-    /// Bytes of old recordings that retention may delete in the course of this one. They count as room.
+    /// Bytes of old recordings that retention may delete during this one. They count as room.
     package var deletableBytes: Int64 = 0
     /// Bytes that must be free, or become free by deleting.
     package var requiredBytes: Int64
-    /// Bits a second of both tracks.
+    /// Bits per second of both tracks.
     package var bitrate: Int64
     /// The expected length.
     package var duration: Duration

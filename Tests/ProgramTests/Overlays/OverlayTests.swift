@@ -10,7 +10,7 @@ import Testing
 @testable import Kernels
 @testable import Program
 
-/// Keeps the luma of the upper left pixel of each frame, and does something at one.
+/// Records the luma of the upper left pixel of each frame, and calls a closure at a frame.
 private final class Corner: ProgramSink {
     let luma = Mutex<[Int]>([])
     let captions = Mutex<[[UInt8]]>([])
@@ -25,7 +25,7 @@ private final class Corner: ProgramSink {
     func finish() throws {}
 }
 
-/// A stinger that is opaque in the middle of its frames.
+/// A stinger that is opaque in the middle of its duration.
 private final class Card: Stinger {
     private final class Storage: AlphaFrameStorage {
         let frame: FrameBuffer
@@ -72,7 +72,7 @@ struct OverlayTests {
         Scene(layers: [.init(.still(still(luma)))], audio: [], overlays: overlays)
     }
 
-    /// An overlay of white that hides all of a frame.
+    /// Returns a white overlay that covers the whole frame.
     private func white(isVisible: Bool? = nil) -> Overlay {
         let image = OverlayImage(
             rgba: Array(repeating: 255, count: 16 * 16 * 4), width: 16, height: 16, color: .bt709)
@@ -87,7 +87,7 @@ struct OverlayTests {
         return corner.luma.withLock { $0 }
     }
 
-    @Test("It comes and goes with the scene that names it: at once with a cut, faded with a transition")
+    @Test("An overlay appears and disappears with the scene that names it: at once with a cut, faded with a transition")
     func comesWithScenes() throws {
         let white = white()
         bus.add(white)
@@ -96,13 +96,13 @@ struct OverlayTests {
         bus.show(scene(16), by: Transition(.pushLeft), frames: 4, at: 5)
         let luma = try run(frames: 12)
         #expect(luma[..<2] == [16, 16] && luma[2..<5] == [235, 235, 235])
-        // A fifth of it is gone with each frame, and all of it when the transition is over.
+        // Each frame hides a fifth of it, and the end of the transition hides the rest.
         let faded = [191, 147, 104, 60]
         #expect(zip(luma[5..<9], faded).allSatisfy { abs($0 - $1) <= 2 }, "\(luma)")
         #expect(luma[9...].allSatisfy { $0 == 16 })
     }
 
-    @Test("One that is in both scenes stands still through a transition")
+    @Test("An overlay in both scenes stays unchanged through a transition")
     func standsStill() throws {
         let white = white()
         bus.add(white)
@@ -111,7 +111,7 @@ struct OverlayTests {
         #expect(try run(frames: 12) == Array(repeating: 235, count: 12))
     }
 
-    @Test("A cut takes it away at once though a transition was fading it, and another transition fades the rest")
+    @Test("A cut removes an overlay at once while a transition fades it, and another transition fades the rest")
     func cutWhileFading() throws {
         let white = white()
         bus.add(white)
@@ -127,7 +127,7 @@ struct OverlayTests {
         #expect(luma[13] < luma[12] && luma[15] > 100 && luma[16...].allSatisfy { $0 == 100 }, "\(luma)")
     }
 
-    @Test("What an operator fades is not hurried by a cut below it")
+    @Test("An operator's fade of an overlay is not shortened by a cut under it")
     func fadedByHand() throws {
         let white = white()
         bus.add(white)
@@ -135,12 +135,12 @@ struct OverlayTests {
         #expect(white.show(true, frames: 9, at: 2))
         bus.show(scene(16), by: Transition(.cut), frames: 0, at: 4)
         let luma = try run(frames: 14)
-        // A tenth of it more with each frame.
+        // Each frame shows another tenth of it.
         let steps = zip(luma[1...], luma[2...11]).map { $1 - $0 }
         #expect(steps.count == 10 && steps.allSatisfy { abs($0 - 22) <= 3 } && luma[11] == 235, "\(luma)")
     }
 
-    @Test("What an operator says holds whatever the scene, from its frame on, and what scenes say holds again after it")
+    @Test("An operator's choice is in force from its frame on whatever the scene, until it is left to the scenes again")
     func choice() throws {
         let white = white()
         bus.add(white)
@@ -155,7 +155,7 @@ struct OverlayTests {
         #expect(luma[10...] == [235, 235])
     }
 
-    @Test("One that is on from the beginning is not faded in, and another look holds from the next frame on")
+    @Test("An overlay that is on from the beginning is not faded in, and a new look applies from the next frame on")
     func fromTheBeginning() throws {
         let white = white(isVisible: true)
         bus.add(white)
@@ -167,7 +167,7 @@ struct OverlayTests {
         #expect(luma == [235, 235, 235, 235, 126, 126])
     }
 
-    @Test("So many changes may wait and no more")
+    @Test("The number of waiting changes is limited")
     func bounded() {
         let white = white()
         for frame in 1...Overlay.mostChoices { #expect(white.show(true, frames: 0, at: FrameIndex(Int64(frame)))) }
@@ -175,7 +175,7 @@ struct OverlayTests {
         #expect(white.show(false, frames: 0, at: 1))
     }
 
-    @Test("A stinger is shown over both scenes; the cut is on its frame below it, with overlays and audio")
+    @Test("A stinger is shown over both scenes; under it the cut of video, overlays and audio is on its frame")
     func stinger() throws {
         let (white, card) = (white(), Card())
         bus.add(white)
@@ -188,7 +188,7 @@ struct OverlayTests {
         #expect(card.rewinds.load(ordering: .relaxed) == 2)
     }
 
-    @Test("A stinger that is cut off is made ready, and what was below it continues")
+    @Test("A stinger that is interrupted is rewound, and the scene under it continues")
     func cutOff() throws {
         let card = Card()
         bus.show(scene(16))
@@ -199,7 +199,7 @@ struct OverlayTests {
         #expect(card.rewinds.load(ordering: .relaxed) == 1)
     }
 
-    @Test("A stinger that another transition cuts off goes with it, evenly")
+    @Test("A stinger that another transition interrupts fades out evenly with that transition")
     func cutOffByAnother() throws {
         let card = Card()
         bus.show(scene(16))
@@ -211,7 +211,7 @@ struct OverlayTests {
         #expect(card.rewinds.load(ordering: .relaxed) == 1)
     }
 
-    @Test("Below a stinger captions are those of the scene that is seen")
+    @Test("Under a stinger captions are those of the visible scene")
     func captions() throws {
         func source(_ captions: [UInt8]) -> Bus {
             let feed = SourceFeed(pacing: .paced, frameRate: format.frameRate, audio: .program, clock: clock)
@@ -236,7 +236,7 @@ struct OverlayTests {
         #expect(seen == Array(repeating: 16, count: 5) + Array(repeating: 100, count: 5))
     }
 
-    @Test("A change that waits is taken back, one that is on air is not")
+    @Test("A waiting change can be cancelled, and one on air cannot")
     func withdrawn() throws {
         bus.show(scene(16))
         bus.show(scene(100), by: Transition(.cut), frames: 0, at: 4)

@@ -7,9 +7,9 @@ import Testing
 @testable import Kernels
 @testable import Program
 
-@Suite("Texts over the program")
+@Suite("Texts of overlays")
 struct OverlayTextTests {
-    @Test("Clocks are read as their digits")
+    @Test("Clocks in a text are split into their digits")
     func pieces() throws {
         let text = try OverlayText("At {time}!")
         #expect(
@@ -21,7 +21,7 @@ struct OverlayTextTests {
         #expect(try OverlayText("plain { } text").pieces == [.fixed("plain { } text")])
     }
 
-    @Test("What cannot be shown is refused with what there is")
+    @Test("An invalid text is refused with the known alternatives")
     func faults() {
         #expect(throws: OverlayText.Fault.self) { try OverlayText("") }
         #expect(throws: OverlayText.Fault.self) { try OverlayText("  ") }
@@ -46,9 +46,9 @@ struct OverlayTextTests {
         #expect(shown(.time, at(0)) == "235959")
     }
 
-    @Test("Digits stand at places of one width, and only the right one is drawn")
+    @Test("Digits have fixed positions of equal width, and only the right digit is drawn")
     func art() throws {
-        // Each glyph is four columns of a gray that says which it is.
+        // Each glyph is four columns of a gray that identifies it.
         let art = try OverlayArt(
             try OverlayText("{time}"), x: 0, y: 0, opacity: 1, color: .bt709,
             paint: { (text: String) throws(OverlayText.Fault) in
