@@ -183,7 +183,7 @@ struct AnnexBPropertyTests {
     }
 
     @Test(arguments: [Codec.h264, .hevc])
-    func `A reader keeps and says of random access units what a model of it does`(codec: Codec) {
+    func `A reader of random access units agrees with a model of it`(codec: Codec) {
         var random = SeededRandom("\(codec)")
         let kinds = UnitKinds(codec: codec)
         var (reader, model) = (AnnexBReader(codec), ReaderModel(kinds))
@@ -202,7 +202,7 @@ struct AnnexBPropertyTests {
     }
 
     @Test(arguments: [Codec.h264, .hevc])
-    func `Access units that are cut off anywhere have the units up to there`(codec: Codec) {
+    func `An access unit truncated anywhere yields the NAL units up to there`(codec: Codec) {
         var random = SeededRandom("\(codec)")
         for _ in 0..<20 {
             let units = Self.units(UnitKinds(codec: codec), using: &random)
@@ -221,7 +221,7 @@ struct AnnexBPropertyTests {
     }
 
     @Test(arguments: [Codec.h264, .hevc])
-    func `Flipped bits never trap, and what comes out is whole units without start codes`(codec: Codec) {
+    func `Flipped bits never trap, and the output is complete units without start codes`(codec: Codec) {
         var random = SeededRandom("\(codec)")
         func isUnit(_ unit: [UInt8]) -> Bool {
             let places = 0..<max(0, unit.count - 2)
@@ -239,7 +239,7 @@ struct AnnexBPropertyTests {
         }
     }
 
-    @Test func `A frame that is cut off anywhere says what its whole headers say`() {
+    @Test func `A frame truncated anywhere is described by its complete headers`() {
         var random = SeededRandom()
         let kinds = UnitKinds(codec: .h264)
         for _ in 0..<30 {
@@ -265,7 +265,7 @@ struct AnnexBPropertyTests {
         }
     }
 
-    @Test func `A keyframe that has the same sets twice does not change them`() {
+    @Test func `A keyframe that repeats its sets does not change them`() {
         let sets: [UInt8] = [0, 0, 1, 0x67, 100, 0, 31, 0x80, 0, 0, 1, 0x68, 0x80]
         let slice: [UInt8] = [0, 0, 1, 0x65, 0x88]
         var reader = AnnexBReader(.h264)

@@ -17,7 +17,7 @@ import Testing
 
     private let sets: [[UInt8]] = [[0x40, 1, 9], [0x42, 1, 8], [0x44, 1, 7]]
 
-    @Test func `A record without all three kinds of sets is none`() {
+    @Test func `A record without all three kinds of sets is refused`() {
         #expect(HEVCParameterSets(record: record(sets)) != nil)
         for missing in 0..<3 {
             var rest = sets
@@ -27,7 +27,7 @@ import Testing
         #expect(HEVCParameterSets(record: []) == nil)
     }
 
-    @Test func `A frame tells where it stands, and sets of its own`() throws {
+    @Test func `A frame is checked for independence, and for parameter sets of its own`() throws {
         let known = try #require(HEVCParameterSets(record: record(sets)))
         // IDR_W_RADL is type 19, CRA 21.
         let (idr, cra): ([UInt8], [UInt8]) = ([0x26, 1, 5], [0x2A, 1, 5])

@@ -63,7 +63,7 @@ struct ParameterSetPropertyTests {
         return [1, 66, 0, 31, 0xFF, 0xE0 | UInt8(sps.count)] + counted(sps) + [UInt8(pps.count)] + counted(pps)
     }
 
-    @Test func `Numbers in bits come back as they were written, and behind the end as 0`() {
+    @Test func `Bit fields are read back as they were written, and reads past the end return 0`() {
         var random = SeededRandom()
         for _ in 0..<150 {
             var (writer, codes): (BitWriter, [BitCode]) = (BitWriter(), [])
@@ -87,7 +87,7 @@ struct ParameterSetPropertyTests {
     }
 
     @Test(arguments: [Codec.h264, .hevc])
-    func `An SPS says what was written, cut off the same or nothing, and damaged no size out of bounds`(codec: Codec) {
+    func `An SPS is read back as written, or not at all if truncated, and within bounds if damaged`(codec: Codec) {
         var random = SeededRandom("\(codec)")
         for number in 0..<200 {
             let written =
@@ -106,7 +106,7 @@ struct ParameterSetPropertyTests {
     }
 
     @Test(arguments: [Codec.h264, .hevc])
-    func `A configuration record holds the sets of the stream, and cut off those that are whole`(codec: Codec) {
+    func `A configuration record contains the stream's sets, and a truncated one its complete sets`(codec: Codec) {
         var random = SeededRandom("\(codec)")
         for _ in 0..<60 {
             let written = WrittenSets(codec, using: &random)
@@ -124,7 +124,7 @@ struct ParameterSetPropertyTests {
     }
 
     @Test(arguments: [Codec.h264, .hevc])
-    func `A damaged record never traps, and its sets are no more bytes than it has`(codec: Codec) {
+    func `A damaged record never traps, and its sets have no more bytes than the record`(codec: Codec) {
         var random = SeededRandom("\(codec)")
         for _ in 0..<60 {
             let written = WrittenSets(codec, using: &random)
@@ -144,7 +144,7 @@ struct ParameterSetPropertyTests {
         }
     }
 
-    @Test func `Supplemental information in a damaged frame gets the sets in front, or the frame stays as it is`() {
+    @Test func `In a damaged frame the sets are put before SEI, or the frame is unchanged`() {
         var random = SeededRandom()
         for _ in 0..<40 {
             let written = WrittenSets(.h264, using: &random)
@@ -161,7 +161,7 @@ struct ParameterSetPropertyTests {
         }
     }
 
-    @Test func `Two encoders' sets in one record are those of both, and frames are compared with them`() throws {
+    @Test func `A joined record contains both encoders' sets, and frames are compared with them`() throws {
         var random = SeededRandom()
         for _ in 0..<60 {
             let written = (WrittenSets(.h264, using: &random), WrittenSets(.h264, from: 40, using: &random))
@@ -184,7 +184,7 @@ struct ParameterSetPropertyTests {
         }
     }
 
-    @Test func `A record that is cut off within a long set has no other set`() {
+    @Test func `A record truncated within a long set yields no further set`() {
         // The reader takes bytes of the set for IDs and lengths of the next one.
         let avc: [UInt8] = [1, 100, 0, 31, 0xFF, 0xE1, 1, 0, 0x67] + [UInt8](repeating: 7, count: 191)
         #expect(ConfigurationRecord.sets(avc, .h264).isEmpty)
@@ -193,13 +193,13 @@ struct ParameterSetPropertyTests {
         #expect(ConfigurationRecord.sets(hevc, .hevc).isEmpty)
     }
 
-    @Test func `An SPS of more sub-layers than there can be is not one`() {
+    @Test func `An SPS with more sub-layers than the standard allows is refused`() {
         var random = SeededRandom()
         let written = SequenceWriter.hevc(0, subLayers: 7, using: &random)
         #expect(SequenceParameters(hevc: written.unit[...]) == nil)
     }
 
-    @Test func `PPSs of numbers that no PPS can have do not fill the memory`() {
+    @Test func `PPSs with impossible IDs do not fill the memory`() {
         let units = (0..<600).map { number in
             var writer = BitWriter()
             writer.golomb(UInt64(number))
@@ -213,7 +213,7 @@ struct ParameterSetPropertyTests {
         }
     }
 
-    @Test func `A record that is full of repeated SPSs is joined with another`() throws {
+    @Test func `A record full of repeated SPSs is joined with another`() throws {
         let full = Self.record(sps: [[UInt8]](repeating: [0x67, 66, 0, 31, 0x80], count: 31), pps: [[0x68, 0x80]])
         let own = Self.record(sps: [[0x67, 66, 0, 31, 0x40]], pps: [[0x68, 0x40]])
         let sets = try #require(AVCParameterSets(record: full))
@@ -222,7 +222,7 @@ struct ParameterSetPropertyTests {
         #expect(found.isSuperset(of: others.units))
     }
 
-    @Test func `A record that is full of repeated PPSs is joined with another without a trap`() async {
+    @Test func `A record full of repeated PPSs is joined with another without a trap`() async {
         await #expect(processExitsWith: .success) {
             let repeated = [[UInt8]](repeating: [0x68, 0x80], count: 255)
             let full = ParameterSetPropertyTests.record(sps: [[0x67, 66, 0, 31, 0x80]], pps: repeated)

@@ -119,7 +119,7 @@ struct TransportPropertyTests {
         return bytes
     }
 
-    @Test func `Bytes without a change of coding come out as they went in, damaged and out of step too`() {
+    @Test func `Bytes without a change of coding pass unchanged, even if damaged or out of sync`() {
         var random = SeededRandom()
         for turn in 0..<60 {
             var sent = Self.stream(Self.types(using: &random), using: &random)
@@ -135,7 +135,7 @@ struct TransportPropertyTests {
         }
     }
 
-    @Test func `Bytes end in front of a changed map, and continue with the tables and all that follows`() {
+    @Test func `Bytes end before a changed map, and continue with the tables and the rest`() {
         var random = SeededRandom()
         for turn in 0..<60 {
             let before = Self.types(using: &random)
@@ -157,7 +157,7 @@ struct TransportPropertyTests {
         }
     }
 
-    @Test func `A damaged stream of two codings ends at most once, and no byte of it is lost`() {
+    @Test func `A damaged stream with two codings ends at most once, and loses no byte`() {
         var random = SeededRandom()
         for turn in 0..<60 {
             let types = Self.types(using: &random)
@@ -175,7 +175,7 @@ struct TransportPropertyTests {
         }
     }
 
-    @Test func `A map names the splice information if it has room for it, and a damaged one stays a packet`() {
+    @Test func `A map names the splice information if it has room, and a damaged map stays one packet`() {
         var random = SeededRandom()
         for count in 1...34 {
             let types = [UInt8](repeating: 0x0F, count: count)
@@ -197,14 +197,14 @@ struct TransportPropertyTests {
         }
     }
 
-    @Test func `A map whose section begins behind its packet is left alone`() async {
+    @Test func `A map whose section begins after its packet is unchanged`() async {
         await #expect(processExitsWith: .success) {
             let packet: [UInt8] = [0x47, 0x50, 0, 0x10, 200] + [UInt8](repeating: 0xFF, count: 183)
             #expect(SpliceTables().announced(packet) == packet)
         }
     }
 
-    @Test func `Splice information moves by two steps as by their sum, and with a flipped bit it is nothing`() throws {
+    @Test func `Splice information moved twice equals one move by the sum, and a flipped bit is detected`() throws {
         var random = SeededRandom()
         for _ in 0..<40 {
             let body = UnitWriter.noise(Int.random(in: 10...600, using: &random), using: &random)
@@ -224,7 +224,7 @@ struct TransportPropertyTests {
         }
     }
 
-    @Test func `A clock reference is read as it was written, and is gone when it is taken out`() {
+    @Test func `A clock reference is read back as written, and removing it leaves none`() {
         var random = SeededRandom()
         for _ in 0..<500 {
             let pid = UInt16.random(in: 0...0x1FFF, using: &random)
@@ -243,7 +243,7 @@ struct TransportPropertyTests {
         }
     }
 
-    @Test func `ADTS frames come out as they were written, cut off those that are whole, and damaged those before`() {
+    @Test func `ADTS frames are read back as written, and damage leaves the frames before it`() {
         var random = SeededRandom()
         for _ in 0..<40 {
             var (bytes, frames, ends): ([UInt8], [ADTSFrame], [Int]) = ([], [], [])

@@ -5,7 +5,7 @@ import Testing
 @testable import MP4
 
 @Suite struct BoxTests {
-    @Test func `What was written is read back, and what is cut short is refused`() throws {
+    @Test func `Written bytes are read back, and truncated ones are refused`() throws {
         var writer = BoxWriter()
         writer.fullBox("mfhd", version: 1, flags: 0x80_0001) { $0.time(-5, version: 1) }
         for length in 0..<writer.bytes.count {
@@ -25,7 +25,7 @@ import Testing
         #expect(time == -5)
     }
 
-    @Test func `A mark is found wherever it stands, also at the end`() {
+    @Test func `A mark is found at any position, also at the end`() {
         let bytes = Array("moofXmoomoof".utf8)
         #expect(BoxReader.positions(of: Array("moof".utf8), in: bytes) == [0, 8])
         #expect(BoxReader.positions(of: Array("moof".utf8), in: [1, 2]).isEmpty)

@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func `Times begin at 0, and what is decoded before the first frame is hidden`() throws {
+    @Test func `Times begin at 0, and samples decoded before the first visible frame are hidden`() throws {
         let clip = ClipMovie(
             video: (
                 ClipTrack(samples: samples([7000, 7100, 7200], duration: 100, reorder: 200), start: 7200),
@@ -41,14 +41,14 @@ import Testing
         #expect(video.syncSamples == [1])
     }
 
-    @Test func `Without audio the movie counts as the video does`() {
+    @Test func `Without audio the movie has the video's timescale`() {
         let clip = ClipMovie(
             video: (ClipTrack(samples: samples([0, 100], duration: 100), start: 0), like: track(1, .video, 3000)),
             audio: nil, creationTime: 0, userData: [])
         #expect(clip.layout.timescale == 3000 && clip.layout.tracks.count == 1)
     }
 
-    @Test func `In fragments each GOP is one, with the audio that is heard meanwhile`() throws {
+    @Test func `Each GOP is one fragment, with the audio of its time`() throws {
         var frames = samples([0, 100, 200, 300, 400], duration: 100)
         frames[3].isSync = true
         // An audio packet between two frames: the frames are no longer contiguous.
@@ -85,7 +85,7 @@ import Testing
         return found
     }
 
-    @Test func `A fragment lasts until the next one begins, where a join is moved too`() throws {
+    @Test func `A fragment lasts until the next one begins, also at a join`() throws {
         var frames = samples([7000, 7100, 7200, 7307, 7407, 7499, 7599], duration: 100)
         for index in [3, 5] { frames[index].isSync = true }
         let found = try fragments(ClipTrack(samples: frames, start: 7000), timescale: 1000)
@@ -93,14 +93,14 @@ import Testing
         #expect(found.map(\.duration) == [307, 192, 200])
     }
 
-    @Test func `A GOP of more than 10 s is several fragments`() throws {
+    @Test func `A GOP of more than 10 s is split into several fragments`() throws {
         let frames = samples((0..<250).map { $0 * 100 }, duration: 100)
         let found = try fragments(ClipTrack(samples: frames, start: 0), timescale: 1000)
         #expect(found.map(\.start) == [0, 10_000, 20_000] && found.map(\.duration) == [10_000, 10_000, 5000])
     }
 
     @Test(arguments: [(Int64(100_000), UInt8(0)), (100_000_000, 1)])
-    func `A clip in fragments says how long it is, and a file that is being written does not`(
+    func `A fragmented clip has a duration, and a file being written has not`(
         duration: Int64, version: UInt8
     ) throws {
         let frames = (0..<2).map { index in
@@ -123,7 +123,7 @@ import Testing
         #expect(BoxReader.positions(of: Array("mehd".utf8), in: MovieBox.open(movie.layout)).isEmpty)
     }
 
-    @Test func `The video of a MOV refers to the text that names chapters, and verifying leaves that alone`() throws {
+    @Test func `The video of a MOV refers to its chapter track, and verification accepts that`() throws {
         let video = TrackDescription(
             video: .h264, frames: FrameFormat(width: 320, height: 180), timeBase: TimeBase(1, 30),
             decoderConfiguration: SharedBytes([1, 100, 0, 31, 255]))

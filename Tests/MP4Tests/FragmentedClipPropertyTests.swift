@@ -44,7 +44,7 @@ struct FragmentedClipPropertyTests {
     }
 
     @Test(arguments: UInt64(1)...6)
-    func `A clip in fragments holds each sample once, with its times and its bytes`(seed: UInt64) throws {
+    func `A fragmented clip contains each sample once, with its times and bytes`(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
         for turn in 1..<20 {
             var media: [UInt8] = []
@@ -78,7 +78,7 @@ struct FragmentedClipPropertyTests {
             // Two runs of one track in one fragment, the second earlier than the first.
             [[9000, 0]],
         ] as [[[Int64]]])
-    func `Decoding times that no table can say are refused, or the durations add up to them`(
+    func `Decoding times beyond a table's range are refused, or the durations add up to them`(
         fragments: [[Int64]]
     ) throws {
         var bytes = Film.head
@@ -99,7 +99,7 @@ struct FragmentedClipPropertyTests {
         }
     }
 
-    @Test func `Marks that only look like fragments do not cost the reading of what they name`() throws {
+    @Test func `False fragment marks do not cause large reads`() throws {
         // Each begins a box that ends before the same complete media.
         let count: Int64 = 2000
         var bytes = Film.head

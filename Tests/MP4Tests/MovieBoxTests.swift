@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test(arguments: [(Int64(4_294_967_295), UInt8(0)), (4_294_967_296, 1), (8_640_000_000, 1)])
-    func `A file of more than 12.4 hours at 96 kHz says how long it is`(ticks: Int64, version: UInt8) throws {
+    func `A file of more than 12.4 hours at 96 kHz has the right duration`(ticks: Int64, version: UInt8) throws {
         let layout = layout(timescale: 96_000)
         let table = table(ticks: ticks)
         let moov = MovieBox.closed(layout, [1: table])
@@ -75,7 +75,7 @@ import Testing
         #expect(track.emptyEdit == 450 && track.mediaTime == 3600 && track.shownDuration == 90_000)
     }
 
-    @Test func `Edits of version 1 are read back, the empty one and what is hidden too`() throws {
+    @Test func `Edits of version 1 are read back, including an empty edit and hidden samples`() throws {
         var layout = layout(timescale: 90_000)
         (layout.tracks[0].emptyEdit, layout.tracks[0].mediaTime) = (5_000_000_000, 3_000_000_000)
         let moov = MovieBox.closed(layout, [1: table(ticks: 9_000_000_000)])
@@ -85,14 +85,14 @@ import Testing
         #expect(track.shownDuration == 6_000_000_000)
     }
 
-    @Test func `A creation time behind the year 2040 needs version 1`() throws {
+    @Test func `A creation time after the year 2040 needs version 1`() throws {
         let moov = MovieBox.closed(layout(timescale: 1000, creationTime: 1 << 33), [1: table(ticks: 1000)])
         #expect(try versions(moov) == [1, 1, 0, 1])
         #expect(try read(moov, media: 10).layout.creationTime == 1 << 33)
     }
 
     // `Int64(seconds * 1000)` used to trap at 9e15 milliseconds, at every start while the file existed.
-    @Test func `A hole of years in a hostile file is a problem in words, and no trap`() throws {
+    @Test func `A gap of years in a hostile file is reported as a problem, without a trap`() throws {
         let layout = layout(timescale: 1)
         var table = SampleTable()
         var time: Int64 = 0
