@@ -80,7 +80,7 @@ package struct TrackCheck {
 
     /// The problems found, one sentence each. All samples must be within the byte range `media`.
     package func problems(media: Range<Int64>) -> [String] {
-        let name = track.kind == .video ? "the frame" : "the audio"
+        let name = track.kind == .video ? "the video" : "the audio"
         var problems = placeProblems(media).map { "\(name): \($0)" }
         if table.sizes.contains(0) { problems.append("\(name): a sample is empty") }
         if track.kind == .video, table.syncSamples.first != 1 {

@@ -61,7 +61,7 @@ package final class SourceFeed: SourceSink {
     /// Whether a paced source is paused while it is neither visible nor audible.
     let standsUnseen: Bool
     /// A live source's packets, if they may be needed.
-    let shelf: PacketBuffer?
+    let packetBuffer: PacketBuffer?
 
     static let frameRoom = 4
     /// The maximum number of waiting frames of a live source, whatever their timestamps say.
@@ -83,7 +83,7 @@ package final class SourceFeed: SourceSink {
         standsUnseen: Bool = false, keepsPackets: Duration? = nil, wanted: PacketSwitch = PacketSwitch(),
         clock: any MonotonicClock = SystemClock()
     ) {
-        shelf = keepsPackets.map { PacketBuffer(delay: $0, wanted: wanted) }
+        packetBuffer = keepsPackets.map { PacketBuffer(delay: $0, wanted: wanted) }
         self.standsUnseen = standsUnseen && pacing == .paced
         self.hasVideo = hasVideo
         self.pacing = pacing

@@ -20,13 +20,13 @@ import Testing
     // Regression: `lock()` took every failure of flock for a lock by another process, so that recovery never ran and
     // retention deleted nothing.
     @Test(arguments: [ENOLCK, ENOSYS, EBADF, EOPNOTSUPP])
-    func `A file system without locks is not a file in use`(code: CInt) throws {
+    func `On a file system without locks no file counts as in use`(code: CInt) throws {
         let file = try FileDescriptor.open(existing: path) { _, _ in code }
         #expect(file.lock())
         #expect(file.lockCreated())
     }
 
-    @Test func `Without locks of the file system this process still knows what it has open itself`() throws {
+    @Test func `On a file system without locks the process still knows its own open files`() throws {
         let writer = try FileDescriptor.open(existing: path) { _, _ in ENOLCK }
         #expect(writer.lock())
         do {
@@ -37,7 +37,7 @@ import Testing
         #expect(try FileDescriptor.open(existing: path) { _, _ in ENOLCK }.lock())
     }
 
-    @Test func `Only a lock that somebody has is in use`() throws {
+    @Test func `Only a lock held by another descriptor counts as in use`() throws {
         let writer = try FileDescriptor.open(existing: path)
         #expect(writer.lock())
         #expect(try !FileDescriptor.open(existing: path).lock())
@@ -47,13 +47,13 @@ import Testing
     }
 
     // NFS maps flock to a POSIX lock, and refuses an exclusive one on a read-only descriptor (flock(2)).
-    @Test func `A descriptor for reading is locked on NFS, too`() throws {
+    @Test func `A read-only descriptor is locked on NFS, too`() throws {
         let taken: FileDescriptor.LockCall = { _, operation in operation & LOCK_EX != 0 ? EBADF : EWOULDBLOCK }
         #expect(try !FileDescriptor.open(readOnly: path, lockCall: taken).lock())
     }
 
     // Regression: a hard link and an unlink left both names when the process was killed in between.
-    @Test func `A file gets its name in one step, and never that of another`() throws {
+    @Test func `A file gets its name in one step, and never another file's name`() throws {
         let events = inotify_init1(CInt(IN_NONBLOCK))
         try #require(events >= 0)
         defer { close(events) }

@@ -24,7 +24,7 @@ import Testing
     // Regression: at the start, and at each retry, recovery set aside or cut any file with the name of an open
     // recording.
     @Test(arguments: ["mp4", "ts"])
-    func `A browser's download that has the name of a recording stays as it is`(fileExtension: String) throws {
+    func `A browser's download with the name of a recording stays unchanged`(fileExtension: String) throws {
         let name = SampleRecording.name.replacingOccurrences(of: "mp4", with: fileExtension) + ".part"
         let other = fileType + [UInt8](repeating: 0x47, count: 5000)
         let packet = [UInt8](repeating: 0x47, count: 188)
@@ -37,7 +37,7 @@ import Testing
         #expect(try temporary.bytes(name) == content)
     }
 
-    @Test func `A file that a crash left empty or full of zeros is still put aside`() throws {
+    @Test func `A file that a crash left empty or full of zeros is set aside`() throws {
         for content in [[], [UInt8](repeating: 0, count: 4096)] {
             let part = SampleRecording.name + ".part"
             try temporary.write(content, to: part)
@@ -67,7 +67,7 @@ import Testing
         #expect(try temporary.bytes(SampleRecording.name) == remux)
     }
 
-    @Test func `Files of this program go, open or closed, but not those without its tags`() throws {
+    @Test func `Files with relay's tags are deleted, open or closed, and other files are not`() throws {
         let sample = SampleRecording()
         #expect(try delete(sample.closed))
         #expect(try delete(sample.open))
@@ -75,7 +75,7 @@ import Testing
         #expect(throws: FileFailure.self) { try delete(bare) }
     }
 
-    @Test func `A file that is held after it was chosen to be deleted was deleted all the same`() throws {
+    @Test func `A file that is held after it was chosen for deletion is kept`() throws {
         try HoldMark.set(of: SampleRecording.name, in: directory)
         #expect(try !delete(SampleRecording().closed))
         #expect(temporary.files == [SampleRecording.name])

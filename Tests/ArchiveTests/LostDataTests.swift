@@ -41,7 +41,7 @@ import Testing
 
     // Regression: after a failed fdatasync the file was read from the system's memory and synchronised again, which
     // Linux reports as successful, so that data which was not on the disk was reported as complete.
-    @Test func `What the disk has lost is not taken from the system's memory`() throws {
+    @Test func `Data that the disk has lost is not read from the system's memory`() throws {
         guard let disk = try LoopDisk() else {
             #expect(ProcessInfo.processInfo.environment["CI"] == nil, "no loop device can be mounted")
             return
@@ -79,7 +79,7 @@ import Testing
         #expect(try SegmentReader.read(temporary.path(SampleRecording.name)).problems.isEmpty)
     }
 
-    @Test func `Past the system's memory a file reads the same`() throws {
+    @Test func `Reading past the system's memory returns the same bytes`() throws {
         let temporary = try TemporaryDirectory()
         let bytes = (0..<600_001).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
         try temporary.write(bytes, to: "file")
@@ -93,7 +93,7 @@ import Testing
     }
 
     // Regression: some file systems open a file with O_DIRECT and refuse only the reads; recovery set such files aside.
-    @Test func `Where reading past the system's memory is refused only then, a file is read the usual way`() throws {
+    @Test func `If direct reads are refused only when reading, the file is read normally`() throws {
         let temporary = try TemporaryDirectory()
         let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
         try temporary.write(bytes, to: "file")

@@ -9,7 +9,7 @@ import Testing
 @testable import MP4
 
 @Suite struct NamingTests {
-    @Test func `A name holds channel, UTC start and sequence`() {
+    @Test func `A name contains channel, UTC start and sequence`() {
         let name = SegmentName(channel: "studio a", start: UTCTime(milliseconds: 1_795_269_790_123), sequence: 7)
         #expect(name.description == "studio-a_20261121T140310.123Z_000007")
         #expect(name.open == name.description + ".mp4.part")
@@ -29,21 +29,21 @@ import Testing
         "c_20261121T140310.123Z_00001.mp4", "c_20261121T140310.123Z_000001.mkv", "_20261121T140310.123Z_000001.mp4",
         "c_20261121X140310.123Z_000001.mp4", "20261121T140310.123Z_000001.mp4", "holiday.mp4", ".mp4", "",
         "c_20261121T140310.123Z_00000a.mp4", "c_20261121T140310.123Z_000001.mp4.broken",
-    ]) func `A foreign name is not taken for ours`(name: String) {
+    ]) func `A foreign name is not accepted as relay's`(name: String) {
         #expect(SegmentName(fileName: name) == nil)
     }
 
     @Test(arguments: [
         "c_20261121T140310.123Z_000041.broken", "c_20261121T140310.123Z_000041-3.broken",
         "c_20261121T140310.123Z_000041-12.mp4", "c_20261121T140310.123Z_000041.mp4.part",
-    ]) func `A number is used up whatever became of its file`(name: String) throws {
+    ]) func `A sequence number is used only once, whatever happened to its file`(name: String) throws {
         let directory = try TemporaryDirectory()
         try #require(FileManager.default.createFile(atPath: directory.path(name), contents: nil))
         #expect(try RecordDirectory.prepare(directory.path).lastSequence(of: "c") == 41)
         #expect(try RecordDirectory.prepare(directory.path).lastSequence(of: "d") == 0)
     }
 
-    @Test func `Recordings name the version that made them`() {
+    @Test func `Recordings contain the version that made them`() {
         var tags = MovieTags(channel: "c", start: UTCTime(milliseconds: 0), encoderSettings: "")
         #expect(BoxReader.positions(of: Array("relay".utf8), in: tags.box).count == 1)
         #expect(BoxReader.positions(of: Array("relay 0.1.0".utf8), in: tags.box).isEmpty)

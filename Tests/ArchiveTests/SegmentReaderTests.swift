@@ -41,7 +41,7 @@ import Testing
         return bytes
     }
 
-    @Test func `A closed file and the same one left open tell the same`() throws {
+    @Test func `A closed file and the same file left open have the same facts`() throws {
         let (closed, open) = (try read(sample.closed), try read(sample.open))
         #expect(closed.isClosed && !open.isClosed)
         #expect(closed.problems.isEmpty && open.problems.isEmpty, "\(closed.problems) \(open.problems)")
@@ -56,15 +56,15 @@ import Testing
         // One long first frame moves all others and makes the track longer than its edit.
         (
             "stts", 16, UInt32(2002),
-            ["the frame: the edit list does not end where the samples end"]
+            ["the video: the edit list does not end where the samples end"]
         ),
-        ("stss", 16, 2, ["the frame: the file does not begin with a keyframe"]),
-        ("elst", 16, 7, ["the frame: the edit list does not end where the samples end"]),
-        ("stsz", 20, 0, ["the frame: a sample is empty"]),
-        ("co64", 20, 0, ["the frame: samples lie outside of the file"]),
-        ("co64", 20, .max, ["the frame: samples lie outside of the file"]),
+        ("stss", 16, 2, ["the video: the file does not begin with a keyframe"]),
+        ("elst", 16, 7, ["the video: the edit list does not end where the samples end"]),
+        ("stsz", 20, 0, ["the video: a sample is empty"]),
+        ("co64", 20, 0, ["the video: samples lie outside of the file"]),
+        ("co64", 20, .max, ["the video: samples lie outside of the file"]),
     ])
-    func `What cannot be right in the tables is told in its own words`(
+    func `Each impossible value in the tables is reported in its own words`(
         type: String, offset: Int, value: UInt32, expected: [String]
     ) throws {
         guard type != "stts" else {
@@ -76,10 +76,10 @@ import Testing
         #expect(try read(try patched(type, offset, value)).problems == expected)
     }
 
-    @Test func `Decoding times that stand still, and frames that are shown at one time, are told`() throws {
+    @Test func `Repeated decoding times, and frames with the same presentation time, are reported`() throws {
         let problems = try read(try patched("stts", 20, 0)).problems
-        #expect(problems.contains("the frame: decoding times stand still"))
-        #expect(problems.contains("the frame: 99 samples are shown at the time of others"))
+        #expect(problems.contains("the video: decoding times stand still"))
+        #expect(problems.contains("the video: 99 samples are shown at the time of others"))
     }
 
     @Test(arguments: [
@@ -89,7 +89,7 @@ import Testing
         ("stss", 16, .max, "its table of keyframes is out of order"),
         ("mdhd", 20, 0, "a time scale is 0"), ("stsz", 12, 5, "its table of sizes is of another make"),
     ])
-    func `Tables that contradict each other are damage, and it is said which`(
+    func `Contradictory tables are reported as damage, with their names`(
         type: String, offset: Int, value: UInt32, reason: String
     ) throws {
         #expect(throws: SegmentReadFailure.damaged(reason)) { try read(try patched(type, offset, value)) }
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func `A track that begins years late is refused, for times are added to it`() throws {
+    @Test func `A track that begins years late is refused, because times are added to it`() throws {
         // The movie's time scale is seconds, and the video's only edit becomes an empty one.
         let bytes = try patch(try patched("mvhd", 20, 1), "elst", 20, .max)
         for (seconds, text) in [
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func `Of a file and its salvaged copy one counts`() {
+    @Test func `Either a file or its salvaged copy counts`() {
         let names = ["a.mp4", "a.repaired.mp4", "b.mp4", "b.repaired.mp4", "c.mp4", "d.repaired.mp4"]
         let counted = SegmentSalvage.counted(names) { $0 == "b.mp4" }
         #expect(counted == ["a.repaired.mp4", "b.mp4", "c.mp4", "d.repaired.mp4"])

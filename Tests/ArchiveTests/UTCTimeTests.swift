@@ -5,7 +5,7 @@ import Testing
 @testable import Archive
 
 @Suite struct UTCTimeTests {
-    @Test func `Times of the wall clock are read as they are written`() {
+    @Test func `Wall-clock times are read as they were written`() {
         for milliseconds: Int64 in [0, 951_782_399_999, 951_868_800_001, 1_795_269_790_123, 4_102_444_799_500] {
             let time = UTCTime(milliseconds: milliseconds)
             #expect(UTCTime(extended: time.extended) == time)

@@ -37,7 +37,7 @@ import Testing
     }
 
     // A recorder and `relay recordings rebuild` may both find that the database is missing, and create it.
-    @Test func `Whoever makes the tables at the same time as others finds them made`() throws {
+    @Test func `Several processes can create the tables at the same time`() throws {
         for _ in 0..<100 {
             let directory = try TemporaryDirectory()
             let failures = Mutex<[String]>([])
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `A catalogue that another process brings up to date meanwhile is not taken for damaged`() throws {
+    @Test func `A catalogue that another process migrates meanwhile does not count as damaged`() throws {
         let directory = try TemporaryDirectory()
         let path = directory.path(".relay.sqlite")
         let (other, ours) = (try DatabaseQueue(path: path), try DatabaseQueue(path: path))
@@ -62,7 +62,7 @@ import Testing
         #expect(try ours.read(CatalogueStore.incompleteTable) == nil)
     }
 
-    @Test func `A catalogue made anew from the files equals the live one`() throws {
+    @Test func `A catalogue rebuilt from the files equals the live one`() throws {
         let directory = try Recording.make(hasGap: true)
         let archive = try RecordingArchive(directory.path)
         let live = try archive.onDisk()
@@ -87,7 +87,7 @@ import Testing
         #expect(try archive.onDisk().segments == made.segments)
     }
 
-    @Test func `A damaged database is set aside, and made anew from the files while recording goes on`() throws {
+    @Test func `A damaged database is set aside and rebuilt from the files while recording continues`() throws {
         for damage in [Data("this is no database, and never was one".utf8), Data(count: 8192)] {
             let directory = try Recording.make()
             let first = try RecordingArchive(directory.path).onDisk().segments
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func `A database with a damaged page in its middle is noticed`() throws {
+    @Test func `A damaged page in the middle of a database is detected`() throws {
         let directory = try Recording.make()
         var bytes = try directory.bytes(".relay.sqlite")
         try #require(bytes.count > 8192)
@@ -122,7 +122,7 @@ import Testing
         #expect(try archive.verify(.init()).isGood)
     }
 
-    @Test func `A database of a newer version is left alone`() throws {
+    @Test func `A database from a newer version stays unchanged`() throws {
         let directory = try Recording.make()
         try DatabaseQueue(path: directory.path(".relay.sqlite")).write {
             try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('99: something from the future')")
@@ -136,7 +136,7 @@ import Testing
         #expect(try before.contents().segments.map(\.name) == directory.files)
     }
 
-    @Test func `A catalogue that cannot be made costs no frame`() throws {
+    @Test func `A catalogue that cannot be created costs no frame`() throws {
         let directory = try TemporaryDirectory()
         // A directory takes its place, so that SQLite can neither open nor create it, whichever user runs this.
         try FileManager.default.createDirectory(
@@ -148,7 +148,7 @@ import Testing
         #expect(directory.files.count == 5)
     }
 
-    @Test func `The database is open only while something is noted, so that its disk can be taken away`() throws {
+    @Test func `The database is open only during writes, so that its disk can be unmounted`() throws {
         let directory = try TemporaryDirectory()
         let recording = try Recording(in: directory)
         recording.record(225)
@@ -168,7 +168,7 @@ import Testing
         recording.finish()
     }
 
-    @Test func `Whoever looks at the database leaves nothing beside it`() throws {
+    @Test func `Reading the database leaves no file beside it`() throws {
         let directory = try Recording.make()
         func all() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() }
         let before = try all()
@@ -178,7 +178,7 @@ import Testing
         #expect(try all() == before)
     }
 
-    @Test func `A database that somebody removes is made again`() throws {
+    @Test func `A database that was deleted is created again`() throws {
         let directory = try TemporaryDirectory()
         let recording = try Recording(in: directory)
         recording.record(150)
@@ -201,7 +201,7 @@ import Testing
         #expect(try RecordingArchive(directory.path).verify(.init()).isGood)
     }
 
-    @Test func `What retention deleted between other files is no hole, and is forgotten in the end`() throws {
+    @Test func `A file that retention deleted between others is no gap, and is forgotten in the end`() throws {
         let directory = try Recording.make()
         let files = directory.files
         let next = Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
@@ -224,7 +224,7 @@ import Testing
         #expect(try archive.ledger()?.deleted.isEmpty == true)
     }
 
-    @Test func `A recording that stays fragmented says how it ended, and is whole`() throws {
+    @Test func `A fragmented recording contains how it ended, and is complete`() throws {
         let directory = try Recording.make(format: .fragmented)
         let archive = try RecordingArchive(directory.path)
         let report = try archive.verify(.init())
@@ -233,7 +233,7 @@ import Testing
         #expect(try archive.repair().isEmpty)
     }
 
-    @Test func `Checksums are computed after the close, and those that were not by the next start`() throws {
+    @Test func `Checksums are computed after the close, and missing ones at the next start`() throws {
         let directory = try Recording.make()
         let archive = try RecordingArchive(directory.path)
         let next = Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
@@ -248,7 +248,7 @@ import Testing
         #expect(try archive.onDisk().segments.map(\.name) == Array(directory.files.dropFirst()))
     }
 
-    @Test func `A link in the database's place is not followed, and costs no recording`() throws {
+    @Test func `A symbolic link in place of the database is not followed, and costs no recording`() throws {
         let (directory, elsewhere) = (try TemporaryDirectory(), try TemporaryDirectory())
         try FileManager.default.createSymbolicLink(
             atPath: directory.path(".relay.sqlite"), withDestinationPath: elsewhere.path("database"))
@@ -263,7 +263,7 @@ import Testing
     @Test(
         .enabled(
             if: geteuid() == 0 || ProcessInfo.processInfo.environment["CI"] == "true", "only root gives files away"))
-    func `What root makes belongs to the owner of the directory, unless it has another name elsewhere`() throws {
+    func `A database created by root is given to the directory's owner, unless it has another hard link`() throws {
         let directory = try TemporaryDirectory()
         let (path, link) = (directory.path(".relay.sqlite"), directory.path("link"))
         try #require(chown(directory.path, 12345, 12345) == 0)
@@ -279,7 +279,7 @@ import Testing
         #expect(try owner() == 12345)
     }
 
-    @Test func `What waits for its upload is not deleted, even by a run that uploads nothing`() async throws {
+    @Test func `A file that waits for its upload is kept, even in a run without uploads`() async throws {
         let directory = try Recording.make()
         let target = try RecordDirectory.prepare(directory.path)
         let names = try RecordingArchive(directory.path).onDisk().segments.map(\.name)

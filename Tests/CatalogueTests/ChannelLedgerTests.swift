@@ -7,7 +7,7 @@ import Testing
 @testable import Catalogue
 
 @Suite struct ChannelLedgerTests {
-    @Test func `The catalogue says when the newest file ended, also of one that is gone`() throws {
+    @Test func `The catalogue knows when the newest file ended, even if it is gone`() throws {
         let directory = try Recording.make()
         let ledger = ChannelLedger(directory: try .prepare(directory.path), channel: "test")
         let files = try ledger.kept()

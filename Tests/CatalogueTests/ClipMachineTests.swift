@@ -11,7 +11,7 @@ import Testing
         ClipMachine.Program(run: run, frames: frames, rate: FrameRate(25))
     }
 
-    @Test func `A clip is what was seen from the press to the release`() throws {
+    @Test func `A clip has the frames from the press to the release`() throws {
         var machine = ClipMachine()
         let begun = try machine.start(.init(id: "x", at: 100), in: program(0..<110))
         #expect(begun == .init(id: "x", run: "a", first: 100, end: nil))
@@ -22,20 +22,20 @@ import Testing
         #expect(machine.clip("x")?.isComplete == true && machine.openRuns.isEmpty)
     }
 
-    @Test func `Without a frame it is the newest one`() throws {
+    @Test func `A command without a frame means the newest one`() throws {
         var machine = ClipMachine()
         #expect(try machine.start(.init(id: "x"), in: program(0..<110)).first == 109)
         #expect(try machine.stop("x", at: nil, in: program(0..<150))?.end == 149)
     }
 
     @Test(arguments: [0, 99, 100, 101, 103] as [Int64])
-    func `A clip has three frames at least`(release: Int64) throws {
+    func `A clip has at least three frames`(release: Int64) throws {
         var machine = ClipMachine()
         _ = try machine.start(.init(id: "x", at: 100), in: program(0..<101))
         #expect(try machine.stop("x", at: release, in: program(0..<104))?.end == 103)
     }
 
-    @Test func `The same command again changes nothing`() throws {
+    @Test func `A repeated command changes nothing`() throws {
         var machine = ClipMachine()
         let first = try machine.start(.init(id: "x", at: 100), in: program(0..<110))
         #expect(try machine.start(.init(id: "x", at: 105), in: program(0..<120)) == first)
@@ -45,7 +45,7 @@ import Testing
         #expect(machine.clips.count == 1)
     }
 
-    @Test func `A release that comes before its press makes a whole clip of it`() throws {
+    @Test func `A release that arrives before its press completes the clip`() throws {
         var machine = ClipMachine()
         #expect(try machine.stop("x", at: 120, in: program(0..<121)) == nil)
         #expect(try machine.stop("x", at: 130, in: program(0..<131)) == nil)
@@ -67,7 +67,7 @@ import Testing
         #expect(machine.close(run: "a", at: 280) == [] && !machine.isWaiting && machine.openRuns.isEmpty)
     }
 
-    @Test func `A release is its press's, whichever of two runs was recorded when it came`() throws {
+    @Test func `A release belongs to its press, whichever of two runs is recorded when it arrives`() throws {
         var machine = ClipMachine()
         #expect(try machine.stop("x", at: 120, in: program(0..<121)) == nil)
         machine.complete(program(90..<122, run: "b"), recordedUpTo: 100)
@@ -75,7 +75,7 @@ import Testing
         #expect(clip.run == "b" && clip.end == 120 && !machine.isWaiting)
     }
 
-    @Test func `A release that comes when its recording has ended is where it was meant`() throws {
+    @Test func `A release that arrives after the end of its recording is at its own frame`() throws {
         var machine = ClipMachine()
         for id in ["x", "early", "y", "z"] { _ = try machine.start(.init(id: id, at: 900), in: program(0..<901)) }
         // The file is being closed, and nothing is recorded any more.
@@ -90,7 +90,7 @@ import Testing
         #expect(machine.openRuns.isEmpty)
     }
 
-    @Test func `A clip that was ended is what was recorded of it when the disk takes no more`() throws {
+    @Test func `If the disk takes no more, an ended clip has the frames recorded so far`() throws {
         var machine = ClipMachine()
         for (id, at) in [("runs", 100), ("ended", 110), ("later", 140)] as [(String, Int64)] {
             _ = try machine.start(.init(id: id, at: at), in: program(0..<141))
@@ -102,7 +102,7 @@ import Testing
         #expect(machine.clips.map(\.end) == [nil, 130, 140] && machine.clips.map(\.isComplete) == [false, true, true])
     }
 
-    @Test func `What was before the press is there as far as it was recorded`() throws {
+    @Test func `Frames before the press are included as far as they were recorded`() throws {
         var machine = ClipMachine()
         let whole = try machine.start(.init(id: "x", at: 300, before: 250), in: program(10..<310))
         #expect(whole.first == 50 && whole.lacking == 0)
@@ -110,7 +110,7 @@ import Testing
         #expect(short.first == 10 && short.lacking == 1210)
     }
 
-    @Test func `What cannot be is refused, and changes nothing`() throws {
+    @Test func `An impossible command is refused, and changes nothing`() throws {
         var machine = ClipMachine()
         #expect(throws: ClipMachine.Refusal.notRecorded) {
             try machine.start(.init(id: "x", at: 9, before: 20), in: program(10..<310))
@@ -128,7 +128,7 @@ import Testing
         #expect(try machine.start(.init(id: "x", at: 20), in: program(0..<30)).first == 20)
     }
 
-    @Test func `So many clips are kept, and no more`() throws {
+    @Test func `The number of clips is limited`() throws {
         let kept = (0..<ClipMachine.mostClips).map {
             ClipMachine.Clip(id: "\($0)", run: "a", first: 0, end: 5, isComplete: true)
         }
@@ -140,14 +140,14 @@ import Testing
         #expect(try machine.start(.init(id: "x", at: 20), in: program(0..<30)).first == 20)
     }
 
-    @Test func `A release of before the press, in a program that is recorded no more, changes nothing`() throws {
+    @Test func `A release before its press, in a program that is no longer recorded, changes nothing`() throws {
         var machine = ClipMachine()
         _ = try machine.start(.init(id: "x", at: 100), in: program(0..<101))
         #expect(machine.release("x", at: 20, FrameRate(25))?.end == nil)
         #expect(machine.release("x", at: 150, FrameRate(25))?.end == 150)
     }
 
-    @Test func `A clip that nobody ends ends after an hour`() throws {
+    @Test func `A clip without a release ends after an hour`() throws {
         var machine = ClipMachine()
         _ = try machine.start(.init(id: "x", at: 100), in: program(0..<101))
         #expect(machine.complete(program(0..<90_099), recordedUpTo: 90_000) == [])
@@ -157,7 +157,7 @@ import Testing
     }
 
     @Test
-    func `A run is needed while a clip of it runs, or lacks its end on the disk, or a release waits for its press`()
+    func `A run is needed while a clip in it is incomplete, or a release waits for its press`()
         throws
     {
         var machine = ClipMachine()
@@ -174,7 +174,7 @@ import Testing
         #expect(!machine.needs("a", isRecorded: true))
     }
 
-    @Test func `With its recording a clip ends where that ended`() throws {
+    @Test func `A clip ends with its recording`() throws {
         var machine = ClipMachine()
         for (id, at) in [("runs", 100), ("ended", 110), ("later", 150)] as [(String, Int64)] {
             _ = try machine.start(.init(id: id, at: at), in: program(0..<151))
@@ -210,7 +210,7 @@ import Testing
     /// Commands 20 ms to 3 s apart. Each is delayed by up to 2 s, so that about half of them arrive before the previous
     /// one took effect, and many in another order; one in ten arrives twice.
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `Of a thousand presses and releases each is a clip of its very frames`(seed: UInt64) throws {
+    func `Each of a thousand presses and releases makes a clip of exactly its frames`(seed: UInt64) throws {
         var dice = Dice(state: seed)
         let rate = FrameRate(30_000, 1001)
         func frame(_ milliseconds: Int64) -> Int64 {

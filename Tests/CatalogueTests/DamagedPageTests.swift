@@ -96,7 +96,7 @@ import Testing
 
     private func names(in directory: TemporaryDirectory) -> [String] { names.filter(directory.files.contains) }
 
-    @Test func `With an intact catalogue retention deletes all files that no clip and no upload holds`() throws {
+    @Test func `With an intact catalogue retention deletes all files that neither a clip nor an upload keeps`() throws {
         let directory = try copy(try original.bytes(".relay.sqlite"))
         let status = try run(in: directory)
         #expect(names(in: directory) == [names[1], names[3]])
@@ -105,7 +105,7 @@ import Testing
 
     // Regression: the clips of a damaged catalogue were not taken over, and a second later the files that they kept
     // were deleted.
-    @Test func `Whichever page is damaged, no file that a clip holds is deleted, and readable clips stay`() throws {
+    @Test func `Whichever page is damaged, files of clips are kept, and readable clips stay`() throws {
         var random = SeededRandom()
         let bytes = try original.bytes(".relay.sqlite")
         let pages = bytes.count / Self.pageSize
@@ -172,7 +172,7 @@ import Testing
     }
 
     // A process that is killed before the clips are in the new catalogue leaves the mark.
-    @Test func `Clips of a catalogue that was set aside are restored by the next start`() throws {
+    @Test func `Clips of a catalogue that was set aside are restored at the next start`() throws {
         let directory = try copy(try original.bytes(".relay.sqlite"))
         let target = try RecordDirectory.prepare(directory.path)
         #expect(try CatalogueFiles.setAside(in: target) == ".relay.sqlite.broken-1")
@@ -184,7 +184,7 @@ import Testing
         #expect(try ClipMark.databases(in: directory.path).isEmpty && ClipMark.time(in: directory.path) == nil)
     }
 
-    @Test func `relay recordings rebuild keeps the clips of a damaged catalogue that can be read`() throws {
+    @Test func `relay recordings rebuild keeps the readable clips of a damaged catalogue`() throws {
         let directory = try copy(try original.bytes(".relay.sqlite"))
         try DatabaseQueue(path: directory.path(".relay.sqlite")).write { database in
             try database.execute(sql: "PRAGMA ignore_check_constraints = ON")

@@ -65,7 +65,7 @@ import Testing
         return try archive.onDisk()
     }
 
-    @Test func `A cell of any column that holds anything ends no process, and its row is made anew from the file`()
+    @Test func `Any value in any cell is survived, and its row is made again from the file`()
         throws
     {
         let directory = try Recording.make(hasGap: true)
@@ -98,7 +98,7 @@ import Testing
         return segment
     }
 
-    @Test func `A damaged row still says what waits for its upload`() throws {
+    @Test func `A damaged row still shows that its file waits for upload`() throws {
         let directory = try Recording.make()
         let path = directory.path(".relay.sqlite")
         let name = directory.files[1]
@@ -114,7 +114,7 @@ import Testing
         #expect(try RecordingArchive(directory.path).verify(.init()).isGood)
     }
 
-    @Test func `Rows that last for years each do not overflow when they are added up`() throws {
+    @Test func `Rows with durations of years do not overflow when they are added`() throws {
         let directory = try Recording.make()
         let length = Int64(31_536_000_000_000_000)
         try DatabaseQueue(path: directory.path(".relay.sqlite")).write { database in

@@ -33,13 +33,13 @@ import Testing
         Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
     }
 
-    @Test func `What waits is known before the catalogue is started`() throws {
+    @Test func `Waiting files are known before the catalogue is started`() throws {
         let catalogue = try catalogue()
         #expect(names.map(catalogue.mayDelete) == [true, false, true, true, true])
         #expect(names.allSatisfy(catalogue.needsUpload))
     }
 
-    @Test func `While the catalogue cannot be read nothing is deleted that may still wait`() throws {
+    @Test func `While the catalogue cannot be read no file that may wait is deleted`() throws {
         try DatabaseQueue(path: database).write {
             try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('99: something from the future')")
         }
@@ -52,7 +52,7 @@ import Testing
 
     // Regression: one file that became unreadable kept retention from deleting for ever.
     @Test(arguments: [true, false])
-    func `Where nothing was ever uploaded a catalogue that cannot be read keeps no file`(isDirectory: Bool) throws {
+    func `If the channel never uploaded, an unreadable catalogue keeps no file`(isDirectory: Bool) throws {
         try FileManager.default.removeItem(atPath: directory.path(Catalogue.uploadLockName(of: "test")))
         if isDirectory {
             try FileManager.default.removeItem(atPath: database)
@@ -67,7 +67,7 @@ import Testing
         #expect(names.allSatisfy(catalogue.needsUpload), "what this run uploads still waits")
     }
 
-    @Test func `Nobody who asks waits for what the catalogue is busy with, such as its first look at a large archive`()
+    @Test func `A query does not wait for the catalogue's queue, for example for its first look at a large archive`()
         throws
     {
         let catalogue = try catalogue()
@@ -84,7 +84,7 @@ import Testing
         #expect(answer.withLock { $0.count } == names.count)
     }
 
-    @Test func `A damaged catalogue does not forget what waits, as far as its rows can be read`() throws {
+    @Test func `Waiting files survive a damaged catalogue as far as its rows can be read`() throws {
         // SQLite finds a value that the table does not allow, and can still read everything.
         try DatabaseQueue(path: database).write { database in
             try database.execute(sql: "PRAGMA ignore_check_constraints = ON")
@@ -113,7 +113,7 @@ import Testing
     }
 
     // Regression: `relay recordings rebuild` forgot the waiting files, and the next run deleted them.
-    @Test func `Of a catalogue that somebody else made anew because nobody could read it all files wait`() throws {
+    @Test func `After another process replaced an unreadable catalogue all files wait`() throws {
         try destroy()
         #expect(try RecordingArchive(directory.path).rebuild().setAside != nil)
         let catalogue = try catalogue()
@@ -129,7 +129,7 @@ import Testing
         #expect(names.map(last.mayDelete) == [true, false, false, false, false])
     }
 
-    @Test func `Of a damaged catalogue that somebody else made anew what waits is kept, as far as it can be read`()
+    @Test func `After another process replaced a damaged catalogue waiting files are kept as far as they can be read`()
         throws
     {
         try upload()
@@ -146,7 +146,7 @@ import Testing
 
     // Regression: the row was removed together with its upload state.
     @Test(arguments: [true, false])
-    func `A file that waits and cannot be read still waits when somebody makes the catalogue anew`(isDamaged: Bool)
+    func `A waiting file that cannot be read still waits after a rebuild`(isDamaged: Bool)
         throws
     {
         try directory.write([UInt8]("something that is no recording any more".utf8), to: names[1])
@@ -169,7 +169,7 @@ import Testing
     }
 
     // Regression: this run's knowledge was overwritten by the missing knowledge of a new database.
-    @Test func `What a run knows of uploads outlives a catalogue that somebody else makes anew meanwhile`() throws {
+    @Test func `A run's knowledge of uploads survives a rebuild by another process`() throws {
         try upload()
         let catalogue = try catalogue()
         catalogue.start()
@@ -188,7 +188,7 @@ import Testing
     // Regression: a run that was killed between setting a damaged database aside and writing the new rows forgot the
     // waiting files.
     @Test(arguments: [true, false])
-    func `Whoever is killed while a damaged catalogue is replaced forgets nothing that waits`(isBegun: Bool) throws {
+    func `A kill during the replacement of a damaged catalogue forgets no waiting file`(isBegun: Bool) throws {
         try FileManager.default.moveItem(atPath: database, toPath: database + ".broken-1")
         if isBegun {
             let store = try CatalogueStore(directory: directory.path)
@@ -203,7 +203,7 @@ import Testing
         #expect(!names.contains(where: next.mayDelete))
     }
 
-    @Test func `A transport stream of whose upload nobody knows waits, too, and is found`() async throws {
+    @Test func `A transport stream with an unknown upload state waits, too, and is found`() async throws {
         let directory = try Recording.make(format: .ts)
         try directory.write([], to: Catalogue.uploadLockName(of: "test"))
         try directory.write([UInt8]("this is no database".utf8), to: ".relay.sqlite")
@@ -219,7 +219,7 @@ import Testing
 
     // Regression: each time the database was reopened, files that another process had uploaded meanwhile were queued
     // again.
-    @Test func `What was known to wait does not let wait again what is uploaded or given up`() throws {
+    @Test func `Old knowledge does not queue files again that were uploaded or given up`() throws {
         let store = try CatalogueStore(directory: directory.path)
         try store.setUploads([names[0]: .done, names[1]: .done, names[2]: .none])
         try store.setUploads([names[0]: .waiting, names[2]: .waiting, names[3]: .waiting])
@@ -264,7 +264,7 @@ import Testing
     // Regression: files that a run had queued only in the database were forgotten with it; a waiting stream was never
     // uploaded, and an uploaded one could never be deleted.
     @Test(arguments: [RecordFormat.ts, .hybrid], Loss.allCases)
-    func `What waits since this run, and what it uploaded, is known when the catalogue is replaced in mid-run`(
+    func `Files that this run queued or uploaded stay known when the catalogue is replaced`(
         format: RecordFormat, loss: Loss
     ) async throws {
         let directory = try TemporaryDirectory()
@@ -289,7 +289,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `Of a catalogue that nobody can read any more all files wait, if this channel was ever uploaded`(
+    func `If a catalogue becomes unreadable, all files wait if the channel ever uploaded`(
         wasUploaded: Bool
     ) throws {
         if !wasUploaded {

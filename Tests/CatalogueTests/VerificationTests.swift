@@ -23,7 +23,7 @@ import Testing
         try directory.write(bytes, to: name)
     }
 
-    @Test func `A whole recording is whole`() throws {
+    @Test func `A complete recording verifies as complete`() throws {
         let directory = try Recording.make()
         let report = try verify(directory)
         #expect(report.isGood, "\(report.lines)")
@@ -31,7 +31,7 @@ import Testing
         #expect(report.frames == 225)
     }
 
-    @Test func `A file between its creation and its lock was taken for one that a crash left open`() throws {
+    @Test func `A file between its creation and its lock is not reported as left open by a crash`() throws {
         let directory = try Recording.make()
         let name = "relay_20261121T140310.250Z_000099.mp4.part"
         try directory.write([UInt8](), to: name)
@@ -48,7 +48,7 @@ import Testing
         try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path)
     }
 
-    @Test func `A gap is told with its bounds, its audio and the recorder's cause`() throws {
+    @Test func `A gap is reported with its bounds, its audio and the recorder's cause`() throws {
         let directory = try Recording.make(hasGap: true)
         let report = try verify(directory)
         let ledger = try RecordingArchive(directory.path).onDisk()
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test(arguments: [RecordFormat.hybrid, .ts])
-    func `A gap of a recording of audio alone was wrong, because its packets were taken for frames`(
+    func `A gap in a recording of audio alone is measured in samples, not frames`(
         format: RecordFormat
     ) throws {
         let directory = try Recording.make(hasGap: true, format: format, hasVideo: false)
@@ -79,7 +79,7 @@ import Testing
         #expect(abs(samples - length * 48 / 1_000_000) < 10, "\(report.lines)")
     }
 
-    @Test func `A file of audio alone with one short packet behind its hidden one is whole`() throws {
+    @Test func `A file of audio alone with one short packet after the hidden one is complete`() throws {
         let directory = try TemporaryDirectory()
         let recording = try Recording(in: directory, hasVideo: false)
         var packets = Recording.program(100).filter { $0.track == .audio && (0..<95 * 1024).contains($0.pts) }
@@ -92,7 +92,7 @@ import Testing
         #expect(report.isGood && report.segments == 2, "\(report.lines)")
     }
 
-    @Test func `A file of audio alone that is gone is a hole`() throws {
+    @Test func `A missing file of audio alone is a gap`() throws {
         let directory = try Recording.make(hasVideo: false)
         #expect(try verify(directory).isGood)
         try FileManager.default.removeItem(atPath: directory.path(directory.files[2]))
@@ -101,7 +101,7 @@ import Testing
         #expect((95_000..<97_100).contains(report.missing.first?.audioSamples ?? 0), "\(report.lines)")
     }
 
-    @Test func `A file that is gone is a hole, and the catalogue knows it`() throws {
+    @Test func `A missing file is a gap, and the catalogue knows it`() throws {
         let directory = try Recording.make()
         let gone = directory.files[2]
         try FileManager.default.removeItem(atPath: directory.path(gone))
@@ -111,7 +111,7 @@ import Testing
         #expect(report.missing.first?.cause == "a file is missing or damaged")
     }
 
-    @Test func `A file cut short is damaged, and repair saves what is in it without touching it`() throws {
+    @Test func `A truncated file is damaged, and repair saves its content without changing it`() throws {
         let directory = try Recording.make()
         let name = directory.files[1]
         let whole = try directory.bytes(name)
@@ -136,7 +136,7 @@ import Testing
         #expect(try archive.repair().isEmpty)
     }
 
-    @Test func `Changed bytes are found by the checksum alone`() throws {
+    @Test func `Changed bytes are found only by the checksum`() throws {
         let directory = try Recording.make()
         let archive = try RecordingArchive(directory.path)
         let catalogue = Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
@@ -151,7 +151,7 @@ import Testing
         #expect(try archive.verify(.init(checksums: false)).isGood)
     }
 
-    @Test func `Foreign files are left alone and cost no verdict`() throws {
+    @Test func `Foreign files stay unchanged and do not affect the verdict`() throws {
         let directory = try Recording.make()
         try directory.write([UInt8]("no MP4".utf8), to: "notes.mp4")
         try directory.write([UInt8](), to: "empty.mp4")
@@ -185,7 +185,7 @@ import Testing
         #expect(gap.to == nil && gap.cause.contains("killed"))
     }
 
-    @Test func `While a recorder is at work nothing is missing, and its open file is no crash`() throws {
+    @Test func `While a recorder is running nothing is missing, and its open file is no crash`() throws {
         let directory = try TemporaryDirectory()
         let recording = try Recording(in: directory)
         recording.feed(Recording.program(160))
@@ -198,7 +198,7 @@ import Testing
         #expect(try archive.verify(.init()).sentence == "4 segments, 0:00:06, no frame missing")
     }
 
-    @Test func `Files that retention deletes while verify looks are no problem, and leave no hole`() throws {
+    @Test func `Files that retention deletes during verify are no problem, and leave no gap`() throws {
         let directory = try TemporaryDirectory()
         let recording = try Recording(in: directory)
         recording.feed(Recording.program(225))
@@ -219,7 +219,7 @@ import Testing
         recording.finish()
     }
 
-    @Test func `A run that promised another file and has none ended suddenly`() throws {
+    @Test func `A run without the file that its last one promised ended suddenly`() throws {
         let directory = try Recording.make()
         let last = try #require(directory.files.last)
         try FileManager.default.removeItem(atPath: directory.path(last))
@@ -231,7 +231,7 @@ import Testing
         #expect(try gap.from == archive.onDisk().segments.last?.programEnd && gap.cause.contains("killed"))
     }
 
-    @Test func `What cannot be worked with is said in one sentence`() throws {
+    @Test func `An unusable directory is reported in one sentence`() throws {
         let directory = try TemporaryDirectory()
         try directory.write([1], to: "file")
         for (path, text) in [

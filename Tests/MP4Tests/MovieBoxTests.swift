@@ -108,6 +108,6 @@ import Testing
         let check = TrackCheck(
             layout: layout, track: layout.tracks[0], table: table, isClosed: false, endsSuddenly: false)
         let problems = check.problems(media: 0..<5_000_000)
-        #expect(problems.contains("the frame: 1 samples are missing 9448928051200000000 ms into the file"))
+        #expect(problems.contains("the video: 1 samples are missing 9448928051200000000 ms into the file"))
     }
 }

@@ -15,15 +15,15 @@ struct PacketBufferTests {
         frameLength: 1024)
 
     private let wanted = PacketSwitch()
-    private let shelf: PacketBuffer
+    private let packetBuffer: PacketBuffer
 
-    init() { shelf = PacketBuffer(delay: .zero, wanted: wanted) }
+    init() { packetBuffer = PacketBuffer(delay: .zero, wanted: wanted) }
 
     /// Adds frames of 40 ms, every twelfth of them a keyframe, each with audio.
     private func put(_ numbers: Range<Int64>) {
         for number in numbers {
             for track in [Self.video, Self.audio] {
-                shelf.put(
+                packetBuffer.put(
                     EncodedPacket(
                         of: track, pts: number * 3600, dts: number * 3600, duration: 3600,
                         isKeyframe: track.codec == .aac || number % 12 == 0, payload: SharedBytes([1])))
@@ -33,7 +33,7 @@ struct PacketBufferTests {
 
     /// Takes the packets before a frame, and returns their numbers by track.
     private func take(before end: Int64 = .max) -> [TrackKind: [Int64]] {
-        let taken = shelf.take { $0.dts / 3600 < end ? $0 : nil }
+        let taken = packetBuffer.take { $0.dts / 3600 < end ? $0 : nil }
         return Dictionary(grouping: taken, by: \.track).mapValues { $0.map { $0.dts / 3600 } }
     }
 
@@ -42,7 +42,7 @@ struct PacketBufferTests {
         put(0..<30)
         #expect(take(before: 20)[.video] == Array(0..<20))
         #expect(take(before: 28)[.video] == Array(20..<28))
-        shelf.rewind()
+        packetBuffer.rewind()
         let again = take(before: 29)
         #expect(again[.video] == Array(24..<29))
         // The audio begins half a second earlier.
@@ -69,7 +69,7 @@ struct PacketBufferTests {
         put(0..<100)
         #expect(take(before: 50)[.video]?.count == 50)
         put(100..<1000)
-        shelf.rewind()
+        packetBuffer.rewind()
         // 12 s of frames of 40 ms before the newest.
         #expect(take()[.video] == Array(699..<1000))
     }

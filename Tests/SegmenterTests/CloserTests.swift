@@ -95,7 +95,7 @@ private final class Remover: RecordingObserver {
         }
     }
 
-    @Test func `What a disk has lost of a file that could not be closed is a gap of its own`() throws {
+    @Test func `Data lost from a file that could not be closed is a separate gap`() throws {
         let (recording, blockers) = try recording()
         let open = try #require(recording.directory.files.first { $0.hasSuffix(".part") })
         let whole = try FragmentedFileReader(try FileDescriptor.open(existing: recording.directory.path(open))).read()
@@ -129,7 +129,7 @@ private final class Remover: RecordingObserver {
 
     /// Audio has no frames to count, so its loss must be measured in time.
     @Test(arguments: [nil, 0.6], [RecordFormat.hybrid, .ts])
-    func `What a disk has lost of a file of audio alone is a gap, too`(share: Double?, format: RecordFormat) throws {
+    func `Data lost from a file of audio alone is a gap, too`(share: Double?, format: RecordFormat) throws {
         let observer = FinishedNames()
         let (recording, blockers) = try recording(hasVideo: false, format: format, observers: [observer])
         let open = try #require(recording.directory.files.first { $0.hasSuffix(".part") })
@@ -159,7 +159,7 @@ private final class Remover: RecordingObserver {
     }
 
     // Regression: the file was taken for another process's and stayed open until the next start.
-    @Test func `A file that could not be closed, and that somebody has locked meanwhile, is closed later`() throws {
+    @Test func `A file that could not be closed and is now locked by another process is closed later`() throws {
         let (recording, blockers) = try recording()
         let open = try #require(recording.directory.files.first { $0.hasSuffix(".part") })
         for name in blockers { try FileManager.default.removeItem(atPath: name) }
@@ -177,7 +177,7 @@ private final class Remover: RecordingObserver {
         #expect(recording.directory.files.allSatisfy { $0.hasSuffix(".mp4") })
     }
 
-    @Test func `A file of which not even the name is left is a gap of its own`() throws {
+    @Test func `A file whose name is lost, too, is a separate gap`() throws {
         let (recording, blockers) = try recording()
         let open = try #require(recording.directory.files.first { $0.hasSuffix(".part") })
         for name in blockers + [recording.directory.path(open)] { try FileManager.default.removeItem(atPath: name) }
@@ -190,7 +190,7 @@ private final class Remover: RecordingObserver {
     }
 
     @Test(arguments: [false, true])
-    func `A file whose close failed and that was repaired from outside is not lost, but for what it lacks`(isCut: Bool)
+    func `A file that another process repaired after a failed close counts except for its missing part`(isCut: Bool)
         throws
     {
         let (recording, blockers) = try recording()
@@ -232,7 +232,7 @@ private final class Remover: RecordingObserver {
 
     // Regression: a hurried close patched the head without waiting for the index, never synchronised the file, and
     // reported it as finished.
-    @Test func `Of too many waiting files some only get their index, and are closed as well as the others later`()
+    @Test func `If too many files wait, some only get their index first, and are closed later`()
         throws
     {
         let directory = try TemporaryDirectory()
@@ -256,7 +256,7 @@ private final class Remover: RecordingObserver {
     }
 
     // Regression: the loss of a file beyond the postponed ones was counted nowhere.
-    @Test func `A file beyond those that can be put off is missed when nothing is left of it`() throws {
+    @Test func `A file beyond the limit of postponed ones counts as a gap if it is lost`() throws {
         let directory = try TemporaryDirectory()
         let queue = DispatchQueue(label: "test.closer")
         let (status, synchroniser) = (RecorderStatusBox(), FileSynchroniser(name: "test"))
@@ -300,7 +300,7 @@ private final class Remover: RecordingObserver {
         #expect(try attempts(closing: 4) == 2)
     }
 
-    @Test func `A file that only has its index is still a whole open one`() throws {
+    @Test func `A file that only has its index is still a complete open file`() throws {
         let directory = try TemporaryDirectory()
         let file = try file(1, in: directory)
         try file.appendIndex()
@@ -313,7 +313,7 @@ private final class Remover: RecordingObserver {
         #expect(try SegmentReader.read(directory.path(record.fileName)).isClosed)
     }
 
-    @Test func `What the disk did not take of one file is said of that file alone, which is not announced`() throws {
+    @Test func `A disk failure affects only its own file, which is not reported as finished`() throws {
         let directory = try TemporaryDirectory()
         let synchroniser = FileSynchroniser(name: "test") { (file) throws(FileFailure) in
             if file.path.contains("_000001.") { throw FileFailure("synchronise", file.path, code: EIO) }
@@ -344,7 +344,7 @@ private final class Remover: RecordingObserver {
         #expect(directory.files.allSatisfy { $0.hasSuffix(".mp4") })
     }
 
-    @Test func `A file is closed when what was asked of the disk before is done`() throws {
+    @Test func `A file is closed when earlier requests to the disk are done`() throws {
         let directory = try TemporaryDirectory()
         let file = try file(1, in: directory)
         let gate = DispatchSemaphore(value: 0)
@@ -363,7 +363,7 @@ private final class Remover: RecordingObserver {
         #expect(status.value.withLock { $0.segmentsFinished } == 0 && closer.backlog.isUnfinished)
     }
 
-    @Test func `A close says how large the file is in the end; an empty file is no error`() throws {
+    @Test func `A close returns the file's final size, and an empty file is no error`() throws {
         let directory = try TemporaryDirectory()
         guard case .finished(let record) = try file(1, in: directory).close() else {
             Issue.record("not finished")

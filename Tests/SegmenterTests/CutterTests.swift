@@ -100,7 +100,7 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         #expect(files.flatMap(\.frames) == Array(0..<1000))
     }
 
-    @Test func `A limit in bytes is not passed, and a keyframe is asked for in time`() {
+    @Test func `A limit in bytes is not exceeded, and a keyframe is requested in time`() {
         let rate = FrameRate(30)
         let packets = syntheticProgram(rate: rate, frames: 6000, isKeyframe: { $0 % 60 == 0 }, size: 5000)
         let (files, requests) = cut(packets, .bytes(2_000_000), rate: rate)
@@ -111,7 +111,7 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         #expect(files.flatMap(\.frames) == Array(0..<6000))
     }
 
-    @Test func `A file ends on demand at the next keyframe, and the files behind it where they would have`() {
+    @Test func `A file ends on demand at the next keyframe, and later files end where they would have`() {
         let rate = FrameRate(25)
         var cutter = SegmentCutter(length: .duration(.seconds(10)), stream: description(rate: rate))
         let packets = syntheticProgram(rate: rate, frames: 1000) { $0 % 50 == 0 }
@@ -125,12 +125,12 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         #expect(starts == [0, 250, 350, 500, 750])
     }
 
-    @Test func `Nothing is cut on demand where nothing is recorded`() {
+    @Test func `A cut on demand does nothing while nothing is recorded`() {
         var cutter = SegmentCutter(length: .duration(.seconds(10)), stream: description(rate: FrameRate(25)))
         #expect(cutter.cutNow().isEmpty)
     }
 
-    @Test func `A program without keyframes is cut at the next one, and the file knows how late it is`() {
+    @Test func `A program without keyframes is cut at the next one, and the delay is recorded`() {
         let rate = FrameRate(25)
         let packets = syntheticProgram(rate: rate, frames: 1000) { [0, 250, 620].contains($0) }
         let (files, _) = cut(packets, .duration(.seconds(10)), rate: rate)
@@ -138,21 +138,21 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         #expect(files.map(\.start.lateness) == [0, 0, 4_800_000_000])
     }
 
-    @Test func `Boundaries are asked for before the encoder has looked ahead beyond them`() {
+    @Test func `Keyframes for boundaries are requested before the encoder has passed them`() {
         let rate = FrameRate(30)
         let packets = syntheticProgram(rate: rate, frames: 40) { $0 == 0 }
         let (_, requests) = cut(packets, .duration(.seconds(1)), rate: rate)
         #expect(requests == (1...4).map { $0 * 1_000_000_000 })
     }
 
-    @Test func `Audio that never comes does not hold the frame for ever`() {
+    @Test func `A frame does not wait for ever for audio that never comes`() {
         let rate = FrameRate(30)
         let packets = (0..<300).map { videoPacket($0, rate: rate, isKeyframe: $0 % 30 == 0) }
         let (files, _) = cut(packets, .duration(.seconds(5)), rate: rate)
         #expect(files.flatMap(\.frames) == Array(0..<300))
     }
 
-    @Test func `After an interruption recording goes on at a keyframe with its hidden audio packet`() {
+    @Test func `After an interruption recording continues at a keyframe with its hidden audio packet`() {
         let rate = FrameRate(25)
         var cutter = SegmentCutter(length: .duration(.seconds(100)), stream: description(rate: rate))
         let packets = syntheticProgram(rate: rate, frames: 200) { $0 % 50 == 0 }

@@ -29,8 +29,7 @@ import Testing
         }
     }
 
-    @Test func `Frames of a sender that broke off, which are shown behind others that never came, are counted`() throws
-    {
+    @Test func `A sender's last frames that follow missing ones are counted as incomplete`() throws {
         let packets = reordered(groups: 4)
         let frames = packets.filter { $0.track == .video }
         let recording = try Recording(
@@ -47,7 +46,7 @@ import Testing
         #expect(status.framesWritten == 26 + 50 && status.incompleteFrames == 1)
     }
 
-    @Test func `A copy in whose last file nothing could be shown leaves no such file`() throws {
+    @Test func `A copied recording has no last file without a visible frame`() throws {
         let directory = try TemporaryDirectory()
         var configuration = RecorderConfiguration(
             directory: try .prepare(directory.path), channel: "test", length: .duration(.seconds(60)))
@@ -117,7 +116,7 @@ import Testing
         #expect(gap.from >= 4_000_000_000 - missing - 160_000_000)
     }
 
-    @Test func `A file whose frames cannot be brought in order is not shortened for ever`() {
+    @Test func `A file with frames that cannot be ordered is not shortened for ever`() {
         var order = PresentationOrder()
         for (index, frame) in ([0] + Array(10..<60)).enumerated() {
             order.append(videoPacket(Int64(frame), rate: Self.rate, isKeyframe: false), count: index + 1)
@@ -129,7 +128,7 @@ import Testing
 @Suite struct RoomTests {
     private static let rate = FrameRate(25)
 
-    @Test func `Whoever waits for room is woken when half of the queue is free`() {
+    @Test func `A thread that waits for room is woken when half of the queue is free`() {
         let queue = RecorderQueue(limit: 1000)
         for frame in Int64(0)..<9 { _ = queue.push(videoPacket(frame, rate: Self.rate, isKeyframe: frame == 0)) }
         let woken = DispatchSemaphore(value: 0)
@@ -144,7 +143,7 @@ import Testing
         #expect(queue.waitForRoom(upTo: .never))
     }
 
-    @Test func `The recorder is woken for 50 ms of media, and at once for what a file may begin with`() {
+    @Test func `The recorder is woken for 50 ms of media, and at once for a packet that a file may begin with`() {
         let queue = RecorderQueue(limit: 1 << 20)
         func wakes(_ packet: EncodedPacket) -> Bool {
             _ = queue.push(packet)
@@ -163,7 +162,7 @@ import Testing
         #expect(wakes(videoPacket(5, rate: Self.rate, isKeyframe: true)))
     }
 
-    @Test func `A pause has its place among the packets, however late they are taken out, and two are one`() {
+    @Test func `A pause keeps its position among the packets, and two pauses in a row are one`() {
         let queue = RecorderQueue(limit: 1 << 20)
         queue.pause()
         queue.pause()
@@ -182,7 +181,7 @@ import Testing
         #expect(order == [nil, 0, nil, 50])
     }
 
-    @Test func `A program that no clock paces is recorded whole if it waits for room`() throws {
+    @Test func `An unpaced program is recorded completely if it waits for room`() throws {
         let recording = try Recording(
             description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory(),
             queueLimit: 20_000)
@@ -196,7 +195,7 @@ import Testing
         #expect(recording.recorder.status.gapCount == 0)
     }
 
-    @Test func `Nobody waits for a recorder that does not write`() throws {
+    @Test func `No thread waits for a recorder that does not write`() throws {
         let recording = try Recording(
             description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory(),
             queueLimit: 2000)
@@ -213,7 +212,7 @@ import Testing
 }
 
 @Suite struct BacklogTests {
-    @Test func `Who suspends the recorder does not wait for its backlog`() throws {
+    @Test func `Suspending the recorder does not wait for its backlog`() throws {
         let rate = FrameRate(25)
         let isOpen = Mutex(false)
         // The first request for a date blocks the recorder's queue until all requests are made.
@@ -236,7 +235,7 @@ import Testing
         #expect(recording.recorder.status.gaps.first?.reason == "a test")
     }
 
-    @Test func `A backlog is taken to its end`() throws {
+    @Test func `A backlog is processed completely`() throws {
         let rate = FrameRate(25)
         let recording = try Recording(
             description(rate: rate), length: .duration(.seconds(600)), directory: try TemporaryDirectory())
@@ -254,7 +253,7 @@ import Testing
         videoPacket(second * 25, rate: FrameRate(25), isKeyframe: true)
     }
 
-    @Test func `Files are dated by program time as long as the wall clock agrees`() {
+    @Test func `Files are dated by program time while the wall clock agrees`() {
         var dating = SegmentDating(programStart: UTCTime(milliseconds: 1_000_000))
         for second in [Int64(0), 60, 120] {
             // The encoder delays by 3 s; a file that waited in the queue gets no later date.
@@ -266,7 +265,7 @@ import Testing
         }
     }
 
-    @Test func `When the clocks move apart, files are dated by the wall clock, and it is said once`() {
+    @Test func `When the clocks drift apart files are dated by the wall clock, which is logged once`() {
         var dating = SegmentDating(programStart: nil)
         dating.begin(keyframe(0), now: UTCTime(milliseconds: 1_000_000))
         func date(_ second: Int64, _ now: Int64) -> (UTCTime, Int64?) {
@@ -281,7 +280,7 @@ import Testing
         #expect(date(240, -2_330_000) == (UTCTime(milliseconds: -2_330_000), nil))
     }
 
-    @Test func `A program that no clock paces is not dated backwards`() {
+    @Test func `Dates of an unpaced program never go back`() {
         var dating = SegmentDating(programStart: UTCTime(milliseconds: 1_000_000))
         let dates = (Int64(0)..<60).map { second in
             dating.date(keyframe(second), now: UTCTime(milliseconds: 1_000_000 + second), queued: 0).start.milliseconds

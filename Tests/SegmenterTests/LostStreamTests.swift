@@ -93,7 +93,7 @@ private struct BadSector: ByteSource {
 
     // Regression: a stream whose tail the disk had lost was reported with all of its frames.
     @Test(arguments: Loss.allCases)
-    func `Of a stream that could not be closed what the disk has kept is announced, and the rest is a gap`(
+    func `A stream that could not be closed is reported as far as the disk has kept it, and the rest is a gap`(
         _ loss: Loss
     ) throws {
         try damaged(loss).write(to: URL(fileURLWithPath: directory.path(open)))
@@ -114,7 +114,7 @@ private struct BadSector: ByteSource {
     }
 
     // Regression: one bad sector left a whole stream open for ever.
-    @Test func `What the disk cannot read of a stream is missing, and what is behind it is not`() throws {
+    @Test func `Unreadable parts of a stream are missing, and the parts after them are not`() throws {
         let block = 4096 * 188
         var bytes = [UInt8](whole)
         while bytes.count < 4 * block { bytes += [UInt8](whole) }
@@ -134,7 +134,7 @@ private struct BadSector: ByteSource {
 
     // Regression: after a repair by another process all frames counted as kept.
     @Test(arguments: Loss.allCases)
-    func `Of a stream that was completed from outside what it lacks is a gap, too`(_ loss: Loss) throws {
+    func `The missing part of a stream that another process completed is a gap, too`(_ loss: Loss) throws {
         try damaged(loss).write(to: URL(fileURLWithPath: directory.path(open)))
         let outcomes = SegmentRecovery.run(in: try .prepare(directory.path), open: [open]).map(\.outcome)
         if case .completed(_, _, let dropped) = outcomes.first {

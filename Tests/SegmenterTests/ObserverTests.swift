@@ -28,7 +28,7 @@ private final class Witness: RecordingObserver {
 @Suite struct ObserverTests {
     private static let rate = FrameRate(25)
 
-    @Test func `Finished files and gaps are told with their place in the program`() throws {
+    @Test func `Finished files and gaps are reported with their program times`() throws {
         let directory = try TemporaryDirectory()
         let witness = Witness()
         // The wall clock advances with the program, however slow the machine is.

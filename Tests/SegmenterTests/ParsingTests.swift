@@ -17,7 +17,7 @@ import Testing
 
     @Test(arguments: [
         "", "GB", "-1", "1e9", "2XB", "1..5GB", "99999999999GB", "9223372036854775808", ".5GB", "1.", "٣GB",
-    ]) func `What is not a size is refused with an example`(text: String) {
+    ]) func `An invalid size is refused with an example`(text: String) {
         #expect { try ByteSize(parsing: text) } throws: { "\($0)".contains("write for example") }
     }
 
@@ -26,17 +26,17 @@ import Testing
             ("10s", 10_000), ("30m", 1_800_000), ("1h", 3_600_000), ("1h30m", 5_400_000), ("500ms", 500),
             ("1.5h", 5_400_000),
             ("90", 90_000), ("2d", 172_800_000), ("1h 1m 1s 1ms", 3_661_001),
-        ] as [(String, Int64)]) func `A length of time is read exactly`(text: String, milliseconds: Int64) throws
+        ] as [(String, Int64)]) func `A duration is read exactly`(text: String, milliseconds: Int64) throws
     {
         #expect(try DurationText(parsing: text).duration == .milliseconds(milliseconds))
     }
 
     @Test(arguments: ["", "s", "10x", "-5s", "1m1h", "1s1s", "1h-3m", "99999999999999999d", "abc", "1h30"])
-    func `What is not a length of time is refused with an example`(text: String) {
+    func `An invalid duration is refused with an example`(text: String) {
         #expect { try DurationText(parsing: text) } throws: { "\($0)".contains("write for example") }
     }
 
-    @Test func `A segment length is a time of at least a second or a size of at least a megabyte`() throws {
+    @Test func `A segment length is a duration of at least a second or a size of at least a megabyte`() throws {
         #expect(try SegmentLength(parsing: "10s") == .duration(.seconds(10)))
         #expect(try SegmentLength(parsing: "1h30m") == .duration(.seconds(5400)))
         #expect(try SegmentLength(parsing: "2GB") == .bytes(2_000_000_000))
@@ -46,7 +46,7 @@ import Testing
         #expect { try SegmentLength(parsing: "soon") } throws: { "\($0)".contains("not a segment length") }
     }
 
-    @Test func `Sizes and lengths are printed as a person reads them`() {
+    @Test func `Sizes and durations are printed for people`() {
         #expect(ByteSize(bytes: 3_672_000_000).description == "3.6 GB")
         #expect(ByteSize(bytes: 999).description == "999 B")
         #expect(DurationText(.seconds(5400)).description == "1h30m")

@@ -28,7 +28,7 @@ import Testing
     ]
 
     @Test(arguments: codings)
-    func `What is passed through is recorded bit by bit, and other programs read it`(coding: Coding) throws {
+    func `Copied packets are recorded bit by bit, and other programs can read them`(coding: Coding) throws {
         let (work, directory) = (try TemporaryDirectory(), try TemporaryDirectory())
         let clip = try CodedClip(
             video: coding.video, audio: coding.audio, options: coding.options, name: coding.name, in: work.path)

@@ -39,7 +39,7 @@ import Testing
         return (try SegmentRecovery.run(in: .prepare(directory.path), channel: "test").first?.outcome, directory)
     }
 
-    @Test func `A file cut off anywhere is completed up to its last whole fragment, or put aside`() throws {
+    @Test func `A file cut off anywhere is completed up to its last whole fragment, or set aside`() throws {
         let (_, open) = try Self.sample()
         var completed: [Int] = []
         for length in stride(from: 0, through: open.count, by: 97) {
@@ -59,7 +59,7 @@ import Testing
         )
     }
 
-    @Test func `A recovered file is byte for byte what a regular close would have made`() throws {
+    @Test func `A recovered file equals a regularly closed one byte for byte`() throws {
         let (closed, open) = try Self.sample()
         let (_, directory) = try recover(open)
         let made = try Data(contentsOf: URL(fileURLWithPath: directory.path(directory.files[0])))
@@ -79,7 +79,7 @@ import Testing
     }
 
     // Regression: recovery set the recorder's new file aside, which was created and not locked yet.
-    @Test func `An empty file that was created just now is left to whoever creates it`() throws {
+    @Test func `A new empty file is left to its creator`() throws {
         let directory = try TemporaryDirectory()
         let path = directory.path(Self.partName)
         let writer = try FileDescriptor.create(path)
@@ -97,7 +97,7 @@ import Testing
     }
 
     // Regression: if flock failed, repair cut and renamed the file that another process was writing.
-    @Test func `Without locks of the file system a young open file is in use, and completed a minute later`() throws {
+    @Test func `Without file locks a new open file counts as in use, and is completed a minute later`() throws {
         let directory = try TemporaryDirectory()
         let record = try RecordDirectory.prepare(directory.path)
         let path = directory.path(Self.partName)
@@ -128,7 +128,7 @@ import Testing
         BoxReader.positions(of: Array("moof".utf8), in: open).map { $0 - 4 }
     }
 
-    @Test func `One damaged fragment does not cost those behind it`() throws {
+    @Test func `A damaged fragment does not cost the fragments after it`() throws {
         let (_, open) = try Self.sample()
         let starts = Self.fragments(open)
         for damaged in 1..<starts.count - 1 {
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test func `What was not searched is kept`() throws {
+    @Test func `Parts of a file that were not searched are kept`() throws {
         let (_, open) = try Self.sample()
         let starts = Self.fragments(open)
         var bytes = open
@@ -163,7 +163,7 @@ import Testing
         #expect(file.skippedBytes == Int64(open.count - starts[2]))
     }
 
-    @Test func `A file that has its final name already, closed or not, only loses the open one`() throws {
+    @Test func `A file that already has its final name only loses its open name`() throws {
         let (closed, open) = try Self.sample()
         for content in [closed, open] {
             for target in ["test_20261121T140310.123Z_000001.mp4", "test_20261121T140310.123Z_000001-1.mp4"] {
@@ -204,7 +204,7 @@ import Testing
         }
     }
 
-    @Test func `Nothing foreign is touched, nothing is overwritten, nothing in use is disturbed`() throws {
+    @Test func `Foreign files, existing files and files in use stay unchanged`() throws {
         let (_, open) = try Self.sample()
         let directory = try TemporaryDirectory()
         let foreign = ["other_20261121T140310.123Z_000001.mp4.part", "holiday.mp4.part", "test_x.mp4.part"]
@@ -248,7 +248,7 @@ private struct NearlyFull: FreeSpaceProbe {
         return (directory, try .existing(directory.path))
     }
 
-    @Test func `A copy that is not finished is hidden, and what an interrupted attempt left is removed`() throws {
+    @Test func `An unfinished copy is hidden, and an abandoned one is removed`() throws {
         let (directory, record) = try sample()
         let leftover = ".x.repaired.mp4.1-1.part"
         let others = [".y.repaired.mp4.1-1.part", ".x.repaired.mp4"]
@@ -266,7 +266,7 @@ private struct NearlyFull: FreeSpaceProbe {
         withExtendedLifetime(holder) {}
     }
 
-    @Test func `Without room for the copy and a reserve nothing is begun`() throws {
+    @Test func `Without space for the copy and a reserve nothing is started`() throws {
         let (directory, record) = try sample()
         let before = directory.all
         do {

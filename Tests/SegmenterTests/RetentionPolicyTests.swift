@@ -33,14 +33,14 @@ import Testing
 
     private func names(_ plan: RetentionPolicy.Plan) -> [String] { plan.deletions.map(\.segment.fileName) }
 
-    @Test func `Files older than --keep go, the oldest first`() {
+    @Test func `Files older than --keep are deleted, the oldest first`() {
         let plan = plan(.init(maximumAge: .seconds(6 * 3600)), files(10))
         #expect(names(plan) == ["file-1", "file-2", "file-3"])
         #expect(plan.deletions.allSatisfy { $0.rule == .age })
         #expect(plan.problem == nil && plan.reclaimableBytes == 0)
     }
 
-    @Test func `The oldest go until all files, the open one too, take no more than --keep-size`() {
+    @Test func `The oldest files are deleted until all, the open one included, fit in --keep-size`() {
         let plan = plan(.init(maximumBytes: 7_500_000_000), files(10))
         #expect(names(plan) == ["file-1", "file-2", "file-3"])
         #expect(plan.deletions.allSatisfy { $0.rule == .size })
@@ -51,7 +51,7 @@ import Testing
         #expect(plan.deletions.map(\.rule) == [.age, .age, .size, .size])
     }
 
-    @Test func `No file younger than --keep-min goes, and that is said`() {
+    @Test func `No file younger than --keep-min is deleted, which is reported`() {
         let rules = RetentionRules(maximumBytes: 1_000_000_000, minimumAge: .seconds(4 * 3600))
         let plan = plan(rules, files(10))
         #expect(names(plan) == ["file-1", "file-2", "file-3", "file-4", "file-5", "file-6"])
@@ -64,7 +64,7 @@ import Testing
         #expect(self.plan(rules, future).deletions.isEmpty)
     }
 
-    @Test func `A file that waits for its upload stays, and the next oldest goes`() {
+    @Test func `A file that waits for its upload is kept, and the next oldest is deleted`() {
         let plan = plan(.init(maximumBytes: 8_000_000_000), files(10)) { $0.sequence != 1 }
         #expect(names(plan) == ["file-2", "file-3"])
         #expect(plan.heldFiles == 1)
@@ -72,13 +72,13 @@ import Testing
         #expect(all.deletions.isEmpty && all.heldFiles == 9 && all.problem?.contains("still needed") == true)
     }
 
-    @Test func `The open file stays whatever is asked for`() {
+    @Test func `The open file is never deleted`() {
         var open = files(1)
         open[0].ended.milliseconds -= Self.hour
         #expect(plan(.init(maximumAge: .seconds(1), minimumAge: .zero), open).deletions.isEmpty)
     }
 
-    @Test func `Free space is made file by file, and what could still go is counted`() {
+    @Test func `Files are deleted one by one for free space, and the deletable rest is counted`() {
         let rules = RetentionRules(minimumFree: .percent(10))
         let plan = plan(rules, files(10), free: 97_500_000_000)
         #expect(names(plan) == ["file-1"], "more only when it is seen that it helps")
@@ -89,7 +89,7 @@ import Testing
         #expect(names(self.plan(.init(minimumFree: .bytes(1)), files(10), free: 4_999_999_999)) == ["file-1"])
     }
 
-    @Test func `Nothing is deleted for room that deleting cannot give, because other files take it`() {
+    @Test func `No file is deleted for space that other data on the disk takes`() {
         // Recordings of 10 GB on a disk of 1 TB that other data fills: half of it cannot be made free.
         let half = plan(.init(minimumFree: .percent(50)), files(10), free: 97_500_000_000)
         #expect(half.deletions.isEmpty && half.problem?.contains("cannot be had by deleting") == true)
@@ -101,7 +101,7 @@ import Testing
         #expect(vain.deletions.isEmpty && vain.problem?.contains("cannot be had by deleting") == true)
     }
 
-    @Test func `What may be deleted in the course of a recording is what each rule will ask for by then`() {
+    @Test func `The files deletable during a recording are those that each rule will ask for by then`() {
         let budget = StorageBudget(
             videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(3 * 3600), reserve: ByteSize(bytes: 0))
         func deletable(
@@ -124,7 +124,7 @@ import Testing
     }
 
     // Regression: a recording was admitted that reached its reserve before --keep-size deleted anything for it.
-    @Test func `What --keep-size will delete in the course of a recording leaves the reserve alone`() {
+    @Test func `Files that --keep-size will delete during a recording do not count for the reserve`() {
         let budget = StorageBudget(
             videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(3 * 3600),
             reserve: ByteSize(bytes: 3_000_000_000))
@@ -139,7 +139,7 @@ import Testing
         #expect(deletable(limit: .max) == 0)
     }
 
-    @Test func `Small files go many at a time`() {
+    @Test func `Many small files are deleted at a time`() {
         let small = files(300).map { file in
             var file = file
             file.bytes = 4 << 20
@@ -149,7 +149,7 @@ import Testing
         #expect(plan(.init(maximumAge: .seconds(3600)), small).deletions.count == 100)
     }
 
-    @Test func `Deleting that frees nothing ends`() {
+    @Test func `Deleting that frees no space stops`() {
         var policy = RetentionPolicy(rules: .init(minimumFree: .percent(10)), leastFree: 0, memory: Self.memory)
         var left = files(60)
         let space = DiskSpace(free: 50_000_000_000, capacity: 1_000_000_000_000)
@@ -186,7 +186,7 @@ import Testing
         #expect(attempts == [0, 60, 120, 780, 1440])
     }
 
-    @Test func `Space that is freed late is seen although it is written to meanwhile`() {
+    @Test func `Space that is freed late is detected even while it is being used again`() {
         var policy = RetentionPolicy(rules: .init(minimumFree: .percent(10)), leastFree: 0, memory: Self.memory)
         var free: Int64 = 50_000_000_000
         var attempts = 0
@@ -205,7 +205,7 @@ import Testing
         #expect(attempts == 14)
     }
 
-    @Test func `Deleting that helps goes on until the goal is reached`() {
+    @Test func `Deleting that frees space continues until the goal is reached`() {
         var policy = RetentionPolicy(
             rules: .init(minimumFree: .bytes(10_000_000_000)), leastFree: 0, memory: Self.memory)
         var left = files(50)
@@ -222,7 +222,7 @@ import Testing
         #expect(free == 10_000_000_000)
     }
 
-    @Test func `A wall clock that was set deletes nothing but what is old in any case`() {
+    @Test func `After the wall clock was set only files that are certainly old are deleted`() {
         var policy = RetentionPolicy(rules: .init(maximumAge: .seconds(2 * 3600)), leastFree: 0, memory: Self.memory)
         func deletions(second: Int64, ahead: Int64) -> Int {
             let wall = UTCTime(milliseconds: Self.now.milliseconds + second * 1000 + ahead)
@@ -235,7 +235,7 @@ import Testing
         #expect(deletions(second: 3661, ahead: 1000 * Self.hour) == 2)
     }
 
-    @Test func `A wall clock that stays ahead deletes nothing that is younger than --keep`() {
+    @Test func `With a wall clock that stays ahead no file younger than --keep is deleted`() {
         var policy = RetentionPolicy(rules: .init(maximumAge: .seconds(30 * 86_400)), leastFree: 0, memory: Self.memory)
         let month = 31 * 24 * Self.hour
         func plan(hours: Int64, ahead: Int64) -> RetentionPolicy.Plan {
@@ -253,7 +253,7 @@ import Testing
         #expect(names(plan(hours: 30 * 24 + 1, ahead: month)).count == 3)
     }
 
-    @Test func `A clock set by a minute or two moves --keep by as much, and limits for ever do not overflow`() {
+    @Test func `Setting the clock by a minute or two moves --keep by as much, and endless limits do not overflow`() {
         var policy = RetentionPolicy(
             rules: .init(maximumAge: .seconds(2 * 3600), minimumAge: .zero), leastFree: 0, memory: Self.memory)
         func count(seconds: Int64, ahead: Int64) -> Int {
@@ -272,7 +272,7 @@ import Testing
         }
     }
 
-    @Test func `Free space is a part of the disk or a size`() throws {
+    @Test func `A free-space goal is a percentage of the disk or a size`() throws {
         #expect(try FreeSpaceGoal(parsing: "10%") == .percent(10))
         #expect(try FreeSpaceGoal(parsing: "50GB") == .bytes(50_000_000_000))
         for wrong in ["", "%", "0%", "91%", "-5%", "ten", "10 percent"] {

@@ -104,7 +104,7 @@ private final class RoomSpy: RecordingObserver {
             logger: logger.logger)
     }
 
-    @Test func `Old files are deleted, and it is told and counted`() throws {
+    @Test func `Old files are deleted, reported and counted`() throws {
         let (log, all) = (CollectedLog(from: .info), files)
         #expect(all.count == 5)
         upload.waiting.withLock { $0 = [all[0]] }
@@ -125,7 +125,7 @@ private final class RoomSpy: RecordingObserver {
         #expect(files.count == 2)
     }
 
-    @Test func `Only whole files of this channel and this program go`() throws {
+    @Test func `Only finished files of this channel from relay are deleted`() throws {
         let model = files[0]
         let others = [
             model.replacingOccurrences(of: "test_", with: "other_"), model + ".part",
@@ -152,7 +152,7 @@ private final class RoomSpy: RecordingObserver {
         #expect(log.lines(containing: "this program did not make it").count == 1, "\(log.lines)")
     }
 
-    @Test func `A recording of another channel stays, whatever its name says`() throws {
+    @Test func `A recording of another channel is kept, whatever its name is`() throws {
         let stranger = try TemporaryDirectory()
         let template = try NameTemplate(parsing: "{date}_{time}_{sequence}")
         let target = try RecordDirectory.prepare(stranger.path, template: template)
@@ -179,7 +179,7 @@ private final class RoomSpy: RecordingObserver {
         #expect(retention.status.files == 0 && log.lines(containing: "not deleted").isEmpty, "\(log.lines)")
     }
 
-    @Test func `Free space is looked at each second, and files go one after the other until there is enough`() throws {
+    @Test func `Free space is checked each second, and files are deleted one by one until there is enough`() throws {
         let retention = try make(.init(minimumFree: .percent(20)))
         retention.check()
         #expect(files.count == 5)
@@ -194,7 +194,7 @@ private final class RoomSpy: RecordingObserver {
         #expect(files.count == 3)
     }
 
-    @Test func `Before a recording is refused all that a rule asks for goes at once, and what may go later counts`()
+    @Test func `Before a recording is refused due files are deleted at once, and deletable ones count`()
         throws
     {
         let retention = try make(.init(maximumAge: .seconds(4 * 3600), minimumFree: .percent(20)))
@@ -213,7 +213,7 @@ private final class RoomSpy: RecordingObserver {
     }
 
     // Regression: going on air waited until the last file was deleted, however slow the disk was.
-    @Test func `On a disk that deletes slowly a start does not wait, and counts what is still to go`() throws {
+    @Test func `On a disk that deletes slowly a start does not wait, and pending deletions count`() throws {
         let slow = SlowDisk()
         let retention = Retention(
             directory: try .prepare(temporary.path), channel: "test",
@@ -241,7 +241,7 @@ private final class RoomSpy: RecordingObserver {
     }
 
     // Regression: for a moment a file counted as free space and as deletable, too.
-    @Test func `A file that is free space by now is not among those that may still be deleted`() throws {
+    @Test func `A file that is already free space no longer counts as deletable`() throws {
         let spy = RoomSpy()
         let retention = Retention(
             directory: try .prepare(temporary.path), channel: "test",
@@ -259,7 +259,7 @@ private final class RoomSpy: RecordingObserver {
         #expect(spy.rooms.withLock { $0 } == expected)
     }
 
-    @Test func `A rule that cannot be kept does not delay what the recording needs to go on`() throws {
+    @Test func `An impossible rule does not delay the deletions that the recording needs`() throws {
         let retention = Retention(
             directory: try .prepare(temporary.path), channel: "test", rules: .init(minimumFree: .percent(50)),
             leastFree: 10_000, probe: disk, clock: clock, logger: quiet)
@@ -272,7 +272,7 @@ private final class RoomSpy: RecordingObserver {
     }
 
     // Regression: one such file of a step's size was all that each sweep tried to delete.
-    @Test func `A large file that cannot be deleted does not keep the next oldest from going`() throws {
+    @Test func `A large file that cannot be deleted does not keep the next oldest from being deleted`() throws {
         let all = files
         try Data("something else entirely".utf8).write(to: URL(fileURLWithPath: temporary.path(all[0])))
         try #require(truncate(temporary.path(all[0]), 300 << 20) == 0)
@@ -289,7 +289,7 @@ private final class RoomSpy: RecordingObserver {
         #expect(log.lines(containing: "this program did not make it").count == 1, "\(log.lines)")
     }
 
-    @Test func `A directory that is not the one any more is not looked into`() throws {
+    @Test func `A directory that was replaced is not searched`() throws {
         let log = CollectedLog(from: .info)
         let retention = try make(.init(maximumAge: .seconds(3600), minimumAge: .zero), logger: log)
         let away = temporary.path + "-away"
@@ -317,7 +317,7 @@ private final class RoomSpy: RecordingObserver {
     }
 
     // Regression: times and sizes from a damaged file system, or from another program, ended the process at each start.
-    @Test func `A file of an absurd time or size is a file like others`() throws {
+    @Test func `A file with an absurd time or size is handled like any other`() throws {
         for seconds in [Int.min, -1, 0, Int.max] {
             let time = RecordDirectory.time(timespec(tv_sec: seconds, tv_nsec: 999_999_999))
             #expect("\(time)".count >= 10)
@@ -348,7 +348,7 @@ private final class RoomSpy: RecordingObserver {
             .record(syntheticProgram(rate: Self.rate, frames: 50, isKeyframe: { $0 % 25 == 0 }))
     }
 
-    @Test func `A copy that was salvaged, and files of an earlier and deeper --record-name, are recordings as others`()
+    @Test func `Salvaged copies, and files of an earlier, deeper --record-name, count as recordings`()
         throws
     {
         try record("test", as: "%Y/%m/{channel}_{time}_{sequence}", start: 0)
@@ -399,7 +399,7 @@ private final class RoomSpy: RecordingObserver {
         #expect(temporary.files == ["test_2026-11-21.mp4"])
     }
 
-    @Test func `A symbolic link in the place of a directory leads neither a recording nor a deletion outside`() throws {
+    @Test func `A symbolic link in place of a directory leads neither recording nor deletion outside`() throws {
         let elsewhere = try TemporaryDirectory()
         let name = files[0]
         try FileManager.default.copyItem(atPath: temporary.path(name), toPath: elsewhere.path(name))
@@ -420,7 +420,7 @@ private final class RoomSpy: RecordingObserver {
         #expect(try !target.delete(own, of: "test"), "it is gone already")
     }
 
-    @Test func `Files in directories of a day go too, and so do transport streams, if they are ours`() throws {
+    @Test func `Files in daily directories are deleted too, and transport streams if they are relay's`() throws {
         let directory = try TemporaryDirectory()
         let template = try NameTemplate(parsing: "%Y-%m-%d/{channel}_{sequence}")
         let target = try RecordDirectory.prepare(directory.path, template: template)

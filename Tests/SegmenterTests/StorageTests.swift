@@ -43,7 +43,7 @@ private final class Counter: Sendable {
 
     init() throws { temporary = try TemporaryDirectory() }
 
-    @Test func `The budget is bitrate and 2 % times duration times two, in bytes`() {
+    @Test func `The budget in bytes is twice the bitrate plus 2 % times the duration`() {
         let budget = StorageBudget(videoBitrate: 4_000_000, audioBitrate: 160_000, duration: .seconds(3600))
         #expect(budget.requiredBytes == 4_160_000 * 102 / 100 * 3600 * 2 / 8)
         func required(_ video: Int, _ audio: Int, _ duration: Duration) -> Int64 {
@@ -56,7 +56,7 @@ private final class Counter: Sendable {
         #expect(required(-5, 8, .seconds(-1)) == 0)
     }
 
-    @Test func `A recording that would end at the reserve before its time is not admitted`() {
+    @Test func `A recording that would reach the reserve before its end is not admitted`() {
         // 1 Mbit/s for an hour takes 459 MB, and 1 GiB stays free, so 1.2 GB last for 17 minutes.
         let budget = StorageBudget(videoBitrate: 1_000_000, audioBitrate: 0, duration: .seconds(3600))
         #expect(budget.requiredBytes == 459_000_000 + 1 << 30)
@@ -80,7 +80,7 @@ private final class Counter: Sendable {
         #expect(small.resumeBytes == .max)
     }
 
-    @Test func `Recording does not resume because its own stop gave space back`() {
+    @Test func `Recording does not resume because its own stop released space`() {
         let fast = StorageBudget(videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(3600))
         #expect(fast.resumeBytes - fast.reserveBytes == fast.bytes(in: .seconds(5)))
         // A file with a low bitrate reserves a mebibyte at a time, which is more than five seconds of it.
@@ -94,7 +94,7 @@ private final class Counter: Sendable {
         #expect(fast.reserveBytes == 3_060_000_000)
     }
 
-    @Test func `A small disk has a small reserve, and retention does not want more than it can give`() {
+    @Test func `A small disk has a small reserve, and retention asks for no more than it can give`() {
         func budget(_ capacity: Int64, bitrate: Int = 4_000_000, reserve: ByteSize? = nil) -> StorageBudget {
             StorageBudget(
                 videoBitrate: bitrate, audioBitrate: 0, duration: .zero, reserve: reserve, capacity: capacity)
@@ -128,7 +128,7 @@ private final class Counter: Sendable {
     }
 
     // Regression: each of two channels found enough space for itself, and together they filled the disk.
-    @Test func `Room that one recording needs is not promised to another on the same disk`() throws {
+    @Test func `Space that one recording needs is not promised to another on the same disk`() throws {
         let (disk, written, ledger) = (FakeDisk(free: 500_000_000), Counter(), SpaceLedger())
         let writtenOfOne: @Sendable () -> Int64 = { written.value.withLock { $0 } }
         let one = try make(disk, ManualClock(), written: writtenOfOne, ledger: ledger, owner: "one")
@@ -149,7 +149,7 @@ private final class Counter: Sendable {
         #expect(successor.admit().requiredBytes == 2 * 204_000_000, "it takes the place of the first")
     }
 
-    @Test func `An archive that makes room for itself is not refused after a restart`() throws {
+    @Test func `An archive that deletes its oldest files is not refused after a restart`() throws {
         let (disk, asked) = (FakeDisk(free: 150_000_000), Counter())
         func make(deletable: Int64, freeing: Int64 = 0) throws -> StorageGuard {
             let makeRoom: @Sendable (StorageBudget) -> Void = { _ in
@@ -176,7 +176,7 @@ private final class Counter: Sendable {
     }
 
     // Regression: the file counted as deletable and as free space.
-    @Test func `A file that is deleted while room is looked for counts once`() throws {
+    @Test func `A file that is deleted while free space is measured counts once`() throws {
         let (disk, left) = (FakeDisk(free: 130_000_000), Counter())
         func make(deletable: Int64, deletedMeanwhile: Int64) throws -> StorageGuard {
             let makeRoom: @Sendable (StorageBudget) -> Void = { _ in
@@ -193,7 +193,7 @@ private final class Counter: Sendable {
         #expect(admitted.isAdmitted && admitted.freeBytes == 190_000_000 && admitted.deletableBytes == 20_000_000)
     }
 
-    @Test func `A recording that was refused begins when old recordings may be deleted`() throws {
+    @Test func `A refused recording begins when old recordings may be deleted`() throws {
         let (disk, clock, deletable) = (FakeDisk(free: 150_000_000), ManualClock(), Counter())
         let watched = try make(disk, clock, room: { deletable.value.withLock { $0 } })
         #expect(!watched.admit().isAdmitted)
@@ -274,7 +274,7 @@ private final class Counter: Sendable {
         #expect(watched.status.state == .critical)
     }
 
-    @Test func `Five minutes before the reserve things are critical`() throws {
+    @Test func `Five minutes before the reserve is reached the state is critical`() throws {
         func state(_ seconds: Int64, from steps: [Int64] = []) throws -> StorageState {
             var policy = StoragePolicy(
                 directory: "d",
@@ -297,7 +297,7 @@ private final class Counter: Sendable {
         #expect(try state(1981, from: [299]) == .ok)
     }
 
-    @Test func `What retention may delete is room, and what it has deleted hides no other writer`() throws {
+    @Test func `Deletable files count as room, and a deletion hides no other writer`() throws {
         var policy = StoragePolicy(
             directory: "d",
             budget: StorageBudget(
@@ -317,7 +317,7 @@ private final class Counter: Sendable {
         #expect((0...2).contains(try #require(policy.secondsUntilFull)))
     }
 
-    @Test func `A full disk that then vanishes does not resume in what is left of it`() throws {
+    @Test func `Recording on a full disk that vanishes does not resume in the empty mount point`() throws {
         let (disk, clock) = (FakeDisk(free: 150_000_000), ManualClock())
         let path = temporary.path("recordings")
         let watched = StorageGuard(
@@ -355,7 +355,7 @@ private final class Counter: Sendable {
         #expect(watched.status.ageSeconds == 7)
     }
 
-    @Test func `The directory is created with its parents and proved writable`() throws {
+    @Test func `The directory is created with its parents, and tested to be writable`() throws {
         let directory = try RecordDirectory.prepare(temporary.path("a/b/c/"))
         #expect(directory.path == temporary.path("a/b/c"))
         #expect(try directory.entries().filter { !$0.hasPrefix(".") }.isEmpty)
@@ -364,7 +364,7 @@ private final class Counter: Sendable {
         #expect(try SystemFreeSpace().space(at: temporary.path).free > 0)
     }
 
-    @Test func `A directory is known again by its mark, and one mark is enough`() throws {
+    @Test func `A directory is recognized by its mark, and one mark is enough`() throws {
         let first = try RecordDirectory.prepare(temporary.path)
         let mark = try #require(first.mark)
         #expect(try RecordDirectory.prepare(temporary.path).mark == mark)

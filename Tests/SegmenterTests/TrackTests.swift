@@ -42,7 +42,7 @@ import Testing
         return packets.flatMap { cutter.push($0) } + cutter.finish()
     }
 
-    @Test func `Where the coding of the video changes no packet of audio is lost either`() throws {
+    @Test func `When the video's coding changes no audio packet is lost`() throws {
         let next = videoTrack(rate: Self.rate, avcC: [1, 77, 0, 30, 255, 224, 0])
         let changed = packets.map { $0.track == .video && $0.pts >= 100 ? $0.recoded(as: next) : $0 }
         let all = actions(changed, description(rate: Self.rate))
@@ -59,8 +59,7 @@ import Testing
     }
 
     @Test
-    func `Audio that is coded anew asks for a keyframe, and its file begins there without a packet of the old coding`()
-    {
+    func `Audio with a new coding requests a keyframe, and its file has no packet of the old coding`() {
         let next = aacTrack(asc: [0x12, 0x08])
         let changed = packets.map { $0.track == .audio && $0.pts >= 130_000 ? $0.recoded(as: next) : $0 }
         let all = actions(changed, description(rate: Self.rate))
@@ -80,7 +79,7 @@ import Testing
     }
 
     @Test(arguments: RecordFormat.allCases)
-    func `A camera without audio is recorded, and no cut waits for any`(format: RecordFormat) throws {
+    func `A camera without audio is recorded, and no cut waits for audio`(format: RecordFormat) throws {
         let stream = StreamDescription(video: videoTrack(rate: Self.rate))
         let (status, streams) = try record(packets.filter { $0.track == .video }, stream, format)
         #expect(status.segmentsFinished == 3 && status.framesWritten == 250 && status.gapCount == 0)

@@ -137,7 +137,7 @@ package final class RecordingSlot: Sendable {
             case .idle, .lacking: break
             case .recording(let old):
                 end(old, &state)
-                // Before the next one starts: both would take the same packets of a source off its shelf.
+                // Before the next one starts: both would take the same packets of a source out of its buffer.
                 finish(old)
             }
             state.phase = .recording(recording)

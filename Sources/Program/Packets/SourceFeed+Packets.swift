@@ -4,31 +4,31 @@ package import Media
 internal import Synchronization
 
 extension SourceFeed: PacketTap {
-    package var wantsPackets: Bool { shelf != nil }
+    package var wantsPackets: Bool { packetBuffer != nil }
 
-    package func beginPackets(refusal: String?) { shelf?.begin(refusal: refusal) }
+    package func beginPackets(refusal: String?) { packetBuffer?.begin(refusal: refusal) }
 
-    package func deliver(packet: EncodedPacket) { shelf?.put(packet) }
+    package func deliver(packet: EncodedPacket) { packetBuffer?.put(packet) }
 
     /// Why the source's packets are unavailable, once that is known.
     package var packetRefusal: String? {
-        guard let shelf else { return isLive ? "its packets are not kept" : "it waits to be read" }
-        return shelf.refusal
+        guard let packetBuffer else { return isLive ? "its packets are not kept" : "it waits to be read" }
+        return packetBuffer.refusal
     }
 
     /// Lets the next consumer of packets begin with the newest keyframe that another one took.
-    package func rewindPackets() { shelf?.rewind() }
+    package func rewindPackets() { packetBuffer?.rewind() }
 
     /// Forgets the packets with decoding times before program time `time`.
     package func dropPackets(before time: Timestamp) {
-        _ = shelf?.take { packet in target(of: packet, before: time).map { _ in packet } }
+        _ = packetBuffer?.take { packet in target(of: packet, before: time).map { _ in packet } }
     }
 
     /// Takes the packets with decoding times before program time `end`, placed by `placing`, in order of their decoding
     /// times.
     package func takePackets(before end: Timestamp, by placing: inout PacketPlacing) -> [EncodedPacket] {
-        guard let shelf else { return [] }
-        let taken = shelf.take { packet in
+        guard let packetBuffer else { return [] }
+        let taken = packetBuffer.take { packet in
             target(of: packet, before: end).map { placing.place(packet, target: $0) }
         }
         return taken.sorted { $0.dtsNanoseconds < $1.dtsNanoseconds }
