@@ -29,7 +29,7 @@ struct ChannelConfigurationTests {
     @Test("Without flags but an output, everything has its default")
     func defaults() throws {
         let configuration = try configuration("--rtmp", "rtmp://host/live/key")
-        #expect(configuration.input.isTest && configuration.isPaced && !configuration.loops)
+        #expect(configuration.sources.map(\.input.isTest) == [true] && configuration.isPaced && !configuration.loops)
         #expect(configuration.encoder.rateControl == .bitrate(4_000_000))
         #expect(configuration.encoder.preset == .veryfast && configuration.encoder.profile == .high)
         #expect(configuration.encoder.gop == .seconds(2) && configuration.encoder.audioBitrate == 160_000)

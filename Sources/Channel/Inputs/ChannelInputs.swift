@@ -37,7 +37,7 @@ package struct ChannelInputs: ProgramInputs {
         canReadAhead = !isLive && audio?.description.isLive != true
         videoFeed = SourceFeed(
             pacing: Self.pacing(video.source.description), frameRate: format.frameRate, audio: .program,
-            leads: configuration.input.isReference, clock: clock)
+            leads: configuration.sources[0].input.isReference, clock: clock)
         if let audio {
             audioFeed = SourceFeed(
                 pacing: Self.pacing(audio.description), frameRate: format.frameRate, audio: .program,
@@ -86,15 +86,16 @@ package struct ChannelInputs: ProgramInputs {
         if let audio = configuration.audioInput, audio.isLiveByNature != false {
             options.delay = max(.zero, .zero - audio.tracks.audioOffset)
         }
-        let source = try open(configuration.input, options)
+        let location = configuration.sources[0].input
+        let source = try open(location, options)
         guard let format = source.description.video else {
             throw ChannelFailure(
                 .inputUnreadable,
-                "The input \(configuration.input) has no video: give --input something with video.")
+                "The input \(location) has no video: give --input something with video.")
         }
         if !configuration.isPaced, source.description.isLive {
             throw ChannelFailure(
-                .configuration, "--unpaced is for files: \(configuration.input) comes at its own pace. Leave it out.")
+                .configuration, "--unpaced is for files: \(location) comes at its own pace. Leave it out.")
         }
         return (source, format)
     }

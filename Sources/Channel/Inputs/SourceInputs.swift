@@ -35,7 +35,10 @@ final class SourceInputs: ProgramInputs {
 
     let bus = Bus()
     let canReadAhead = false
-    let configuration: ChannelConfiguration
+    let configured: ChannelConfiguration.Source
+    private let configuration: ChannelConfiguration
+    /// Whether it is one of the sources of a program that has scenes.
+    private let isOneOfSeveral: Bool
     private let names: [String]
     let choice: SourceSwitch
     private let audio: SeparateAudio?
@@ -43,27 +46,33 @@ final class SourceInputs: ProgramInputs {
     private let logger: Logger
     let state: Mutex<State>
 
-    /// Opens the inputs that `configuration` names, and waits until one of them says what the program looks like, 10 s at
+    /// Opens the inputs of `source`, one of `configuration`, and waits until one of them says what the program looks like, 10 s at
     /// most; not at all where there is a slate, `--size` and `--fps`. One of several sources does not wait: see
     /// ``decide(among:_:clock:)``. Throws ``ChannelFailure`` if no input answers and there is no slate. Switches are noted in
     /// the catalogue of what is recorded. `common` is the buffer that several sources share.
     init(
-        _ configuration: ChannelConfiguration, common: CommonBuffer? = nil,
+        _ source: ChannelConfiguration.Source, of configuration: ChannelConfiguration, common: CommonBuffer? = nil,
         listening: ChannelListening, recordings: RecordingSlot, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) {
         (self.configuration, self.clock, self.logger) = (configuration, clock, logger)
-        names = configuration.inputNames
+        (configured, isOneOfSeveral) = (source, configuration.hasScenes)
+        names = source.inputNames
         choice = SourceSwitch(
-            names, options: configuration.choice, channel: configuration.name, recordings: recordings, clock: clock,
+            names, options: configuration.choice(of: source), channel: configuration.name, recordings: recordings,
+            clock: clock,
             logger: logger)
         state = Mutex(State(inputs: names.map { _ in Input() }))
-        audio = try SeparateAudio(configuration, ofFile: .waits, listening: listening, clock: clock, logger: logger)
-        let sources = configuration.inputs.enumerated().map { makeSource($0, $1, common, listening) }
+        audio =
+            isOneOfSeveral
+            ? nil
+            : try SeparateAudio(
+                configuration, ofFile: .waits, listening: listening, clock: clock, logger: logger)
+        let sources = source.inputs.enumerated().map { makeSource($0, $1, common, listening) }
         state.withLock { $0.sources = sources }
         listening.whenGivenUp { [weak self] in self?.stop() }
         choice.begin(self)
         do throws(ChannelFailure) {
-            if !configuration.isOneOfSeveral { try Self.decide(among: [self], configuration, clock: clock) }
+            if !isOneOfSeveral { try Self.decide(among: [self], configuration, clock: clock) }
         } catch {
             stop()
             throw error
@@ -156,7 +165,8 @@ extension SourceInputs {
     private func decide(on format: VideoFormat) throws(ChannelFailure) {
         let slate = try configuration.slate.map { (slate) throws(ChannelFailure) in
             try Slate(
-                slate, channel: configuration.slateName, format: format, bus: bus, clock: clock, logger: logger)
+                slate, channel: isOneOfSeveral ? configured.name : configuration.name, format: format, bus: bus,
+                clock: clock, logger: logger)
         }
         state.withLock { state in (state.format, state.slate) = (format, slate) }
     }
@@ -177,7 +187,7 @@ extension SourceInputs {
             var options = options
             options.commonBuffer = common
             // One of several sources leaves the machine to the others.
-            if self?.configuration.isOneOfSeveral == true { opening.mayReduce() }
+            if self?.isOneOfSeveral == true { opening.mayReduce() }
             if index == 0 { options.start = self?.state.withLock { $0.file.start } ?? .zero }
             let source = try listening.open(location, options, opening: opening, clock: clock, logger: logger)
             guard let self, let video = source.description.video else {
@@ -208,13 +218,14 @@ extension SourceInputs {
         // One of several sources is recorded while it is not seen.
         let stands =
             index == 0
-            ? configuration.whenOff != .keep : configuration.choice.standby == .cold && !configuration.isOneOfSeveral
-        let delay = configuration.inputs[index].latency ?? Self.usualLatency
+            ? configured.whenOff != .keep : configured.selection.standby == .cold && !isOneOfSeveral
+        let delay = configured.inputs[index].latency ?? Self.usualLatency
         let feed = SourceFeed(
             pacing: description.isLive ? .live(frameRate: video.frameRate) : .paced, frameRate: format.frameRate,
-            audio: .program, leads: configuration.inputs[index].isReference,
+            audio: .program, leads: configured.inputs[index].isReference,
             standsUnseen: stands,
-            keepsPackets: configuration.keepsPackets && description.isLive ? delay : nil, wanted: bus.packets,
+            keepsPackets: isOneOfSeveral && configured.canKeepPackets && description.isLive ? delay : nil,
+            wanted: bus.packets,
             clock: clock)
         replace(index, by: feed)
         bus.add(feed)
@@ -243,7 +254,7 @@ extension SourceInputs: SwitchedSources {
         let report = source(input).report
         let feed = state.withLock { $0.inputs[input].feed }
         // The end of one of several sources does not end the program: the others continue.
-        if report.isOver, input == 0, feed != nil, !configuration.isOneOfSeveral { bus.finish() }
+        if report.isOver, input == 0, feed != nil, !isOneOfSeveral { bus.finish() }
         return InputReport(
             isRunning: report.status.state == .running, failures: report.failures, newest: feed?.newestVideo(at: now),
             skipped: report.status.framesSkipped)

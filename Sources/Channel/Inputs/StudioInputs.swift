@@ -31,11 +31,11 @@ final class StudioInputs: ProgramInputs {
         var sources: [SourceInputs] = []
         let common = CommonBuffer()
         do throws(ChannelFailure) {
-            for index in configuration.sources.indices {
+            for source in configuration.sources {
                 sources.append(
                     try SourceInputs(
-                        configuration.alone(index), common: common, listening: listening,
-                        recordings: recordings, clock: clock, logger: logger))
+                        source, of: configuration, common: common, listening: listening, recordings: recordings,
+                        clock: clock, logger: logger))
             }
             audio = try SeparateAudio(
                 configuration, ofFile: .paced, common: common, listening: listening, clock: clock, logger: logger)

@@ -33,7 +33,7 @@ package final class EncodedProgram: ChannelProgram {
     ) throws(ChannelFailure) {
         self.logger = logger
         (settings, gop) = (configuration.encoder, configuration.encoder.gop)
-        copied = Set(configuration.sources.indices.map(configuration.alone).filter(\.keepsPackets).map(\.slateName))
+        copied = Set(configuration.sources.filter(\.canKeepPackets).map(\.name))
         let inputs: any ProgramInputs =
             if configuration.hasScenes, !configuration.isPaced {
                 try RenderedInputs(
@@ -43,7 +43,8 @@ package final class EncodedProgram: ChannelProgram {
                     configuration, listening: listening, recordings: recordings, clock: clock, logger: logger)
             } else if configuration.hasChoice {
                 try SourceInputs(
-                    configuration, listening: listening, recordings: recordings, clock: clock, logger: logger)
+                    configuration.sources[0], of: configuration, listening: listening, recordings: recordings,
+                    clock: clock, logger: logger)
             } else {
                 try ChannelInputs(configuration, listening: listening, clock: clock, logger: logger)
             }

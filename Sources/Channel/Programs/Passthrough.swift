@@ -52,10 +52,11 @@ final class Passthrough: ChannelProgram {
         _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: RecordingSlot,
         listening: ChannelListening, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) {
+        let location = configuration.sources[0].input
         source =
-            try listening.source(at: configuration.input, clock: clock, logger: logger)
-            ?? LibAVPacketSource(configuration.input, loops: configuration.loops, logger: logger)
-        name = configuration.inputNames[0]
+            try listening.source(at: location, clock: clock, logger: logger)
+            ?? LibAVPacketSource(location, loops: configuration.loops, logger: logger)
+        name = configuration.sources[0].name
         listening.whenGivenUp { [source] in source.stop() }
         do throws(IngestError) {
             input = try source.open()
@@ -64,11 +65,11 @@ final class Passthrough: ChannelProgram {
         }
         if !configuration.isPaced, !input.canWait {
             throw ChannelFailure(
-                .configuration, "--unpaced is for files: \(configuration.input) comes at its own pace. Leave it out.")
+                .configuration, "--unpaced is for files: \(location) comes at its own pace. Leave it out.")
         }
         (self.hub, self.recordings, self.logger) = (hub, recordings, logger)
         monitor = try Self.makeMonitor(configuration, logger)
-        let timeline = PacketTimeline(input, audioOffset: configuration.input.tracks.audioOffset)
+        let timeline = PacketTimeline(input, audioOffset: location.tracks.audioOffset)
         heartbeat = Heartbeat("passthrough", clock: clock)
         mix = try TrackMix(
             configuration, of: timeline.stream, canWait: input.canWait, publisher: heartbeat, into: hub)

@@ -54,10 +54,10 @@ final class SwitchedPassthrough: ChannelProgram {
         listening: ChannelListening, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) {
         (self.configuration, self.clock, self.logger) = (configuration, clock, logger)
-        names = configuration.inputNames
+        names = configuration.sources[0].inputNames
         monitor = try Passthrough.makeMonitor(configuration, logger)
         choice = SourceSwitch(
-            names, options: configuration.choice, channel: configuration.name, recordings: recordings, clock: clock,
+            names, options: configuration.choice(of: configuration.sources[0]), channel: configuration.name, recordings: recordings, clock: clock,
             logger: logger)
         sink = PassthroughSink(hub)
         slate = try configuration.slate.map { (slate) throws(ChannelFailure) in
@@ -65,7 +65,7 @@ final class SwitchedPassthrough: ChannelProgram {
         }
         state = Mutex(State(inputs: names.map { _ in Input() }))
         inputHeartbeats = names.map { Heartbeat("passthrough of \($0)", clock: clock) }
-        let sources = configuration.inputs.enumerated().map { makeSource($0, $1, listening) }
+        let sources = configuration.sources[0].inputs.enumerated().map { makeSource($0, $1, listening) }
         state.withLock { $0.sources = sources }
         listening.whenGivenUp { [weak self] in self?.stop() }
         choice.begin(self)
