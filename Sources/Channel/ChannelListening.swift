@@ -71,7 +71,7 @@ package struct ChannelListening: InputOpener {
     /// Opens `location` to be decoded; if its media is published to us, waits for a publisher. Blocks until the input
     /// answers. Throws ``ChannelFailure``, also when `opening` is cancelled.
     func open(
-        _ location: InputLocation, _ options: IngestOptions, opening: SourceOpening? = nil,
+        _ location: InputLocation, _ options: IngestOptions, opening: SourceOpening?,
         clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> any MediaSource {
         let published = try source(at: location, clock: clock, logger: logger)

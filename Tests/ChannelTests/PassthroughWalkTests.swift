@@ -41,7 +41,7 @@ struct PassthroughWalkTests {
             air.splicer.restart(input)
         }
 
-        /// Lets an input send what it has at `time`, and returns the frames that went on air because of it.
+        /// Lets an input send what it has at `time`, and returns its frames that went on air because of it.
         mutating func send(_ input: Int, at time: Int64) -> [EncodedPacket] {
             let arrival = Timestamp(milliseconds: time)
             return senders[input].packets(at: time).flatMap { packet in
@@ -49,7 +49,7 @@ struct PassthroughWalkTests {
                 let timed = air.splicer.time(packet, of: input, at: arrival)
                 let due = air.take(timed, of: input, at: arrival, until: nil, slate: 3).packets
                 for packet in due { sink.publish(packet) }
-                return due.filter { $0.track == .video }
+                return due.filter { $0.track == .video && $0.mark == UInt8(input) }
             }
         }
     }

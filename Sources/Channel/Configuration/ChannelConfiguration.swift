@@ -4,6 +4,7 @@ package import Archive
 package import Encoder
 package import FanOut
 package import Ingest
+internal import LibAV
 package import Media
 package import Monitor
 internal import Networking
@@ -187,6 +188,21 @@ extension ChannelConfiguration {
 
     /// All inputs of all sources, and that of the audio if it is another one.
     package var allInputs: [InputLocation] { sources.flatMap(\.inputs) + [audioInput].compactMap(\.self) }
+
+    /// The shape of a program whose first input looks like `native`: the input's own shape, but for what the flags say. A
+    /// program of a given size has square pixels. What the input leaves unspecified of its color is that of the program's
+    /// size. A program of several sources is of standard dynamic range, which each of them can be made.
+    package func shape(_ native: VideoFormat) -> VideoFormat {
+        var format = native
+        if let size, size != FrameSize(width: native.width, height: native.height) {
+            (format.width, format.height, format.sampleAspectRatio) = (size.width, size.height, .square)
+        }
+        if let frameRate { format.frameRate = frameRate }
+        let isOfSeveral = sources.count > 1 || runDownDirectory != nil
+        let color = isOfSeveral && native.color.isHDR ? .unspecified : native.color
+        format.color = color.resolved(width: format.width, height: format.height)
+        return format
+    }
 
     /// How the inputs of `source` are chosen.
     func choice(of source: Source) -> SourceSelector.Options {
