@@ -312,8 +312,7 @@ let package = Package(
             name: "ChannelTests",
             dependencies: [
                 "Segmenter", "Studio", "Channel", "FanOut", "Ingest", "Media", "Program", "RTMP", "SourceClock",
-                "Status",
-                "TestSupport",
+                "Status", "TestSupport", logging,
             ], swiftSettings: testSettings),
         .testTarget(
             name: "LibraryTests",

@@ -101,18 +101,13 @@ package final class Channel: Sendable {
         clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> any ChannelProgram {
         let (hub, listening) = (context.stream, context.listening)
-        switch (configuration.copies, configuration.hasChoice) {
-        case (true, true):
-            return try SwitchedPassthrough(
-                configuration, into: hub, recordings: recordings, listening: listening, clock: clock, logger: logger)
-        case (true, false):
+        if configuration.copies {
             return try Passthrough(
                 configuration, into: hub, recordings: recordings, listening: listening, clock: clock, logger: logger)
-        case (false, _):
-            return try EncodedProgram(
-                configuration, into: hub, renditions: context.renditions, recordings: recordings,
-                listening: listening, clock: clock, logger: logger)
         }
+        return try EncodedProgram(
+            configuration, into: hub, renditions: context.renditions, recordings: recordings, listening: listening,
+            clock: clock, logger: logger)
     }
 
     /// What goes on air, in packets.

@@ -10,7 +10,7 @@ internal import RTMP
 
 /// What the inputs and outputs of a channel that listen have in common: the process's server, the certificate, and who
 /// decides about clients.
-package struct ChannelListening: Sendable {
+package struct ChannelListening: InputOpener {
     private let server: RTMPServer
     private let identity: TLSServerIdentity?
     private let onPublish: RTMPAuthorization?
@@ -54,16 +54,24 @@ package struct ChannelListening: Sendable {
         }
     }
 
+    /// Makes the source of the packets at `location`, which is not open yet and which an `opening` may cancel. Throws
+    /// ``ChannelFailure`` for an address that is wrong.
+    func packets(
+        at location: InputLocation, loops: Bool, opening: SourceOpening?, clock: any MonotonicClock, logger: Logger
+    ) throws(ChannelFailure) -> any PacketSource {
+        try source(at: location, clock: clock, logger: logger)
+            ?? LibAVPacketSource(location, loops: loops, logger: logger, opening: opening)
+    }
+
     /// Until when the certificate is valid, in seconds since 1970; nil without one.
     var certificateExpiry: Int? { identity?.expiry }
 
-    /// Does `work` when the channel is given up while it is being opened.
     func whenGivenUp(_ work: @escaping @Sendable () -> Void) { channelOpening.whenCancelled(work) }
 
     /// Opens `location` to be decoded; if its media is published to us, waits for a publisher. Blocks until the input
     /// answers. Throws ``ChannelFailure``, also when `opening` is cancelled.
     func open(
-        _ location: InputLocation, _ options: IngestOptions, opening: SourceOpening? = nil,
+        _ location: InputLocation, _ options: IngestOptions, opening: SourceOpening?,
         clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> any MediaSource {
         let published = try source(at: location, clock: clock, logger: logger)

@@ -33,39 +33,46 @@ struct ChannelConfigurationModelTests {
             whenOff: pick(WhenOff.allCases, &random))
     }
 
-    /// A program of several sources, or of one input where `count` is 0.
+    /// A program of `count` sources.
     private func configuration(of count: Int, _ random: inout SeededRandom) -> ChannelConfiguration {
         var configuration = ChannelConfiguration()
         configuration.name = "news"
-        configuration.input = InputLocation(pick(Self.live + Self.rest, &random))
-        configuration.inputName = pick([nil, "main"], &random)
-        configuration.backups = (0..<Int.random(in: 0...2, using: &random)).map { InputLocation("srt://own-\($0):1") }
-        configuration.selection = options(&random)
         configuration.audioInput = pick([nil, InputLocation("alsa:default")], &random)
         configuration.slate = pick([nil, SlateSpecification.bars, SlateSpecification.file(path: "a.png")], &random)
-        configuration.whenOff = pick(WhenOff.allCases, &random)
         configuration.runDownDirectory = pick([nil, "/run-downs"], &random)
         configuration.sources = (0..<count).map { source("cam\($0)", &random) }
         return configuration
     }
 
-    @Test("A source alone is a program of its own inputs, named by its name and chosen between by its own options")
-    func alone() {
+    @Test("A channel of which nothing is said has one source, the test pattern, under its address")
+    func usual() {
+        let configuration = ChannelConfiguration()
+        #expect(configuration.sources.map(\.name) == ["test:"] && configuration.sources[0].input.isTest)
+        #expect(!configuration.hasScenes && !configuration.hasChoice && configuration.allInputs.count == 1)
+    }
+
+    @Test("A source has its inputs in the order of preference, and is called by its name, or else by its address")
+    func inputs() {
         var random = SeededRandom()
         for _ in 0..<200 {
-            let program = configuration(of: Int.random(in: 1...6, using: &random), &random)
-            for (index, source) in program.sources.enumerated() {
-                let alone = program.alone(index)
-                #expect(alone.inputs == [source.input] + source.backups)
-                #expect(alone.allInputs == alone.inputs)
-                #expect(alone.inputNames == [source.name] + source.backups.map(\.description))
-                #expect(alone.slateName == source.name && alone.name == program.name)
-                #expect(alone.selection == source.selection && alone.whenOff == source.whenOff)
-                #expect(alone.isOneOfSeveral && !alone.hasScenes && alone.audioInput == nil)
-                #expect(alone.slate == program.slate)
-                #expect(alone.hasChoice == (!source.backups.isEmpty || program.slate != nil))
-            }
-            #expect(!program.isOneOfSeveral && program.hasScenes && program.slateName == "news")
+            let name = pick([nil, "main"], &random)
+            var source = source("cam", &random)
+            source = ChannelConfiguration.Source(name: name, input: source.input, backups: source.backups)
+            #expect(source.inputs == [source.input] + source.backups)
+            #expect(source.inputNames == [name ?? source.input.description] + source.backups.map(\.description))
+        }
+    }
+
+    @Test("A program has scenes unless it is one source alone, without overlays and run-downs")
+    func scenes() throws {
+        var random = SeededRandom()
+        for _ in 0..<200 {
+            var program = configuration(of: Int.random(in: 0...3, using: &random), &random)
+            if Bool.random(using: &random) { program.overlays = [try OverlaySpecification("clock=text:now")] }
+            let isAlone = program.sources.count == 1 && program.overlays.isEmpty && program.runDownDirectory == nil
+            #expect(program.hasScenes != isAlone)
+            let hasBackups = program.sources.contains { !$0.backups.isEmpty }
+            #expect(program.hasChoice == (hasBackups || program.slate != nil))
         }
     }
 
@@ -74,40 +81,33 @@ struct ChannelConfigurationModelTests {
         var random = SeededRandom()
         for _ in 0..<200 {
             let program = configuration(of: Int.random(in: 0...6, using: &random), &random)
-            let own = [program.input] + program.backups
-            let parts = program.sources.isEmpty ? own : program.sources.indices.flatMap { program.alone($0).inputs }
-            #expect(program.allInputs == parts + (program.audioInput.map { [$0] } ?? []))
-            #expect(program.inputNames.count == program.inputs.count)
-            #expect(program.inputNames[0] == program.inputName ?? program.input.description)
+            let expected = program.sources.flatMap { [$0.input] + $0.backups }
+            #expect(program.allInputs == expected + (program.audioInput.map { [$0] } ?? []))
         }
     }
 
-    @Test("Packets are kept of a source whose inputs are all live and no devices, and of no other program")
+    @Test("Packets can be kept of a source whose inputs are all live and no devices, and of no other source")
     func keepsPackets() {
         var random = SeededRandom()
         let live = Set(Self.live.map { InputLocation($0) })
         var kept = 0
-        for _ in 0..<200 {
-            let program = configuration(of: 3, &random)
-            #expect(!program.keepsPackets)
-            for index in program.sources.indices {
-                let alone = program.alone(index)
-                #expect(alone.keepsPackets == alone.inputs.allSatisfy { live.contains($0) }, "\(alone.inputs)")
-                if alone.keepsPackets { kept += 1 }
-            }
+        for _ in 0..<600 {
+            let source = source("cam", &random)
+            #expect(source.canKeepPackets == source.inputs.allSatisfy { live.contains($0) }, "\(source.inputs)")
+            if source.canKeepPackets { kept += 1 }
         }
         #expect(kept > 0)
     }
 
-    @Test("A choice is made as the options say, and ends at the slate if the program has one")
+    @Test("A choice is made as the options of the source say, and ends at the slate if the program has one")
     func choice() {
         var random = SeededRandom()
         for _ in 0..<200 {
             let program = configuration(of: 2, &random)
-            for one in [program, program.alone(0), program.alone(1)] {
-                var expected = one.selection
+            for source in program.sources {
+                var expected = source.selection
                 expected.hasSlate = program.slate != nil
-                #expect(one.choice == expected)
+                #expect(program.choice(of: source) == expected)
             }
         }
     }

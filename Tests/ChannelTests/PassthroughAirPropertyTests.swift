@@ -67,7 +67,9 @@ struct PassthroughAirPropertyTests {
     /// What waits in `air`, which keeps it.
     private func waiting(in air: PassthroughAir) -> [Arrival] {
         var copy = air
-        return copy.takeEarly().map { Arrival(packet: $0.packet, index: $0.index) }
+        return copy.takeEarly().flatMap { batch in
+            batch.packets.map { Arrival(packet: $0, index: batch.index) }
+        }
     }
 
     private func identities(_ arrivals: [Arrival]) -> [ObjectIdentifier] {
@@ -81,7 +83,7 @@ struct PassthroughAirPropertyTests {
             var (air, history) = (PassthroughAir(), [Arrival]())
             for time in 0..<Int64.random(in: 1...60, using: &random) {
                 let next = arrival(time, Self.small, &random)
-                air.keep(next.packet, of: next.index, at: Timestamp(nanoseconds: time))
+                air.keep([next.packet], of: next.index, at: Timestamp(nanoseconds: time))
                 history.append(next)
             }
             let kept = waiting(in: air)
@@ -103,7 +105,7 @@ struct PassthroughAirPropertyTests {
             var (air, history) = (PassthroughAir(), [Arrival]())
             for time in 0..<Int64(40) {
                 let next = arrival(time, Self.large, &random)
-                air.keep(next.packet, of: next.index, at: Timestamp(nanoseconds: time))
+                air.keep([next.packet], of: next.index, at: Timestamp(nanoseconds: time))
                 history.append(next)
                 let kept = waiting(in: air)
                 #expect(bytes(kept) <= Self.mostBytes)
@@ -121,12 +123,13 @@ struct PassthroughAirPropertyTests {
             var (air, history) = (PassthroughAir(), [Arrival]())
             for time in 0..<Int64(60) {
                 let next = arrival(time, Self.large, &random)
-                air.keep(next.packet, of: next.index, at: Timestamp(nanoseconds: time))
+                air.keep([next.packet], of: next.index, at: Timestamp(nanoseconds: time))
                 history.append(next)
                 guard Int.random(in: 0..<8, using: &random) == 0 else { continue }
                 let early = air.takeEarly()
-                #expect(early.map { ObjectIdentifier($0.packet) } == identities(expected(history)))
-                #expect(early.allSatisfy { $0.packet.track != .video || $0.arrival.nanoseconds == $0.packet.pts })
+                #expect(early.flatMap(\.packets).map { ObjectIdentifier($0) } == identities(expected(history)))
+                #expect(
+                    early.allSatisfy { $0.packets[0].track != .video || $0.arrival.nanoseconds == $0.packets[0].pts })
                 history = []
                 #expect(waiting(in: air).isEmpty)
             }
@@ -139,7 +142,7 @@ struct PassthroughAirPropertyTests {
         for time in 0..<Int64(200) {
             let packet = EncodedPacket(
                 of: Self.video, pts: time, dts: time, duration: 40, isKeyframe: time % 4 == 0, payload: Self.large[2])
-            air.keep(packet, of: 1, at: Timestamp(nanoseconds: time))
+            air.keep([packet], of: 1, at: Timestamp(nanoseconds: time))
             #expect(waiting(in: air).map(\.packet.pts) == Array((time - time % 4)...time))
         }
     }

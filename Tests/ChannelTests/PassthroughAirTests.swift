@@ -30,21 +30,21 @@ struct PassthroughAirTests {
         var air = PassthroughAir()
         for time in stride(from: Int64(0), through: 2040, by: 40) {
             for input in 0...1 {
-                air.keep(frame(time, isKeyframe: time % 1000 == 0), of: input, at: moment(time))
+                air.keep([frame(time, isKeyframe: time % 1000 == 0)], of: input, at: moment(time))
             }
         }
         let kept = air.takeEarly()
-        #expect(kept.filter { $0.index == 0 }.map(\.packet.dts).first == 0)
-        #expect(kept.filter { $0.index == 1 }.map(\.packet.dts) == [2000, 2040])
+        #expect(kept.filter { $0.index == 0 }.map(\.packets[0].dts).first == 0)
+        #expect(kept.filter { $0.index == 1 }.map(\.packets[0].dts) == [2000, 2040])
         #expect(air.takeEarly().isEmpty)
     }
 
     @Test("What waits for the beginning is bounded: beyond 32 MiB the program begins with what comes later")
     func bound() {
         var air = PassthroughAir()
-        for time in 0..<32 { air.keep(frame(Int64(time), bytes: 1 << 20), of: 0, at: moment(Int64(time))) }
+        for time in 0..<32 { air.keep([frame(Int64(time), bytes: 1 << 20)], of: 0, at: moment(Int64(time))) }
         #expect(air.takeEarly().count == 32)
-        for time in 0..<33 { air.keep(frame(Int64(time), bytes: 1 << 20), of: 0, at: moment(Int64(time))) }
+        for time in 0..<33 { air.keep([frame(Int64(time), bytes: 1 << 20)], of: 0, at: moment(Int64(time))) }
         #expect(air.takeEarly().isEmpty)
     }
 
@@ -66,14 +66,21 @@ struct PassthroughAirTests {
     @Test("A slate is coded like what an input had on air last, and not like a slate before it")
     func shown() {
         var air = PassthroughAir()
-        air.splicer.open(0, source)
+        air.hasBegun = true
+        for index in 0...1 { air.splicer.open(index, source) }
+        air.splicer.show(1)
+        #expect(take(frame(0, isKeyframe: true), of: 1, &air).count == 1 && air.shown == nil)
         air.splicer.show(0)
-        air.note(frame(0, isKeyframe: true), of: 1, isSlate: true)
-        #expect(air.shown == nil)
-        for packet in air.splicer.take(frame(0, isKeyframe: true), of: 0, at: moment(0)) {
-            air.note(packet, of: 0, isSlate: false)
-        }
+        #expect(take(frame(0, isKeyframe: true), of: 0, &air).count == 1)
         #expect(air.shown?.video?.frameFormat?.width == 320)
         #expect(air.status.packets == 2)
+    }
+
+    /// Lets `air`, whose slate is the input 1, take a packet of an input that arrives at its time.
+    private func take(_ packet: EncodedPacket, of index: Int, _ air: inout PassthroughAir) -> [EncodedPacket] {
+        let arrival = moment(packet.dts)
+        return air.take(
+            air.splicer.time(packet, of: index, at: arrival), of: index, at: arrival, until: nil, slate: 1
+        ).packets
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Ingest
 import Segmenter
 import TestSupport
 import Testing
@@ -22,7 +23,7 @@ struct RecordedNamesTests {
             let recorded = Array(names.prefix(Int.random(in: 0...4, using: &random)))
             var program = ChannelConfiguration()
             program.name = "news"
-            program.sources = (0..<5).map { ChannelConfiguration.Source(name: "\($0)", input: program.input) }
+            program.sources = (0..<5).map { ChannelConfiguration.Source(name: "\($0)", input: InputLocation("test:")) }
             program.recording = recording(recorded)
             #expect(program.recordedNames == ["news"] + recorded.map { "news-\($0)" })
             #expect(program.recordedVideos == (recorded.isEmpty ? 0 : 5))

@@ -29,7 +29,7 @@ struct ChannelConfigurationTests {
     @Test("With an output as the only flag, everything has its default")
     func defaults() throws {
         let configuration = try configuration("--rtmp", "rtmp://host/live/key")
-        #expect(configuration.input.isTest && configuration.isPaced && !configuration.loops)
+        #expect(configuration.sources.map(\.input.isTest) == [true] && configuration.isPaced && !configuration.loops)
         #expect(configuration.encoder.rateControl == .bitrate(4_000_000))
         #expect(configuration.encoder.preset == .veryfast && configuration.encoder.profile == .high)
         #expect(configuration.encoder.gop == .seconds(2) && configuration.encoder.audioBitrate == 160_000)
@@ -42,11 +42,11 @@ struct ChannelConfigurationTests {
         let untagged = VideoFormat(width: 720, height: 576, frameRate: FrameRate(25), color: .unspecified)
         let own = try configuration("--rtmp", "rtmp://host/live/key")
         let large = try configuration("--rtmp", "rtmp://host/live/key", "--size", "1280x720")
-        #expect(ChannelInputs.shape(untagged, own).color == .bt601With625Lines)
-        #expect(ChannelInputs.shape(untagged, large).color == .bt709)
+        #expect(own.shape(untagged).color == .bt601With625Lines)
+        #expect(large.shape(untagged).color == .bt709)
         var tagged = untagged
         tagged.color = .bt601With525Lines
-        #expect(ChannelInputs.shape(tagged, large).color == .bt601With525Lines)
+        #expect(large.shape(tagged).color == .bt601With525Lines)
     }
 
     @Test("A program of several sources is SDR, even if its first source is HDR")
@@ -58,11 +58,11 @@ struct ChannelConfigurationTests {
         for transfer in [UInt8(16), 18] {
             let color = ColorDescription(primaries: 9, transfer: transfer, matrix: 9, isFullRange: false)
             let native = VideoFormat(width: 1920, height: 1080, frameRate: FrameRate(25), color: color)
-            #expect(ChannelInputs.shape(native, try parse([])).color == color)
-            #expect(ChannelInputs.shape(native, try parse(["--overlay", "name=text:Live"])).color == color)
-            #expect(ChannelInputs.shape(native, try parse(["--input", "cam.mp4"])).color == .bt709)
+            #expect(try parse([]).shape(native).color == color)
+            #expect(try parse(["--overlay", "name=text:Live"]).shape(native).color == color)
+            #expect(try parse(["--input", "cam.mp4"]).shape(native).color == .bt709)
             let small = try parse(["--input", "cam.mp4", "--size", "720x576"])
-            #expect(ChannelInputs.shape(native, small).color == .bt601With625Lines)
+            #expect(small.shape(native).color == .bt601With625Lines)
         }
     }
 

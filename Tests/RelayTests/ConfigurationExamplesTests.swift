@@ -44,7 +44,7 @@ struct ConfigurationExamplesTests {
                 "reverse-proxy.yaml",
             ])
         #expect(try Self.read("channels.yaml").channels.count == 3)
-        #expect(try Self.read("backups.yaml").channels[0].configuration.backups.count == 2)
+        #expect(try Self.read("backups.yaml").channels[0].configuration.sources[0].backups.count == 2)
         #expect(try Self.read("reverse-proxy.yaml").http.tokens.map(\.role) == [.view, .operate])
         #expect(try Self.read("recorder.yaml").http.webhooks.first?.level == .warning)
     }

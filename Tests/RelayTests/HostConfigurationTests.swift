@@ -105,8 +105,8 @@ struct HostConfigurationTests {
         let file = try self.read(usable)
         #expect(file.channels.map(\.name) == ["studio", "relayed", "archive", "show"])
         let studio = file.channels[0].configuration
-        #expect(studio.outputNames == ["srt-1", "platform", "rtmp-1", "hls-1"] && studio.backups.count == 2)
-        #expect(studio.input.tracks.audioOffset == .milliseconds(40) && studio.input.isReference)
+        #expect(studio.outputNames == ["srt-1", "platform", "rtmp-1", "hls-1"] && studio.sources[0].backups.count == 2)
+        #expect(studio.sources[0].input.tracks.audioOffset == .milliseconds(40) && studio.sources[0].input.isReference)
         #expect(studio.recording?.isClockAligned == true && studio.encoder.gop == .seconds(2))
         #expect(studio.outputs[1].rendition == "archive" && studio.recording?.rendition == "archive")
         #expect(studio.recordedEncoder.rateControl == .bitrate(12_000_000) && studio.recordedEncoder.tune == nil)

@@ -133,7 +133,7 @@ struct RenderTests {
         let configuration = try configuration(
             "segments: [{source: tone, frames: 9}]", ["--input", "test:#name=tone,gain=-6,muted=yes"], in: directory)
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        let inputs = try RenderedInputs(
+        let inputs = try ProgramInputs(
             configuration,
             listening: ChannelListening(
                 configuration, resources: HostResources(), opening: ChannelOpening(), logger: logger),

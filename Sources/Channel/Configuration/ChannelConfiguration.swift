@@ -4,6 +4,7 @@ package import Archive
 package import Encoder
 package import FanOut
 package import Ingest
+internal import LibAV
 package import Media
 package import Monitor
 internal import Networking
@@ -70,31 +71,39 @@ package struct ChannelConfiguration {
         package var takesPackets: Bool { copiesSources && format == .hybrid && !sources.isEmpty }
     }
 
-    /// One of several sources of a program.
+    /// A source of the program: an input, and the inputs that take its place.
     package struct Source {
-        /// By which scenes name it.
+        /// The name that scenes, logs and the status use.
         package var name: String
         package var input: InputLocation
-        /// What takes its place while it is away, in this order.
+        /// The inputs that take its place while it is away, in this order.
         package var backups: [InputLocation] = []
         /// How the choice is made.
         package var selection = SourceSelector.Options()
         /// What a file does while it is neither seen nor heard.
         package var whenOff = WhenOff.keep
-        /// What is done with its audio until an operator says something else.
+        /// The settings of its audio until an operator changes them.
         package var audio = Fader.Settings()
-        /// How much later than the show a file begins that is rendered.
+        /// How much later than the show a rendered file begins.
         package var lead = Duration.zero
 
-        /// The source `name`, which reads `input`.
+        /// The source `name`, which reads `input`; without a name it is called by its address.
         package init(
-            name: String, input: InputLocation, backups: [InputLocation] = [],
+            name: String? = nil, input: InputLocation, backups: [InputLocation] = [],
             selection: SourceSelector.Options = SourceSelector.Options(), whenOff: WhenOff = WhenOff.keep,
             audio: Fader.Settings = Fader.Settings(), lead: Duration = Duration.zero
         ) {
-            (self.name, self.input, self.backups, self.selection) = (name, input, backups, selection)
-            (self.whenOff, self.audio, self.lead) = (whenOff, audio, lead)
+            (self.name, self.input, self.backups) = (name ?? input.description, input, backups)
+            (self.selection, self.whenOff, self.audio, self.lead) = (selection, whenOff, audio, lead)
         }
+
+        /// The inputs in order of preference, and what logs and the status call them.
+        package var inputs: [InputLocation] { [input] + backups }
+        package var inputNames: [String] { [name] + backups.map(\.description) }
+
+        /// Whether the packets of its inputs can be kept beside their frames, for a recording of it: all of them are live
+        /// and none is a device.
+        package var canKeepPackets: Bool { inputs.allSatisfy { $0.isLiveByNature == true && !$0.isDevice } }
     }
 
     /// The tracks of the input that are passed through.
@@ -105,35 +114,23 @@ package struct ChannelConfiguration {
     package var name = "relay"
     /// Where the outputs were named.
     package var origin = OutputOrigin.flags
-    package var input = InputLocation("test:")
-    /// What logs and the status call the input; nil for its address.
-    package var inputName: String?
-    /// What takes the input's place while it is away, in this order.
-    package var backups: [InputLocation] = []
-    /// How the choice is made.
-    package var selection = SourceSelector.Options()
-    /// The sources of a program that is made of several; empty if there is one input, which is ``input``.
-    package var sources: [Source] = []
-    /// The scenes of such a program that have a name.
+    /// The program's sources. A run-down of files alone has none.
+    package var sources = [Source(input: InputLocation("test:"))]
+    /// The named scenes of a program that has scenes: see ``hasScenes``.
     package var scenes: [(name: String, layout: SceneLayout)] = []
-    /// What may stand over such a program, from the back to the front.
+    /// The overlays of such a program, from the back to the front.
     package var overlays: [OverlaySpecification] = []
     /// What such a program may show over a change of scene.
     package var stingers: [StingerSpecification] = []
     /// What such a program shows by itself.
     package var runDown: RunDown?
-    /// Where run-downs lie that are loaded by the API, and their files.
+    /// The directory of the run-downs that the API loads, and of their files.
     package var runDownDirectory: String?
     /// Whose audio such a program has.
     package var audioChoice = Director.AudioChoice.follow
     /// What is shown when no input has anything; nil for the last frame.
     package var slate: SlateSpecification?
-    /// Whether it describes one of several sources of a program: see ``alone(_:)``.
-    package private(set) var isOneOfSeveral = false
-    /// What it says instead of the channel's name.
-    package var slateTitle: String?
-    /// What the input does while it is neither seen nor heard.
-    package var whenOff = WhenOff.keep
+    /// The input of the program's audio, if it comes from another place than its video.
     package var audioInput: InputLocation?
     /// What of the input goes on air as it is, without an encoder.
     package var copying = Copying.nothing
@@ -182,50 +179,40 @@ extension ChannelConfiguration {
         return renditions.map(\.name).filter { !taken.contains($0) }
     }
 
-    /// Whether the packets of the input, which is one of several sources, can be kept beside its frames, for a recording of it.
-    var keepsPackets: Bool {
-        isOneOfSeveral && inputs.allSatisfy { $0.isLiveByNature == true && !$0.isDevice }
-    }
-
     /// Whether any track of the input is passed through.
     package var copies: Bool { copying != .nothing }
 
-    /// Whether what is shown is a matter of scenes.
-    package var hasScenes: Bool { !sources.isEmpty || runDownDirectory != nil }
+    /// Whether a director puts the program together: there are several sources, overlays or run-downs. Otherwise there is
+    /// one source, and the program shows nothing else.
+    package var hasScenes: Bool { sources.count != 1 || !overlays.isEmpty || runDownDirectory != nil }
 
-    /// What a slate calls what is not there.
-    var slateName: String { slateTitle ?? name }
+    /// All inputs of all sources, and that of the audio if it is another one.
+    package var allInputs: [InputLocation] { sources.flatMap(\.inputs) + [audioInput].compactMap(\.self) }
 
-    /// The same with one of ``sources`` alone, as a program of that one would have it.
-    func alone(_ index: Int) -> ChannelConfiguration {
-        var configuration = self
-        let source = sources[index]
-        (configuration.sources, configuration.audioInput) = ([], nil)
-        (configuration.runDown, configuration.runDownDirectory) = (nil, nil)
-        (configuration.input, configuration.inputName) = (source.input, source.name)
-        (configuration.backups, configuration.selection) = (source.backups, source.selection)
-        (configuration.isOneOfSeveral, configuration.slateTitle) = (true, source.name)
-        configuration.whenOff = source.whenOff
-        return configuration
+    /// The shape of a program whose first input looks like `native`: the input's own shape, but for what the flags say. A
+    /// program of a given size has square pixels. What the input leaves unspecified of its color is that of the program's
+    /// size. A program of several sources is of standard dynamic range, which each of them can be made.
+    package func shape(_ native: VideoFormat) -> VideoFormat {
+        var format = native
+        if let size, size != FrameSize(width: native.width, height: native.height) {
+            (format.width, format.height, format.sampleAspectRatio) = (size.width, size.height, .square)
+        }
+        if let frameRate { format.frameRate = frameRate }
+        let isOfSeveral = sources.count > 1 || runDownDirectory != nil
+        let color = isOfSeveral && native.color.isHDR ? .unspecified : native.color
+        format.color = color.resolved(width: format.width, height: format.height)
+        return format
     }
 
-    /// The inputs in order of preference, and what logs and the status call them.
-    package var inputs: [InputLocation] { [input] + backups }
-    var inputNames: [String] { [inputName ?? input.description] + backups.map(\.description) }
-    /// The inputs, and what the audio comes from if that is another one.
-    package var allInputs: [InputLocation] {
-        (sources.isEmpty ? inputs : sources.flatMap { [$0.input] + $0.backups }) + [audioInput].compactMap(\.self)
-    }
-
-    /// How one of them is chosen.
-    var choice: SourceSelector.Options {
-        var options = selection
+    /// How the inputs of `source` are chosen.
+    func choice(of source: Source) -> SourceSelector.Options {
+        var options = source.selection
         options.hasSlate = slate != nil
         return options
     }
 
-    /// Whether there is more than one thing to show.
-    package var hasChoice: Bool { !backups.isEmpty || slate != nil }
+    /// Whether a source has more than one thing to show.
+    package var hasChoice: Bool { slate != nil || sources.contains { !$0.backups.isEmpty } }
 
     /// Descriptors that the outputs hold at most.
     package var descriptors: Int { outputs.reduce(0) { $0 + $1.address.descriptors + ($1.backup?.descriptors ?? 0) } }

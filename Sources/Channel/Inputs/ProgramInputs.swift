@@ -1,40 +1,229 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Ingest
+internal import Logging
 internal import Media
 internal import Program
+internal import SourceClock
 internal import Status
 internal import Studio
 
-/// The inputs of a program that is encoded here. All calls may come from any thread.
-protocol ProgramInputs: Sendable {
-    /// The program's shape.
-    var format: VideoFormat { get }
-    /// Whether all inputs can be read ahead of the clock.
-    var canReadAhead: Bool { get }
-    /// What the program shows.
-    var bus: Bus { get }
-    /// Begins to read. Returns at once.
-    func start()
-    /// Ends reading. Returns at once.
-    func stop()
-    /// A snapshot of each source, in the order in which they were given.
-    var statuses: [SourceStatus] { get }
-    /// What was delivered of the video, and of the audio; the latter is nil for silence.
-    var feedStatuses: (video: FeedStatus, audio: FeedStatus?) { get }
-    /// Which input is on air; nil where there is no choice.
-    var selection: SelectionStatus? { get }
-    /// The sources of a program that has several; nil where there is one.
-    var parts: [PartStatus]? { get }
-    /// Why a source failed for good, in its own words; nil if none did.
-    var failure: String? { get }
-    /// Why there is no video: the last error of its source, if it had one.
-    var lastVideoError: String? { get }
-    /// Says what of several sources is seen; nil where there is one.
-    var director: Director? { get }
-}
+/// The inputs of a program that is encoded here: its sources, an audio input beside them and, if the program has scenes, a
+/// ``Director`` that says which of the sources are seen. All calls may come from any thread.
+///
+/// One input without backups or a slate, and each file of a show that is rendered, is opened before the program begins
+/// (``OpenedSource``). All other sources are open side by side, each with its backups and a slate (``SourceInputs``).
+final class ProgramInputs: Sendable {
+    /// What only a program with scenes has.
+    private struct Studio {
+        let director: Director
+        let stingers: [StingerReel]
+        let slate: SlateScene
+    }
 
-extension ProgramInputs {
-    var director: Director? { nil }
-    var parts: [PartStatus]? { nil }
+    /// The program's shape.
+    let format: VideoFormat
+    /// What the program shows.
+    let bus: Bus
+    /// Whether all inputs can be read ahead of the clock.
+    let canReadAhead: Bool
+    /// Whether the sources were opened before the program, which then fails with them.
+    private let isOpened: Bool
+    private let names: [String]
+    private let sources: [any ProgramSource]
+    private let audio: SeparateAudio?
+    private let studio: Studio?
+
+    /// Opens the inputs that `configuration` names, and begins its run-down. Blocks until it is known what the program
+    /// looks like: until the inputs answer or, where there is a choice, one of them does, see
+    /// ``SourceInputs/native(among:_:clock:)``. Without sources the run-down's first file says it. Switches are noted in the
+    /// catalogue of `recordings`. Throws ``ChannelFailure``.
+    init(
+        _ configuration: ChannelConfiguration, listening: any InputOpener, recordings: RecordingSlot,
+        clock: any MonotonicClock, logger: Logger
+    ) throws(ChannelFailure) {
+        let hasScenes = configuration.hasScenes
+        let isRendered = hasScenes && !configuration.isPaced
+        let common = hasScenes && !isRendered ? CommonBuffer() : nil
+        isOpened = isRendered || !hasScenes && !configuration.hasChoice
+        names = configuration.sources.map(\.name)
+        var sources: [any ProgramSource] = []
+        var audio: SeparateAudio?
+        do throws(ChannelFailure) {
+            var native: VideoFormat?
+            var isLive = !isOpened
+            if isOpened {
+                for source in configuration.sources {
+                    let opened = try OpenedSource(
+                        source, of: configuration, listening: listening, clock: clock, logger: logger)
+                    sources.append(opened)
+                    (native, isLive) = (native ?? opened.native, isLive || opened.isLive)
+                }
+            } else {
+                let chosen = configuration.sources.map {
+                    SourceInputs(
+                        $0, of: configuration, common: common, listening: listening, recordings: recordings,
+                        clock: clock, logger: logger)
+                }
+                sources = chosen
+                if !chosen.isEmpty { native = try SourceInputs.native(among: chosen, configuration, clock: clock) }
+            }
+            if native == nil { native = try Self.native(of: configuration, listening: listening, logger: logger) }
+            let format = configuration.shape(native ?? .usual)
+            audio = try SeparateAudio(
+                configuration, ofFile: isRendered ? .rendered : hasScenes ? .paced : .waits,
+                frameRate: format.frameRate, isAwaited: !isOpened, common: common, listening: listening, clock: clock,
+                logger: logger)
+            for source in sources { try source.prepare(format, audio: hasScenes ? nil : audio?.feed) }
+            let bus = hasScenes ? Bus() : sources[0].bus
+            studio =
+                hasScenes
+                ? try Self.studio(
+                    of: sources, audio, on: bus, format, configuration, recordings: recordings, clock: clock,
+                    logger: logger)
+                : nil
+            // Live audio cannot be read ahead, wherever the video comes from.
+            canReadAhead = !isLive && audio?.isLive != true
+            (self.format, self.bus) = (format, bus)
+        } catch {
+            for source in sources { source.stop() }
+            audio?.stop()
+            throw error
+        }
+        (self.sources, self.audio) = (sources, audio)
+        guard let runDown = configuration.runDown else { return }
+        try begin(runDown, isRendered: isRendered)
+    }
+
+    /// What a program of files alone looks like: as the first of them.
+    private static func native(
+        of configuration: ChannelConfiguration, listening: any InputOpener, logger: Logger
+    ) throws(ChannelFailure) -> VideoFormat {
+        guard let clip = configuration.runDown?.segments.compactMap(\.clip).first else {
+            return .usual
+        }
+        let opening = SourceOpening(logger: logger)
+        listening.whenGivenUp { opening.cancel() }
+        do {
+            let (source, video) = try RunDownClip.open(clip, opening: opening, logger: logger)
+            source.stop()
+            return video
+        } catch {
+            throw ChannelFailure(.inputUnreadable, "\(error)")
+        }
+    }
+
+    /// Makes a director of `bus`, which shows `sources`.
+    private static func studio(
+        of sources: [any ProgramSource], _ audio: SeparateAudio?, on bus: Bus, _ format: VideoFormat,
+        _ configuration: ChannelConfiguration, recordings: RecordingSlot, clock: any MonotonicClock, logger: Logger
+    ) throws(ChannelFailure) -> Studio {
+        let isRendered = !configuration.isPaced
+        let overlays = try Overlays(configuration.overlays, format: format)
+        let slateBus = Bus()
+        let shown = try Slate(
+            configuration.slate ?? .bars, channel: configuration.name, format: format, bus: slateBus, clock: clock,
+            logger: logger)
+        let slate = SlateScene(shown, on: slateBus, in: bus)
+        let stingers = try StingerReel.all(
+            configuration.stingers, format: format, isAwaited: isRendered, logger: logger)
+        for (configured, source) in zip(configuration.sources, sources) {
+            source.bus.fader.begin(with: configured.audio)
+            bus.add(source.bus)
+        }
+        var seen = zip(configuration.sources.map(\.name), sources).map { name, source in
+            directed(source, name, isRendered: isRendered)
+        }
+        if let audio { seen.append(audio.source(on: bus)) }
+        let director = Director(
+            bus, sources: seen, audio: configuration.audioChoice, slate: slate, format: format,
+            scenes: configuration.scenes, overlays: overlays, stingers: stingers,
+            recording: { recordings.current },
+            playing: RunDownPlaying(
+                directory: isRendered ? nil : configuration.runDownDirectory, isRendered: isRendered, clock: clock,
+                logger: logger))
+        for (configured, source) in zip(configuration.sources, sources) {
+            // An input that decodes only keyframes while unseen still delivers its audio.
+            let heard = configured.selection.unseen != .keyframes
+            source.spareUnless { [weak director] in director?.isWanted(configured.name, orHeard: heard) ?? true }
+        }
+        return Studio(director: director, stingers: stingers, slate: slate)
+    }
+
+    /// What the director knows of a source.
+    private static func directed(_ source: any ProgramSource, _ name: String, isRendered: Bool) -> Director.Source {
+        let delivered: @Sendable () -> FeedStatus = { source.feedStatus }
+        return Director.Source(
+            name: name, bus: source.bus, file: source.file,
+            problem: { source.statuses.lazy.compactMap(\.overload).first }, delivered: isRendered ? nil : delivered
+        ) {
+            source.selection?.onAir
+        }
+    }
+
+    /// Loads the run-down that the configuration names, and begins it.
+    private func begin(_ runDown: RunDown, isRendered: Bool) throws(ChannelFailure) {
+        guard let director else { return }
+        if let fault = director.stingerFault(in: runDown) {
+            stop()
+            throw ChannelFailure(.configuration, "--rundown: \(fault)")
+        }
+        director.load(runDown, isConfigured: !isRendered)
+        do throws(Refusal) {
+            try director.beginRunDown(patience: isRendered ? .zero : Director.patience)
+        } catch {
+            stop()
+            throw ChannelFailure(.configuration, "\(error)")
+        }
+    }
+
+    /// Begins to read. Returns at once.
+    func start() {
+        for source in sources { source.start() }
+        audio?.start()
+    }
+
+    /// Ends reading. Returns at once.
+    func stop() {
+        director?.endRunDown()
+        for stinger in studio?.stingers ?? [] { stinger.stop() }
+        studio?.slate.stop()
+        for source in sources { source.stop() }
+        audio?.stop()
+    }
+
+    /// Says which of the sources are seen; nil for a program without scenes.
+    var director: Director? { studio?.director }
+
+    /// A snapshot of each input, in the order in which they were given.
+    var statuses: [SourceStatus] { sources.flatMap(\.statuses) + (audio.map { [$0.status] } ?? []) }
+
+    /// What was delivered of the video, and of the audio; the latter is nil for silence.
+    var feedStatuses: (video: FeedStatus, audio: FeedStatus?) {
+        let video = sources.map(\.feedStatus).reduce(FeedStatus(), +)
+        let isHeard = studio != nil || sources.contains(where: \.hasAudio)
+        return (video, audio?.feed.status ?? (isHeard ? video : nil))
+    }
+
+    /// Which input is on air; nil for a program with scenes, and where there is no choice.
+    var selection: SelectionStatus? { studio == nil ? sources[0].selection : nil }
+
+    /// The sources of a program with scenes that is on air; nil for any other.
+    var parts: [PartStatus]? {
+        guard let director, !isOpened else { return nil }
+        let seen = director.seen
+        return zip(names, sources).map { name, source in
+            PartStatus(
+                name: name, isOnAir: seen.contains(name), selection: source.selection, feed: source.feedStatus,
+                levels: source.bus.meter.levels)
+        }
+    }
+
+    /// Why a source failed for good, in its own words; nil if none did.
+    var failure: String? {
+        isOpened ? statuses.first { $0.state == .failed }.map { $0.lastError ?? "" } : nil
+    }
+
+    /// Why there is no video: the last error of a source, if one had any.
+    var lastVideoError: String? { sources.lazy.flatMap(\.statuses).compactMap(\.lastError).first }
 }

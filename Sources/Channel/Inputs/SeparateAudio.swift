@@ -7,11 +7,11 @@ internal import Program
 internal import SourceClock
 internal import Studio
 
-/// The audio input of a channel whose video inputs are switched: open for as long as the channel is. All calls may come
-/// from any thread.
+/// The input of a program's audio if that comes from another place than its video: open for as long as the channel is. All
+/// calls may come from any thread.
 ///
-/// A file or device is opened before the program begins. The program does not wait for live audio: there is silence
-/// until it arrives.
+/// A file or device is opened before the program begins. A program whose sources are chosen between does not wait for live
+/// audio either: there is silence until it arrives.
 struct SeparateAudio {
     private enum Source {
         case opened(any MediaSource)
@@ -22,21 +22,22 @@ struct SeparateAudio {
     private let source: Source
 
     /// Opens the audio input that `configuration` names; nil if it names no input. Blocks until a file or a device
-    /// answers. A file is paced as `ofFile` says. A live input shares the `common` buffer of several sources. Throws
+    /// answers, and until a live input does unless that `isAwaited` while the program runs. A file is paced as `ofFile`
+    /// says, in a program of `frameRate`. A live input shares the `common` buffer of several sources. Throws
     /// ``ChannelFailure``.
     init?(
-        _ configuration: ChannelConfiguration, ofFile: SourceFeed.Pacing, common: CommonBuffer? = nil,
-        listening: ChannelListening, clock: any MonotonicClock, logger: Logger
+        _ configuration: ChannelConfiguration, ofFile: SourceFeed.Pacing, frameRate: FrameRate, isAwaited: Bool,
+        common: CommonBuffer?, listening: any InputOpener, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) {
         guard let location = configuration.audioInput else { return nil }
         var options = IngestOptions()
         options.commonBuffer = common
         let makeFeed = { (pacing: SourceFeed.Pacing) in
             SourceFeed(
-                pacing: pacing, frameRate: configuration.frameRate ?? FrameRate(25), audio: .program,
+                pacing: pacing, frameRate: frameRate, audio: .program,
                 leads: location.isReference, hasVideo: false, clock: clock)
         }
-        if location.isLiveByNature == true, !location.isDevice {
+        if isAwaited, location.isLiveByNature == true, !location.isDevice {
             let feed = makeFeed(.live(frameRate: nil))
             let standby = StandbySource(name: location.description, logger: logger) { [options] opening, _ in
                 let source = try listening.open(
@@ -53,12 +54,12 @@ struct SeparateAudio {
             (self.feed, source) = (feed, .awaited(standby))
             return
         }
-        let opened = try ChannelInputs.openAudio(configuration) { (location, options) throws(ChannelFailure) in
-            var options = options
-            options.commonBuffer = common
-            return try listening.open(location, options, clock: clock, logger: logger)
+        options.loop = configuration.loops
+        let opened = try listening.open(location, options, opening: nil, clock: clock, logger: logger)
+        guard opened.description.hasAudio else {
+            opened.stop()
+            throw ChannelFailure(.inputUnreadable, "The audio input \(location) has no audio.")
         }
-        guard let opened else { return nil }
         source = .opened(opened)
         feed = makeFeed(opened.description.isLive ? .live(frameRate: nil) : ofFile)
     }
@@ -74,6 +75,11 @@ struct SeparateAudio {
         case .opened(let source): source.stop()
         case .awaited(let source): source.stop()
         }
+    }
+
+    /// Whether it comes at its own pace.
+    var isLive: Bool {
+        if case .opened(let source) = source { source.description.isLive } else { true }
     }
 
     /// A snapshot.

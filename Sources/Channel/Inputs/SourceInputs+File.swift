@@ -20,17 +20,17 @@ struct FilePlace {
 }
 
 extension SourceInputs: PlayedFile {
-    var whenOff: WhenOff { configuration.whenOff }
+    var whenOff: WhenOff { configured.whenOff }
 
     /// The first input, if it is a file.
-    var file: (any PlayedFile)? { configuration.input.isFile ? self : nil }
+    var file: (any PlayedFile)? { configured.input.isFile ? self : nil }
 
     /// Saves work while `isWanted`, which is called again and again, returns false: as the configuration says, a file
     /// may be closed, and a live input may be closed, too, or have only its keyframes decoded.
     func spareUnless(_ isWanted: @escaping @Sendable () -> Bool) {
         state.withLock { state in
             if whenOff == .close { state.file.isWanted = isWanted }
-            if configuration.choice.unseen != .hot { state.isWanted = isWanted }
+            if configured.selection.unseen != .hot { state.isWanted = isWanted }
         }
     }
 

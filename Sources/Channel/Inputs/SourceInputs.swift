@@ -9,9 +9,9 @@ internal import Status
 internal import Studio
 internal import Synchronization
 
-/// An input with backups and a slate, decoded: a ``SourceSwitch`` says which of them is open and which is on air, and a
+/// A source with backups and a slate, decoded: a ``SourceSwitch`` says which of its inputs is open and which is on air, and a
 /// bus shows it. All calls may come from any thread.
-final class SourceInputs: ProgramInputs {
+final class SourceInputs: ProgramSource {
     /// One input of the list.
     struct Input {
         var description: SourceDescription?
@@ -21,7 +21,10 @@ final class SourceInputs: ProgramInputs {
     struct State {
         var sources: [StandbySource] = []
         var inputs: [Input]
+        /// The program's; nil until ``prepare(_:audio:)``.
         var format: VideoFormat?
+        /// What is heard in place of the inputs' own audio.
+        var audio: SourceFeed?
         var slate: Slate?
         var file = FilePlace()
         /// Whether somebody wants what is on air; nil if it is kept ready whether or not.
@@ -34,52 +37,52 @@ final class SourceInputs: ProgramInputs {
     private static let usualLatency = Duration.seconds(5)
 
     let bus = Bus()
-    let canReadAhead = false
-    let configuration: ChannelConfiguration
+    let hasAudio = true
+    let configured: ChannelConfiguration.Source
+    private let configuration: ChannelConfiguration
+    /// Whether it is one of the sources of a program that has scenes.
+    private let isOneOfSeveral: Bool
     private let names: [String]
     let choice: SourceSwitch
-    private let audio: SeparateAudio?
     private let clock: any MonotonicClock
     private let logger: Logger
     let state: Mutex<State>
 
-    /// Opens the inputs that `configuration` names, and waits until one of them says what the program looks like, 10 s at
-    /// most; not at all where there is a slate, `--size` and `--fps`. One of several sources does not wait: see
-    /// ``decide(among:_:clock:)``. Throws ``ChannelFailure`` if no input answers and there is no slate. Switches are noted in
-    /// the catalogue of what is recorded. `common` is the buffer that several sources share.
+    /// Begins to open the inputs of `source`, one of `configuration`; none of them delivers before ``prepare(_:audio:)``.
+    /// Switches are noted in the catalogue of what is recorded. `common` is the buffer that several sources share.
     init(
-        _ configuration: ChannelConfiguration, common: CommonBuffer? = nil,
-        listening: ChannelListening, recordings: RecordingSlot, clock: any MonotonicClock, logger: Logger
-    ) throws(ChannelFailure) {
+        _ source: ChannelConfiguration.Source, of configuration: ChannelConfiguration, common: CommonBuffer?,
+        listening: any InputOpener, recordings: RecordingSlot, clock: any MonotonicClock, logger: Logger
+    ) {
         (self.configuration, self.clock, self.logger) = (configuration, clock, logger)
-        names = configuration.inputNames
+        (configured, isOneOfSeveral, names) = (source, configuration.hasScenes, source.inputNames)
         choice = SourceSwitch(
-            names, options: configuration.choice, channel: configuration.name, recordings: recordings, clock: clock,
-            logger: logger)
+            names, options: configuration.choice(of: source), channel: configuration.name, recordings: recordings,
+            clock: clock, logger: logger)
         state = Mutex(State(inputs: names.map { _ in Input() }))
-        audio = try SeparateAudio(configuration, ofFile: .waits, listening: listening, clock: clock, logger: logger)
-        let sources = configuration.inputs.enumerated().map { makeSource($0, $1, common, listening) }
+        let sources = source.inputs.enumerated().map { makeSource($0, $1, common, listening) }
         state.withLock { $0.sources = sources }
         listening.whenGivenUp { [weak self] in self?.stop() }
         choice.begin(self)
-        do throws(ChannelFailure) {
-            if !configuration.isOneOfSeveral { try Self.decide(among: [self], configuration, clock: clock) }
-        } catch {
-            stop()
-            throw error
-        }
     }
 
-    var format: VideoFormat { state.withLock { $0.format } ?? Self.defaultFormat(configuration) }
+    func prepare(_ format: VideoFormat, audio: SourceFeed?) throws(ChannelFailure) {
+        let slate = try configuration.slate.map { (slate) throws(ChannelFailure) in
+            try Slate(
+                slate, channel: isOneOfSeveral ? configured.name : configuration.name, format: format, bus: bus,
+                clock: clock, logger: logger)
+        }
+        state.withLock { state in (state.format, state.audio, state.slate) = (format, audio, slate) }
+    }
 
-    func start() { audio?.start() }
+    /// It reads already.
+    func start() {}
 
     func stop() {
         choice.stop()
         let (sources, slate) = state.withLock { ($0.sources, $0.slate) }
         for source in sources { source.stop() }
         slate?.stop()
-        audio?.stop()
         // One that was just being opened again.
         choice.afterwards {
             for source in sources { source.stop() }
@@ -92,50 +95,39 @@ final class SourceInputs: ProgramInputs {
 // MARK: Status
 
 extension SourceInputs {
-    var statuses: [SourceStatus] {
-        state.withLock { $0.sources }.map(\.report.status) + (audio.map { [$0.status] } ?? [])
-    }
+    var statuses: [SourceStatus] { sources.map(\.report.status) }
 
     var selection: SelectionStatus? { choice.status }
 
-    var feedStatuses: (video: FeedStatus, audio: FeedStatus?) {
+    var feedStatus: FeedStatus {
         let (delivered, feeds) = state.withLock { ($0.delivered, $0.inputs.compactMap(\.feed)) }
-        let video = feeds.reduce(delivered) { $0 + $1.status }
-        return (video, audio?.feed.status ?? video)
+        return feeds.reduce(delivered) { $0 + $1.status }
     }
-
-    var failure: String? { nil }
-
-    var lastVideoError: String? { state.withLock { $0.sources }.compactMap(\.report.status.lastError).first }
 }
 
 // MARK: The program's shape
 
 extension SourceInputs {
-    /// Waits until one of `all`, which are open side by side, says what the program of this configuration looks like. One
-    /// behind the first counts when those before it have failed, or 10 s are over.
-    static func decide(
+    /// Waits until one of `all`, which are open side by side, says what the program looks like, 10 s at most; not at all where
+    /// there is a slate, a size and a frame rate. One behind the first counts when those before it have failed, or the time
+    /// is over. Throws ``ChannelFailure`` if none answers and there is no slate.
+    static func native(
         among all: [SourceInputs], _ configuration: ChannelConfiguration, clock: any MonotonicClock
-    ) throws(ChannelFailure) {
+    ) throws(ChannelFailure) -> VideoFormat {
         let isGiven = configuration.slate != nil && configuration.size != nil && configuration.frameRate != nil
         let deadline = clock.now + (isGiven ? 0 : SourceSwitch.patience)
-        var format: VideoFormat?
-        while format == nil {
+        while true {
             let isOverdue = clock.now >= deadline
             // Asked before what is known: it ends when that is there.
             let isDescribing = all.contains(where: \.isDescribing)
             let candidates = isOverdue ? all[...] : all.prefix(1 + all.prefix { $0.isHopeless }.count)
-            if let native = candidates.lazy.compactMap({ $0.native(isOverdue: isOverdue) }).first {
-                format = ChannelInputs.shape(native, configuration)
-            } else if isOverdue && !isDescribing || all.allSatisfy(\.isHopeless) {
+            if let native = candidates.lazy.compactMap({ $0.native(isOverdue: isOverdue) }).first { return native }
+            if isOverdue && !isDescribing || all.allSatisfy(\.isHopeless) {
                 guard configuration.slate != nil else { throw all[0].choice.noAnswer(of: all[0].sources) }
-                format = defaultFormat(configuration)
-            } else {
-                clock.sleep(until: clock.now + SourceSwitch.pause)
+                return .usual
             }
+            clock.sleep(until: clock.now + SourceSwitch.pause)
         }
-        guard let format else { return }
-        for inputs in all { try inputs.decide(on: format) }
     }
 
     private var sources: [StandbySource] { state.withLock { $0.sources } }
@@ -147,26 +139,13 @@ extension SourceInputs {
         choice.answer(
             of: sources, isOverdue: isOverdue, known: state.withLock { $0.inputs.map(\.description?.video) })
     }
-
-    /// The shape of a program whose inputs are all absent.
-    private static func defaultFormat(_ configuration: ChannelConfiguration) -> VideoFormat {
-        ChannelInputs.shape(.usual, configuration)
-    }
-
-    private func decide(on format: VideoFormat) throws(ChannelFailure) {
-        let slate = try configuration.slate.map { (slate) throws(ChannelFailure) in
-            try Slate(
-                slate, channel: configuration.slateName, format: format, bus: bus, clock: clock, logger: logger)
-        }
-        state.withLock { state in (state.format, state.slate) = (format, slate) }
-    }
 }
 
 // MARK: The inputs
 
 extension SourceInputs {
     private func makeSource(
-        _ index: Int, _ location: InputLocation, _ common: CommonBuffer?, _ listening: ChannelListening
+        _ index: Int, _ location: InputLocation, _ common: CommonBuffer?, _ listening: any InputOpener
     ) -> StandbySource {
         // A backup has no end. What is played once is the first input, unless it is to loop.
         let options = IngestOptions(
@@ -177,7 +156,7 @@ extension SourceInputs {
             var options = options
             options.commonBuffer = common
             // One of several sources leaves the machine to the others.
-            if self?.configuration.isOneOfSeveral == true { opening.mayReduce() }
+            if self?.isOneOfSeveral == true { opening.mayReduce() }
             if index == 0 { options.start = self?.state.withLock { $0.file.start } ?? .zero }
             let source = try listening.open(location, options, opening: opening, clock: clock, logger: logger)
             guard let self, let video = source.description.video else {
@@ -208,13 +187,14 @@ extension SourceInputs {
         // One of several sources is recorded while it is not seen.
         let stands =
             index == 0
-            ? configuration.whenOff != .keep : configuration.choice.standby == .cold && !configuration.isOneOfSeveral
-        let delay = configuration.inputs[index].latency ?? Self.usualLatency
+            ? configured.whenOff != .keep : configured.selection.standby == .cold && !isOneOfSeveral
+        let delay = configured.inputs[index].latency ?? Self.usualLatency
         let feed = SourceFeed(
             pacing: description.isLive ? .live(frameRate: video.frameRate) : .paced, frameRate: format.frameRate,
-            audio: .program, leads: configuration.inputs[index].isReference,
+            audio: .program, leads: configured.inputs[index].isReference,
             standsUnseen: stands,
-            keepsPackets: configuration.keepsPackets && description.isLive ? delay : nil, wanted: bus.packets,
+            keepsPackets: isOneOfSeveral && configured.canKeepPackets && description.isLive ? delay : nil,
+            wanted: bus.packets,
             clock: clock)
         replace(index, by: feed)
         bus.add(feed)
@@ -243,7 +223,7 @@ extension SourceInputs: SwitchedSources {
         let report = source(input).report
         let feed = state.withLock { $0.inputs[input].feed }
         // The end of one of several sources does not end the program: the others continue.
-        if report.isOver, input == 0, feed != nil, !configuration.isOneOfSeveral { bus.finish() }
+        if report.isOver, input == 0, feed != nil, !isOneOfSeveral { bus.finish() }
         return InputReport(
             isRunning: report.status.state == .running, failures: report.failures, newest: feed?.newestVideo(at: now),
             skipped: report.status.framesSkipped)
@@ -288,12 +268,12 @@ extension SourceInputs: SwitchedSources {
 
     /// What is shown; nil while an input has no feed, or the slate is not there yet.
     private func scene(of onAir: SourceSelector.OnAir) -> Scene? {
-        let (inputs, slate) = state.withLock { ($0.inputs, $0.slate) }
+        let (inputs, slate, audio) = state.withLock { ($0.inputs, $0.slate, $0.audio) }
         switch onAir {
         case .source(let input):
             if input == 0, let still = fileStill(inputs[0].feed) { return still }
-            return inputs[input].feed.map { Scene(video: .feed($0), audio: audio?.feed ?? $0) }
-        case .slate: return slate.map { Scene(video: $0.video(at: now), audio: audio?.feed) }
+            return inputs[input].feed.map { Scene(video: .feed($0), audio: audio ?? $0) }
+        case .slate: return slate.map { Scene(video: $0.video(at: now), audio: audio) }
         }
     }
 }

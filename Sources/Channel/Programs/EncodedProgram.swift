@@ -11,7 +11,7 @@ internal import Studio
 
 /// A program that is decoded, put together and encoded here, with the inputs that it is made of.
 package final class EncodedProgram: ChannelProgram {
-    private let inputs: any ProgramInputs
+    private let inputs: ProgramInputs
     /// What the encoder's packets go through on their way to the hub.
     private let interleaver: InterleavingSink
     private let encoder: EncoderSession
@@ -33,20 +33,9 @@ package final class EncodedProgram: ChannelProgram {
     ) throws(ChannelFailure) {
         self.logger = logger
         (settings, gop) = (configuration.encoder, configuration.encoder.gop)
-        copied = Set(configuration.sources.indices.map(configuration.alone).filter(\.keepsPackets).map(\.slateName))
-        let inputs: any ProgramInputs =
-            if configuration.hasScenes, !configuration.isPaced {
-                try RenderedInputs(
-                    configuration, listening: listening, recordings: recordings, clock: clock, logger: logger)
-            } else if configuration.hasScenes {
-                try StudioInputs(
-                    configuration, listening: listening, recordings: recordings, clock: clock, logger: logger)
-            } else if configuration.hasChoice {
-                try SourceInputs(
-                    configuration, listening: listening, recordings: recordings, clock: clock, logger: logger)
-            } else {
-                try ChannelInputs(configuration, listening: listening, clock: clock, logger: logger)
-            }
+        copied = Set(configuration.sources.filter(\.canKeepPackets).map(\.name))
+        let inputs = try ProgramInputs(
+            configuration, listening: listening, recordings: recordings, clock: clock, logger: logger)
         self.inputs = inputs
         isAhead = configuration.isPaced && inputs.canReadAhead
         interleaver = InterleavingSink(hub)
@@ -145,7 +134,7 @@ package final class EncodedProgram: ChannelProgram {
     }
 
     private static func openMonitor(
-        _ configuration: ChannelConfiguration, _ inputs: any ProgramInputs, sink: any ProgramSink, _ logger: Logger
+        _ configuration: ChannelConfiguration, _ inputs: ProgramInputs, sink: any ProgramSink, _ logger: Logger
     ) throws(ChannelFailure) -> MonitoredSink {
         do {
             return try MonitoredSink(
@@ -157,7 +146,7 @@ package final class EncodedProgram: ChannelProgram {
     }
 
     private static func openRenditions(
-        _ configuration: ChannelConfiguration, _ inputs: any ProgramInputs, into streams: [String: PacketStream],
+        _ configuration: ChannelConfiguration, _ inputs: ProgramInputs, into streams: [String: PacketStream],
         before next: any ProgramSink, _ clock: any MonotonicClock, _ logger: Logger
     ) throws(ChannelFailure) -> Renditions {
         do throws(ChannelFailure) {
@@ -175,7 +164,7 @@ package final class EncodedProgram: ChannelProgram {
     }
 
     private static func openHashes(
-        _ configuration: ChannelConfiguration, before next: any ProgramSink, _ inputs: any ProgramInputs,
+        _ configuration: ChannelConfiguration, before next: any ProgramSink, _ inputs: ProgramInputs,
         _ logger: Logger
     ) throws(ChannelFailure) -> HashedSink? {
         guard let path = configuration.frameHashes else { return nil }

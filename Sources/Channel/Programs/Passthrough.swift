@@ -11,78 +11,120 @@ internal import Program
 internal import Status
 internal import Synchronization
 
-/// An input whose packets go on air as they are, without a decoder and without an encoder.
+/// A program that passes its inputs' packets on as they are, without a decoder and without an encoder.
 ///
-/// The source's thread, or the event loop that it lives on, publishes. A source that can wait is paced by its own
-/// timestamps; nothing else is held.
+/// One input is opened before the program begins, and the program ends with it. With backups or a slate a ``SourceSwitch``
+/// says which input is open and which is on air. A `PacketSplicer` passes an input's packets on from its next keyframe.
+///
+/// The sources' threads publish, one at a time. An input that can wait is held until it is on air, and is paced by the
+/// program's times; nothing else is held.
 final class Passthrough: ChannelProgram {
-    private struct State {
-        var timeline: PacketTimeline
-        var status = PassthroughStatus()
-        var rate = MeasuredRate()
-        var pace = FilePace()
-        var first: Int64?
-        var isOver = false
+    struct State {
+        /// The inputs of a choice; empty without one.
+        var sources: [StandbySource] = []
+        /// When the leading track of each input delivered last.
+        var newest: [Timestamp?]
         var failure: String?
+        var isOver = false
+        /// Whether the end was asked for.
+        var wasStopped = false
     }
 
-    private let source: any PacketSource
-    private let name: String
-    private let input: PacketSourceDescription
-    private let hub: PacketStream
+    let configuration: ChannelConfiguration
+    let names: [String]
+    /// The only input, which is open; nil where there is a choice.
+    private let only: (source: any PacketSource, description: PacketSourceDescription)?
+    /// Chooses between the inputs and the slate; nil for one input.
+    let choice: SourceSwitch?
+    /// The slate, which is encoded while no input delivers anything; nil if there is no slate.
+    let slate: EncodedSlate?
     /// The sink for packets that are passed through, and the one that also encodes a track again if that was asked for.
     private let (passed, sink): (PassthroughSink, any PacketSink)
     private let mix: TrackMix?
-    private let recordings: RecordingSlot
     /// Decodes the audio, if that was asked for.
     private let monitor: PacketMonitor?
-    private let isPaced: Bool
-    private let encodedGOP: Duration
-    private let limit: Int64?
-    private let clock: any MonotonicClock
-    private let logger: Logger
-    private let state: Mutex<State>
+    let recordings: RecordingSlot
+    let clock: any MonotonicClock
+    let logger: Logger
+    let state: Mutex<State>
+    let airState: Mutex<PassthroughAir>
+    /// Held while packets are published. It is not the lock of ``airState``, because a sink may hold a file back.
+    private let publishing = Mutex(())
+    private let stream = Mutex(StreamDescription())
     private let ended = DispatchSemaphore(value: 0)
-    /// The heartbeat of the source's thread, which rests between its packets: a source may be silent.
-    private let heartbeat: Heartbeat
+    /// The heartbeat of each input's thread, which rests between its packets: a source may be silent.
+    let inputHeartbeats: [Heartbeat]
 
-    /// Opens the input; nothing is on air yet. Blocks until its tracks are known, without limit for one that listens.
-    /// Packets go to `hub`; without a clock `recordings` holds a file back. Throws ``ChannelFailure``.
+    /// Opens the input; nothing is on air yet. Blocks until its tracks are known, without limit for one that listens. Of
+    /// several inputs, or one with a slate, one has to say within 10 s how it is coded. Packets go to `hub`; without a
+    /// clock `recordings` holds a file back, and switches are noted in its catalogue. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: RecordingSlot,
-        listening: ChannelListening, clock: any MonotonicClock, logger: Logger
+        listening: any InputOpener, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) {
-        source =
-            try listening.source(at: configuration.input, clock: clock, logger: logger)
-            ?? LibAVPacketSource(configuration.input, loops: configuration.loops, logger: logger)
-        name = configuration.inputNames[0]
-        listening.whenGivenUp { [source] in source.stop() }
+        let source = configuration.sources[0]
+        (self.configuration, self.recordings, self.clock, self.logger) = (configuration, recordings, clock, logger)
+        names = source.inputNames
+        let hasChoice = configuration.hasChoice
+        inputHeartbeats = names.map { Heartbeat(hasChoice ? "passthrough of \($0)" : "passthrough", clock: clock) }
+        monitor = try Self.makeMonitor(configuration, logger)
+        state = Mutex(State(newest: names.map { _ in nil }))
+        var air = PassthroughAir()
+        if hasChoice {
+            (only, mix) = (nil, nil)
+            choice = SourceSwitch(
+                names, options: configuration.choice(of: source), channel: configuration.name, recordings: recordings,
+                clock: clock, logger: logger)
+            slate = try configuration.slate.map { (slate) throws(ChannelFailure) in
+                try EncodedSlate(slate, channel: configuration.name, clock: clock, logger: logger)
+            }
+        } else {
+            (choice, slate) = (nil, nil)
+            let opened = try Self.open(configuration, listening, clock, logger)
+            only = opened
+            air.splicer.open(0, opened.description, audioOffset: source.input.tracks.audioOffset)
+            air.splicer.show(0)
+            do throws(ChannelFailure) {
+                mix = try TrackMix(
+                    configuration, of: air.splicer.stream(of: 0) ?? StreamDescription(),
+                    canWait: opened.description.canWait, publisher: inputHeartbeats[0], into: hub)
+            } catch {
+                opened.source.stop()
+                throw error
+            }
+        }
+        let passed = mix?.passed ?? PassthroughSink(hub)
+        self.passed = passed
+        sink = mix?.sink ?? passed
+        airState = Mutex(air)
+        try begin(listening)
+    }
+
+    /// Opens the only input. Blocks until its tracks are known.
+    private static func open(
+        _ configuration: ChannelConfiguration, _ listening: any InputOpener, _ clock: any MonotonicClock,
+        _ logger: Logger
+    ) throws(ChannelFailure) -> (source: any PacketSource, description: PacketSourceDescription) {
+        let location = configuration.sources[0].input
+        let source = try listening.packets(
+            at: location, loops: configuration.loops, opening: nil, clock: clock, logger: logger)
+        listening.whenGivenUp { source.stop() }
+        let description: PacketSourceDescription
         do throws(IngestError) {
-            input = try source.open()
+            description = try source.open()
         } catch {
             throw ChannelFailure(.inputUnreadable, "\(error)")
         }
-        if !configuration.isPaced, !input.canWait {
+        if !configuration.isPaced, !description.canWait {
+            source.stop()
             throw ChannelFailure(
-                .configuration, "--unpaced is for files: \(configuration.input) comes at its own pace. Leave it out.")
+                .configuration, "--unpaced is for files: \(location) comes at its own pace. Leave it out.")
         }
-        (self.hub, self.recordings, self.logger) = (hub, recordings, logger)
-        monitor = try Self.makeMonitor(configuration, logger)
-        let timeline = PacketTimeline(input, audioOffset: configuration.input.tracks.audioOffset)
-        heartbeat = Heartbeat("passthrough", clock: clock)
-        mix = try TrackMix(
-            configuration, of: timeline.stream, canWait: input.canWait, publisher: heartbeat, into: hub)
-        passed = mix?.passed ?? PassthroughSink(hub)
-        sink = mix?.sink ?? passed
-        isPaced = configuration.isPaced
-        encodedGOP = configuration.encoder.gop
-        limit = configuration.duration?.inNanoseconds
-        self.clock = clock
-        state = Mutex(State(timeline: timeline))
+        return (source, description)
     }
 
-    /// What watches the audio of a program that is passed through; nil if nothing of it is to be watched.
-    static func makeMonitor(
+    /// Makes what watches the audio of a program that is passed through; nil if nothing of it is to be watched.
+    private static func makeMonitor(
         _ configuration: ChannelConfiguration, _ logger: Logger
     ) throws(ChannelFailure) -> PacketMonitor? {
         let settings = configuration.monitor
@@ -94,21 +136,41 @@ final class Passthrough: ChannelProgram {
         }
     }
 
+    /// Begins to choose between the inputs, if there is a choice, and notes how the program is coded.
+    private func begin(_ listening: any InputOpener) throws(ChannelFailure) {
+        guard let choice else {
+            let known = airState.withLock { $0.splicer.stream(of: 0) }
+            return stream.withLock { $0 = known ?? $0 }
+        }
+        let sources = configuration.sources[0].inputs.enumerated().map { makeStandby($0, $1, listening) }
+        state.withLock { $0.sources = sources }
+        listening.whenGivenUp { [weak self] in self?.stop() }
+        choice.begin(self)
+        do throws(ChannelFailure) {
+            let known = try awaitDescription(choice, of: sources)
+            stream.withLock { $0 = known }
+        } catch {
+            stop()
+            throw error
+        }
+    }
+
     var description: StreamDescription {
-        let stream = state.withLock { $0.timeline.stream }
+        let stream = stream.withLock { $0 }
         return mix?.description(of: stream) ?? stream
     }
     var keyframes: any KeyframeRequester { mix?.keyframes ?? NoKeyframes() }
-    var delay: Duration? { input.canWait ? nil : mix?.delay }
+    var delay: Duration? { only?.description.canWait == true ? nil : mix?.delay }
     /// What broadcasters and cameras send; the sender decides.
-    var gop: Duration { mix?.keyframes == nil ? .seconds(10) : encodedGOP }
+    var gop: Duration { mix?.keyframes == nil ? .seconds(10) : configuration.encoder.gop }
 
     func run() -> ChannelEnd {
-        source.start(into: self)
+        airState.withLock { $0.hasBegun = true }
+        if let only { only.source.start(into: PassthroughInput(self, 0, only.description)) }
         ended.wait()
-        source.stop()
+        close()
         sink.finish()
-        let (failure, frames) = state.withLock { ($0.failure, $0.status.packets) }
+        let (failure, wasStopped) = state.withLock { ($0.failure, $0.wasStopped) }
         if let failure = mix?.sink.status.failure {
             logger.critical("the encoder failed: \(failure)")
             return .failed(.internalError)
@@ -117,106 +179,91 @@ final class Passthrough: ChannelProgram {
             logger.error("the program ended because its source failed: \(failure)")
             return .failed(.inputUnreadable)
         }
-        guard frames == 0, !isStopped.load(ordering: .acquiring) else { return .done }
+        guard airState.withLock({ $0.status.packets }) == 0, !wasStopped else { return .done }
         logger.error("The input ended without a single keyframe.")
         return .failed(.inputUnreadable)
     }
 
-    var heartbeats: [Heartbeat] { [heartbeat] + (mix.map { [$0.sink.heartbeat] } ?? []) }
-
-    private let isStopped = Atomic(false)
-
-    func stop() {
-        isStopped.store(true, ordering: .releasing)
-        end(failure: nil)
-        source.stop()
+    var heartbeats: [Heartbeat] {
+        inputHeartbeats + [mix?.sink.heartbeat, slate?.heartbeat].compactMap(\.self)
     }
 
-    var status: ChannelStatus {
-        let (passed, rate, counts, silent) = state.withLock {
-            ($0.status, $0.rate.rate, $0.timeline.counts, $0.timeline.silentTracks)
+    func stop() {
+        state.withLock { $0.wasStopped = true }
+        end(failure: nil)
+        close()
+    }
+
+    /// Ends reading.
+    private func close() {
+        choice?.stop()
+        only?.source.stop()
+        for source in state.withLock({ $0.sources }) { source.stop() }
+        slate?.stop()
+    }
+
+    /// Ends the program, if it is not over; `failure` says why, if its only input failed.
+    func end(failure: String?) {
+        let isFirst = state.withLock { state in
+            guard !state.isOver else { return false }
+            (state.isOver, state.failure) = (true, failure)
+            return true
         }
-        var source = source.status
-        source.silentTracks = silent
+        if isFirst { ended.signal() }
+    }
+
+    var isOver: Bool { state.withLock { $0.isOver } }
+
+    var status: ChannelStatus {
+        var reports = only.map { [$0.source.status] } ?? state.withLock { $0.sources }.map(\.report.status)
+        let (passed, rate) = airState.withLock { air in
+            for index in reports.indices { reports[index].silentTracks = air.splicer.silentTracks(of: index) }
+            var passed = air.status
+            passed.undecodableFrames = air.splicer.timelineCounts.undecodableFrames
+            return (passed, air.rate.rate)
+        }
         var status = ChannelStatus(
-            sources: [source], feed: FeedStatus(), program: ProgramStatus(), encoder: EncoderStatus(),
-            frameRate: input.stream.video?.nominalRate ?? rate ?? FrameRate(25), outputs: [])
+            sources: reports, selection: choice?.status, feed: FeedStatus(), program: ProgramStatus(),
+            encoder: EncoderStatus(),
+            frameRate: stream.withLock { $0.video?.nominalRate } ?? rate ?? FrameRate(25), outputs: [])
         status.passthrough = passed
-        status.monitor = monitor?.status
-        status.passthrough?.undecodableFrames = counts.undecodableFrames
         status.passthrough?.movedPackets = self.passed.counts.moved
         status.passthrough?.transcodingErrors = mix?.sink.status.errors ?? 0
         status.passthrough?.skippedPackets = mix?.sink.status.skipped ?? 0
+        status.monitor = monitor?.status
         return status
     }
 }
 
-extension Passthrough: PacketSourceSink {
-    func take(_ packet: EncodedPacket, at arrival: Timestamp) {
-        heartbeat.beat()
-        defer { heartbeat.rest() }
-        let (packets, events) = state.withLock { state in
-            state.isOver ? ([], []) : (state.timeline.take(packet, at: arrival), state.timeline.takeEvents())
+// MARK: Packets
+
+extension Passthrough {
+    /// Gives a packet of an input its time on that input's timeline. Returns what can be decoded because of it, in order.
+    func timed(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
+        let (packets, events) = airState.withLock { air in
+            (air.splicer.time(packet, of: index, at: arrival), air.splicer.takeEvents(of: index))
         }
-        for event in events { event.log(of: name, by: logger) }
-        for packet in packets {
-            guard isWithinLimit(packet) else { return end(failure: nil) }
-            if input.canWait { wait(for: packet) }
-            guard count(packet) else { return }
-            sink.publish(packet)
-            monitor?.take(packet)
-            if mix?.sink.status.failure != nil { return end(failure: nil) }
-        }
+        if index < names.count { for event in events { event.log(of: names[index], by: logger) } }
+        return packets
     }
 
-    func restart() { state.withLock { $0.timeline.restart() } }
-
-    func end(failure: String?) {
-        state.withLock { state in
-            guard !state.isOver else { return }
-            state.isOver = true
-            state.failure = failure
-            ended.signal()
+    /// Publishes what goes on air because of these packets of an input.
+    func publish(_ packets: [EncodedPacket], of index: Int, at arrival: Timestamp) {
+        let left = publishing.withLock { _ in
+            guard !isOver else { return [Int]() }
+            let (due, ends, left) = airState.withLock { air in
+                let (due, ends) = air.take(
+                    packets, of: index, at: arrival, until: configuration.duration, slate: slateIndex)
+                return (due, ends, air.hasBegun ? air.takeLeft() : [])
+            }
+            for packet in due {
+                sink.publish(packet)
+                monitor?.take(packet)
+                if mix?.sink.status.failure != nil { end(failure: nil) }
+            }
+            if ends { end(failure: nil) }
+            return left
         }
+        for input in left { leave(input) }
     }
-
-    private func isWithinLimit(_ packet: EncodedPacket) -> Bool {
-        guard let limit else { return true }
-        return state.withLock { state in
-            let first = state.first ?? packet.dtsNanoseconds
-            state.first = first
-            return packet.dtsNanoseconds - first < limit
-        }
-    }
-
-    /// Holds a source that can wait until the packet is due, or the recording has room.
-    private func wait(for packet: EncodedPacket) {
-        guard isPaced else {
-            heartbeat.resting { recordings.current?.waitForRoom() }
-            return
-        }
-        clock.sleep {
-            heartbeat.beat()
-            return due(packet.dtsNanoseconds)
-        }
-    }
-
-    /// When a packet of this time is due; nil if the program is over.
-    private func due(_ time: Int64) -> Int64? {
-        state.withLock { state in state.isOver ? nil : state.pace.due(time, now: clock.now) }
-    }
-
-    private func count(_ packet: EncodedPacket) -> Bool {
-        state.withLock { state in
-            guard !state.isOver else { return false }
-            state.status.count(packet)
-            state.rate.take(packet)
-            return true
-        }
-    }
-}
-
-/// Keyframes come when the sender makes them.
-struct NoKeyframes: KeyframeRequester {
-    func requestKeyframe(at programTime: Int64?) {}
 }

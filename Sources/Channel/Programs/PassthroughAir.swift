@@ -4,8 +4,16 @@ internal import Ingest
 internal import Media
 internal import Status
 
-/// What a switched passthrough publishes, and in which order. A value that a lock guards.
+/// Decides what a ``Passthrough`` publishes, and in which order. A value that a lock guards.
 struct PassthroughAir {
+    /// Packets that wait for the program's beginning, and go on air together.
+    struct Early {
+        let packets: [EncodedPacket]
+        let index: Int
+        let arrival: Timestamp
+        var bytes: Int { packets.reduce(0) { $0 + $1.payload.count } }
+    }
+
     /// What may wait for the program's beginning. More is given up, and it begins with a later keyframe.
     private static let mostEarlyBytes = 32 << 20
 
@@ -14,36 +22,61 @@ struct PassthroughAir {
     private(set) var status = PassthroughStatus()
     private(set) var rate = MeasuredRate()
     /// The first packet's decoding time, in nanoseconds.
-    var first: Int64?
+    private var first: Int64?
     /// How the tracks of the input that was on air last are coded; nil if no input was.
     private(set) var shown: StreamDescription?
     /// Whether the program has begun. Packets that arrive before that, or before an input was chosen, wait.
     var hasBegun = false
     /// Inputs that are closed as soon as another one has taken over from them.
     var closing: Set<Int> = []
-    private var early: [(packet: EncodedPacket, index: Int, arrival: Timestamp)] = []
+    private var early: [Early] = []
     private var earlyBytes = 0
 
-    /// Keeps a packet for the beginning. For an input that replaces the first one, keeps only the newest GOP: what came
-    /// before is not missed, and the program would begin with all of it at once, ahead of the clock.
-    mutating func keep(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) {
-        if index > 0, packet.track == .video, packet.isKeyframe {
-            early.removeAll { $0.index == index }
-            earlyBytes = early.reduce(0) { $0 + $1.packet.payload.count }
+    /// Takes timed packets of an input, which go on air together or not at all, and returns what goes on air because of
+    /// them, and whether the program has lasted for `limit`, which ends it. `slate` is the index of the slate.
+    mutating func take(
+        _ packets: [EncodedPacket], of index: Int, at arrival: Timestamp, until limit: Duration?, slate: Int
+    ) -> (packets: [EncodedPacket], isOver: Bool) {
+        guard hasBegun, splicer.onAir ?? splicer.next != nil else {
+            keep(packets, of: index, at: arrival)
+            return ([], false)
         }
-        early.append((packet, index, arrival))
-        earlyBytes += packet.payload.count
+        var due: [EncodedPacket] = []
+        for batch in takeEarly() + [Early(packets: packets, index: index, arrival: arrival)] {
+            for packet in splicer.splice(batch.packets, of: batch.index, at: batch.arrival) {
+                let first = first ?? packet.dtsNanoseconds
+                self.first = first
+                if let limit, packet.dtsNanoseconds - first >= limit.inNanoseconds { return (due, true) }
+                note(packet, of: batch.index, isSlate: batch.index == slate)
+                due.append(packet)
+            }
+        }
+        return (due, false)
+    }
+
+    /// Keeps packets for the beginning. For an input that replaces the first one, keeps only the newest GOP: what came
+    /// before is not missed, and the program would begin with all of it at once, ahead of the clock.
+    mutating func keep(_ packets: [EncodedPacket], of index: Int, at arrival: Timestamp) {
+        guard !packets.isEmpty else { return }
+        if index > 0, packets.contains(where: { $0.track == .video && $0.isKeyframe }) {
+            early.removeAll { $0.index == index }
+            earlyBytes = early.reduce(0) { $0 + $1.bytes }
+        }
+        let batch = Early(packets: packets, index: index, arrival: arrival)
+        early.append(batch)
+        earlyBytes += batch.bytes
         if earlyBytes > Self.mostEarlyBytes { (early, earlyBytes) = ([], 0) }
     }
 
-    /// What waited for the beginning.
-    mutating func takeEarly() -> [(packet: EncodedPacket, index: Int, arrival: Timestamp)] {
+    /// Returns what waited for the beginning.
+    mutating func takeEarly() -> [Early] {
+        if early.isEmpty { return [] }
         defer { (early, earlyBytes) = ([], 0) }
         return early
     }
 
     /// Counts a packet that goes on air.
-    mutating func note(_ packet: EncodedPacket, of index: Int, isSlate: Bool) {
+    private mutating func note(_ packet: EncodedPacket, of index: Int, isSlate: Bool) {
         status.count(packet)
         rate.take(packet)
         guard !isSlate, packet.isKeyframe, packet.track != .data else { return }

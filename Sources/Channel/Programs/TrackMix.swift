@@ -24,7 +24,7 @@ struct TrackMix: Sendable {
         _ configuration: ChannelConfiguration, of stream: StreamDescription, canWait: Bool, publisher: Heartbeat,
         into hub: PacketStream
     ) throws(ChannelFailure) {
-        let name = "\(configuration.input)"
+        let name = "\(configuration.sources[0].input)"
         let kind: TrackKind
         let transcoder: any TrackTranscoder
         var bound = Duration.seconds(2)

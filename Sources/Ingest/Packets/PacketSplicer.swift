@@ -85,22 +85,34 @@ package struct PacketSplicer: Sendable {
     /// Puts an input on air, at its next keyframe. One that still is on air stays there, as if nothing had been.
     package mutating func show(_ index: Int) { next = onAir == index ? nil : index }
 
-    /// Takes the next packet of an input, which arrived at `arrival`, and returns what goes on air because of it, in order.
-    package mutating func take(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
-        guard inputs[index] != nil else { return [] }
-        let packets = inputs[index]?.timeline.take(packet, at: arrival) ?? []
+    /// Gives the next packet of an input its time on that input's timeline, and returns what can be decoded because of it, in
+    /// order.
+    package mutating func time(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
+        inputs[index]?.timeline.take(packet, at: arrival) ?? []
+    }
+
+    /// Takes timed packets of an input that belong together, and returns what goes on air because of them, in order. They
+    /// arrived, or are due, at `arrival`.
+    package mutating func splice(_ packets: [EncodedPacket], of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
+        guard let leading = inputs[index]?.leading else { return [] }
+        // Audio in front of the first keyframe is heard while that is decoded.
+        if next == index, let keyframe = packets.first(where: { $0.isKeyframe && $0.track == leading }),
+            isCurrent(arrival)
+        {
+            cut(to: index, at: keyframe, arrival)
+        }
         return packets.compactMap { packet in
-            if next == index, packet.isKeyframe, packet.track == inputs[index]?.leading,
-                isCurrent(arrival)
-            {
-                cut(to: index, at: packet, arrival)
-            }
             guard onAir == index || leaving == index && packet.track == .audio,
                 let placed = place(packet, of: index, shift: inputs[index]?.shift ?? 0)
             else { return nil }
             newest[packet.track] = (placed.dtsNanoseconds, arrival.nanoseconds)
             return placed
         }
+    }
+
+    /// Takes the next packet of an input, which arrived at `arrival`, and returns what goes on air because of it, in order.
+    package mutating func take(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
+        splice(time(packet, of: index, at: arrival), of: index, at: arrival)
     }
 
     private mutating func forget(_ index: Int) {
@@ -125,7 +137,11 @@ package struct PacketSplicer: Sendable {
     private mutating func cut(to index: Int, at packet: EncodedPacket, _ arrival: Timestamp) {
         leaving = onAir != index && isFresh(at: arrival) ? onAir : nil
         (onAir, next) = (index, nil)
-        guard let newest = newest[packet.track] ?? newest.values.max(by: { $0.time < $1.time }) else { return }
+        guard let newest = newest[packet.track] ?? newest.values.max(by: { $0.time < $1.time }) else {
+            // The program begins at 0, also with an input that was read for a while before it went on air.
+            inputs[index]?.shift = -packet.ptsNanoseconds
+            return
+        }
         let passed = newest.time + max(0, arrival.nanoseconds - newest.arrival)
         let start = max(passed, ends[packet.track] ?? .min)
         inputs[index]?.shift = start - packet.dtsNanoseconds

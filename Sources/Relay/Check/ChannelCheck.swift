@@ -61,13 +61,13 @@ struct ChannelCheck: Sendable {
     // MARK: Inputs
 
     private func inputs() -> [Row] {
-        let sources = configuration.sources.flatMap { source in
-            [answered(source.input, source.name)]
-                + source.backups.enumerated().map { answered($1, "\(source.name) backup \($0 + 1)") }
+        let video = configuration.sources.flatMap { source in
+            let isAlone = !configuration.hasScenes
+            return source.inputs.enumerated().map { index, input in
+                let backup = isAlone ? "backup \(index)" : "\(source.name) backup \(index)"
+                return answered(input, index > 0 ? backup : isAlone ? "input" : source.name)
+            }
         }
-        let video =
-            configuration.sources.isEmpty
-            ? configuration.inputs.enumerated().map { answered($1, $0 == 0 ? "input" : "backup \($0)") } : sources
         return video + (configuration.audioInput.map { [answered($0, "audio input")] } ?? [])
     }
 

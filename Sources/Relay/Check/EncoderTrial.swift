@@ -33,9 +33,8 @@ struct EncoderTrial {
             trial.size = rendition.frameSize(beside: configuration.size)
         }
         trial.renditions = []
-        trial.input = InputLocation("test:")
-        (trial.sources, trial.backups, trial.slate) = ([], [], nil)
-        (trial.audioInput, trial.certificate) = (nil, nil)
+        (trial.sources, trial.overlays) = ([ChannelConfiguration.Source(input: InputLocation("test:"))], [])
+        (trial.slate, trial.audioInput, trial.certificate) = (nil, nil, nil)
         (trial.runDown, trial.runDownDirectory) = (nil, nil)
         (trial.outputs, trial.recording, trial.copying) = ([], nil, .nothing)
         (trial.isPaced, trial.duration) = (false, Self.length)

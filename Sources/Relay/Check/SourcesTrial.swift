@@ -46,7 +46,7 @@ struct SourcesTrial {
         guard let opened = try? SourceOpener.open(source.input, options: options, logger: logger, opening: opening),
             let native = opened.description.video
         else { return }
-        let format = format ?? ChannelInputs.shape(native, configuration)
+        let format = format ?? configuration.shape(native)
         let sink = TrialSink(upTo: Self.length)
         let before = EncoderTrial.processorSeconds
         opened.start(into: sink, video: format, audio: opened.description.hasAudio ? .program : nil)

@@ -39,17 +39,16 @@ extension InputOptions {
         guard inputs.count <= Self.mostSources else {
             throw ValidationError("--input may be given \(Self.mostSources) times.")
         }
-        for (index, text) in inputs.enumerated() {
+        configuration.sources = try inputs.enumerated().map { index, text in
             let source = try Self.specification(text, number: index + 1)
             if source.standby != nil, source.location.isTest, source.backups.isEmpty {
                 throw ValidationError("standby= is for live inputs, and test: is not one. Leave it out.")
             }
             var selection = source.selection
             if !source.location.isTest { selection.unseen = source.standby ?? .hot }
-            configuration.sources.append(
-                .init(
-                    name: source.name ?? "input-\(index + 1)", input: source.location, backups: source.backups,
-                    selection: selection, whenOff: source.whenOff ?? .keep, audio: source.audio))
+            return ChannelConfiguration.Source(
+                name: source.name ?? "input-\(index + 1)", input: source.location, backups: source.backups,
+                selection: selection, whenOff: source.whenOff ?? .keep, audio: source.audio)
         }
         let names = configuration.sources.map(\.name) + unseenSources
         if let twice = names.first(where: { name in names.count { $0 == name } > 1 }) {

@@ -149,28 +149,24 @@ struct InputOptions: ParsableArguments {
         configuration.audioInput = try audioInput.map { try Self.location($0, flag: "--audio-input") }
         configuration.loops = loop
         configuration.copying = try copying
-        try checkCopy(configuration)
+        if !isStudio { try checkCopy(configuration) }
         try applySources(to: &configuration)
         try checkListeners(configuration)
         try checkCommand(&configuration)
         configuration.isPaced = !unpaced
         configuration.encoder.isLive = !unpaced
-        guard !configuration.hasScenes else { return }
-        if unpaced, configuration.input.isLiveByNature == true {
-            throw ValidationError("--unpaced is for files: \(configuration.input) comes at its own pace. Leave it out.")
-        }
-        if loop, configuration.input.isLiveByNature == true {
-            throw ValidationError("--loop is for files: \(configuration.input) has no end. Leave it out.")
-        }
+        guard !isStudio, case let input = configuration.sources[0].input, input.isLiveByNature == true else { return }
+        if unpaced { throw ValidationError("--unpaced is for files: \(input) comes at its own pace. Leave it out.") }
+        if loop { throw ValidationError("--loop is for files: \(input) has no end. Leave it out.") }
     }
 
     /// Sets the input, its backups, and how they are selected.
     private func applyChoice(to configuration: inout ChannelConfiguration) throws {
         let specification = try Self.specification(input[0], number: input.count > 1 ? 1 : nil)
-        configuration.input = specification.location
-        configuration.inputName = specification.name
-        configuration.backups = specification.backups
-        configuration.selection = specification.selection
+        let source = ChannelConfiguration.Source(
+            name: specification.name, input: specification.location, backups: specification.backups,
+            selection: specification.selection)
+        configuration.sources = [source]
         configuration.slate = try slateChoice(hasBackups: !specification.backups.isEmpty)
         if specification.whenOff != nil {
             throw ValidationError("when-off= is for one of several --input: a single one is never off. Leave it out.")
@@ -182,15 +178,15 @@ struct InputOptions: ParsableArguments {
             guard let option = specification.selectionOption else { return }
             throw ValidationError("\(option)= needs backup= beside it, or --slate.")
         }
-        let flag = configuration.backups.isEmpty ? "--slate" : "backup="
-        if configuration.input.isLiveByNature == false {
-            throw ValidationError("\(flag) is for live inputs, and \(configuration.input) is not one. Leave it out.")
+        let flag = source.backups.isEmpty ? "--slate" : "backup="
+        if source.input.isLiveByNature == false {
+            throw ValidationError("\(flag) is for live inputs, and \(source.input) is not one. Leave it out.")
         }
         if unpaced { throw ValidationError("--unpaced is for files, and \(flag) for live inputs. Leave one out.") }
         if let copyFlag, !copy {
             throw ValidationError("\(flag) goes together with --copy, but not with \(copyFlag). Leave one of them out.")
         }
-        if copy, configuration.backups.contains(where: \.isTest) {
+        if copy, source.backups.contains(where: \.isTest) {
             throw ValidationError("--copy needs backups that are encoded already: test: is not. Leave it out.")
         }
     }
@@ -210,11 +206,11 @@ struct InputOptions: ParsableArguments {
     }
 
     private func checkCopy(_ configuration: ChannelConfiguration) throws {
-        guard let flag = copyFlag else { return }
-        if configuration.input.isTest {
+        guard let flag = copyFlag, case let input = configuration.sources[0].input else { return }
+        if input.isTest {
             throw ValidationError("\(flag) needs an input that is encoded already: test: is not. Give --input.")
         }
-        if configuration.input.tracks.channels != nil {
+        if input.tracks.channels != nil {
             throw ValidationError(
                 "#channels= is for audio that is decoded, and --copy leaves it as it is. Leave one out.")
         }

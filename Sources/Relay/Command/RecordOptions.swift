@@ -191,7 +191,7 @@ struct RecordOptions: ParsableArguments {
             guard sourceCoding == .copy else { throw ValidationError("--source-coding needs --record-sources.") }
             return
         }
-        guard !configuration.sources.isEmpty else {
+        guard configuration.hasScenes, !configuration.sources.isEmpty else {
             throw ValidationError("--record-sources is for several --input. Leave it out.")
         }
         guard case .duration = segment else {

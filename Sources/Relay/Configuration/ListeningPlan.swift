@@ -48,12 +48,9 @@ struct ListeningPlan {
         let configuration = channel.configuration
         let certificate = configuration.certificate?.certificate
         let isListed = flags.marks["inputs"] != nil
-        let groups =
-            configuration.sources.isEmpty
-            ? [configuration.inputs] : configuration.sources.map { [$0.input] + $0.backups }
-        for (index, inputs) in groups.enumerated() {
+        for (index, source) in configuration.sources.enumerated() {
             let path = isListed ? "inputs[\(index)]" : "input"
-            for input in inputs {
+            for input in source.inputs {
                 if let text = input.rtmpListenAddress, let url = try? RTMPListenURL(text, for: .input) {
                     add(url, certificate, flags, path)
                 } else if let text = input.srtAddress, let url = try? SRTURL(text, for: .input) {

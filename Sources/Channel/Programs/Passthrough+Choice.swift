@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Ingest
+internal import Logging
+internal import Media
+internal import SourceClock
+internal import Status
+internal import Synchronization
+
+/// The choice between the inputs of a program that is passed through, and its slate, which is one more input of the splicer,
+/// behind those of the list.
+extension Passthrough: SwitchedSources {
+    /// The number of the slate among the splicer's inputs.
+    var slateIndex: Int { names.count }
+
+    func report(of input: Int, at now: Timestamp) -> InputReport {
+        let (source, newest) = state.withLock { ($0.sources[input], $0.newest[input]) }
+        let report = source.report
+        if report.isOver, input == 0, known(0..<1)[0] != nil { end(failure: nil) }
+        return InputReport(
+            isRunning: report.status.state == .running, failures: report.failures, newest: newest)
+    }
+
+    func open(_ input: Int, _ decoding: SourceSelector.Decoding) {
+        _ = airState.withLock { $0.closing.remove(input) }
+        state.withLock { $0.sources[input] }.start()
+    }
+
+    /// Nothing is decoded.
+    func decode(_ input: Int, _ decoding: SourceSelector.Decoding) {}
+
+    /// Closes an input; one that is on air stays there until the keyframe of the one that follows.
+    func close(_ input: Int) {
+        let isPlayed = airState.withLock { air in
+            guard air.splicer.onAir == input, let next = air.splicer.next, next != input else { return false }
+            air.closing.insert(input)
+            return true
+        }
+        if !isPlayed { shut(input) }
+    }
+
+    func air(_ next: SourceSelector.OnAir) {
+        airState.withLock { air in
+            switch next {
+            case .source(let input):
+                air.splicer.show(input)
+                // It stays until the input's keyframe.
+                if slate != nil { air.closing.insert(slateIndex) }
+            case .slate: showSlate(in: &air)
+            }
+        }
+    }
+
+    func refresh(_ onAir: SourceSelector.OnAir) {
+        if onAir == .slate { slate?.refresh() }
+    }
+}
+
+// MARK: Inputs
+
+extension Passthrough {
+    /// Makes the input `index` of a choice, which is opened when it is wanted, and again and again until it answers.
+    func makeStandby(
+        _ index: Int, _ location: InputLocation, _ listening: any InputOpener
+    ) -> StandbySource {
+        // A backup has no end.
+        let (loops, clock, logger) = (index > 0 || configuration.loops, clock, logger)
+        return StandbySource(name: names[index], logger: logger) { [weak self] opening, _ in
+            let source = try listening.packets(
+                at: location, loops: loops, opening: opening, clock: clock, logger: logger)
+            opening.whenCancelled { source.stop() }
+            let description = try source.open()
+            self?.airState.withLock { $0.splicer.open(index, description, audioOffset: location.tracks.audioOffset) }
+            if let self { source.start(into: PassthroughInput(self, index, description)) }
+            return StandbySource.Running(source)
+        }
+    }
+
+    /// Waits until an input says how it is coded; if none does, until the slate is encoded.
+    func awaitDescription(
+        _ choice: SourceSwitch, of sources: [StandbySource]
+    ) throws(ChannelFailure) -> StreamDescription {
+        let answer = choice.answer(of: sources, within: SourceSwitch.patience) { known(names.indices) }
+        guard let stream = answer ?? awaitSlate() else { throw choice.noAnswer(of: sources) }
+        if slate != nil, let reason = Self.refusal(of: stream) { warnOfNoSlate(reason) }
+        return stream
+    }
+
+    /// Waits until it is known how the slate is coded, or an input that has answered meanwhile; nil if there is no slate.
+    private func awaitSlate() -> StreamDescription? {
+        guard slate != nil else { return nil }
+        let deadline = clock.now + SourceSwitch.patience
+        while clock.now < deadline {
+            if let known = known(0..<slateIndex + 1).lazy.compactMap({ $0 }).first { return known }
+            clock.sleep(until: clock.now + SourceSwitch.pause)
+        }
+        return nil
+    }
+
+    /// How inputs are coded, as far as they have said.
+    private func known(_ inputs: Range<Int>) -> [StreamDescription?] {
+        airState.withLock { air in inputs.map { air.splicer.stream(of: $0) } }
+    }
+
+    func isWanted(_ index: Int) -> Bool {
+        let isOpen = choice?.isOpen(index) != false || airState.withLock { $0.closing.contains(index) }
+        return isOpen && !isOver
+    }
+
+    /// Whether the program has begun, and the input's packets are on air, or its next keyframe will be.
+    func isPlayed(_ index: Int) -> Bool {
+        airState.withLock { $0.hasBegun && ($0.splicer.onAir == index || $0.splicer.next == index) }
+    }
+
+    /// Notes when the leading track of an input delivered last.
+    func noteVideo(of index: Int, at moment: Timestamp) {
+        state.withLock { $0.newest[index] = moment }
+    }
+
+    /// The source of an input says that nothing follows. Without a choice this ends the program.
+    func ended(_ index: Int, failure: String?) {
+        if choice == nil { end(failure: failure) }
+    }
+
+    /// Closes an input of which nothing goes on air any more. It runs in turn with what the choice opens: an input that is
+    /// asked for again meanwhile would be open for the choice and yet closed.
+    func leave(_ input: Int) {
+        if input == slateIndex { return shutSlate() }
+        choice?.perform { [self] in
+            if choice?.isOpen(input) != true { shut(input) }
+        }
+    }
+
+    private func shut(_ input: Int) {
+        state.withLock { state in
+            state.newest[input] = nil
+            return state.sources[input]
+        }.stop()
+        airState.withLock { $0.splicer.close(input) }
+    }
+}
+
+// MARK: The slate
+
+extension Passthrough {
+    /// Takes the slate's packets, which are those of one more input.
+    private final class SlateTap: EncodedSlate.Sink {
+        private let hasAudio: Bool
+        private weak let owner: Passthrough?
+
+        init(_ owner: Passthrough, hasAudio: Bool) { (self.owner, self.hasAudio) = (owner, hasAudio) }
+
+        func begin(_ description: StreamDescription) {
+            let stream = StreamDescription(
+                video: description.video, audio: hasAudio ? description.audio : nil, data: [])
+            let source = PacketSourceDescription(stream: stream, canWait: false, clock: .file, stampBits: nil)
+            guard let owner else { return }
+            owner.airState.withLock { $0.splicer.open(owner.slateIndex, source) }
+        }
+
+        func publish(_ packet: EncodedPacket) {
+            guard let owner, hasAudio || packet.track == .video else { return }
+            let now = Timestamp(nanoseconds: owner.clock.now)
+            owner.publish(owner.timed(packet, of: owner.slateIndex, at: now), of: owner.slateIndex, at: now)
+        }
+
+        func finish() {}
+    }
+
+    /// Why there can be no slate in place of an input with these tracks; nil if there can.
+    static func refusal(of stream: StreamDescription) -> String? {
+        switch stream.video?.codec {
+        case .h264: nil
+        case let codec?: "the input is \(codec), and a slate can be encoded as H.264 alone"
+        case nil: "the input is audio alone"
+        }
+    }
+
+    private func warnOfNoSlate(_ reason: String) {
+        logger.warning("there can be no slate", metadata: ["reason": "\(reason)"])
+    }
+
+    /// Puts the slate on air from its first frame on, in place of an input that is coded as it can be.
+    private func showSlate(in air: inout PassthroughAir) {
+        guard let slate else { return }
+        let known = names.indices.map { air.splicer.stream(of: $0) }
+        let shown = air.shown ?? known.lazy.compactMap({ $0 }).first
+        if let reason = shown.flatMap(Self.refusal) { return warnOfNoSlate(reason) }
+        // The slate has silence in AAC only.
+        let hasAudio = shown.map { $0.audio?.codec == .aac } ?? true
+        air.closing.remove(slateIndex)
+        air.splicer.show(slateIndex)
+        slate.start(like: shown?.video, into: SlateTap(self, hasAudio: hasAudio))
+    }
+
+    /// Ends the slate, if it was not wanted again meanwhile.
+    private func shutSlate() {
+        airState.withLock { air in
+            guard choice?.onAir != .slate else { return }
+            slate?.stop()
+            air.splicer.close(slateIndex)
+        }
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Ingest
+internal import Media
+internal import SourceClock
+internal import Synchronization
+
+/// Takes the packets of one input of a ``Passthrough``. One thread at a time calls.
+///
+/// A source that can wait is held until it is on air, and paced by the times that its packets have in the program, in which
+/// its jumps are closed. Packets of a playlist that grows are paced alike, but the playlist is read all the time, so that what
+/// is on air is the newest when its turn comes; it comes in bursts, which are no losses.
+final class PassthroughInput: PacketSourceSink {
+    /// How long, in nanoseconds, the first packet of a live source waits to be on air: the source was opened because it is
+    /// needed, and begins with a keyframe.
+    private static let firstHold: Int64 = 300_000_000
+
+    private let index: Int
+    private let (canWait, isLive): (Bool, Bool)
+    private let leading: TrackKind
+    private let heartbeat: Heartbeat
+    private weak let owner: Passthrough?
+    private let pace = Mutex(FilePace())
+    private let isFirst = Atomic(true)
+
+    /// The input `index` of `owner`, which turned out to be what `description` says.
+    init(_ owner: Passthrough, _ index: Int, _ description: PacketSourceDescription) {
+        (self.owner, self.index, heartbeat) = (owner, index, owner.inputHeartbeats[index])
+        (canWait, isLive, leading) = (description.canWait, description.isLive, description.stream.leadingKind)
+    }
+
+    func take(_ packet: EncodedPacket, at arrival: Timestamp) {
+        guard let owner else { return }
+        heartbeat.beat()
+        defer { heartbeat.rest() }
+        if packet.track == leading { owner.noteVideo(of: index, at: arrival) }
+        guard canWait else {
+            return owner.publish(owner.timed(packet, of: index, at: arrival), of: index, at: arrival)
+        }
+        let isNew = isFirst.exchange(false, ordering: .relaxed)
+        guard hold(owner, upTo: !isLive ? .max : isNew ? Self.firstHold : 0) else { return }
+        let packets = owner.timed(packet, of: index, at: arrival)
+        guard let first = packets.first else { return }
+        wait(for: first, owner)
+        owner.publish(packets, of: index, at: Timestamp(nanoseconds: owner.clock.now))
+    }
+
+    func restart() {
+        restartPace()
+        isFirst.store(true, ordering: .relaxed)
+        owner?.airState.withLock { $0.splicer.restart(index) }
+    }
+
+    func end(failure: String?) { owner?.ended(index, failure: failure) }
+
+    private func restartPace() { pace.withLock { $0 = FilePace() } }
+
+    /// Holds the source until it is on air, for so many nanoseconds at most. Returns false if it is not wanted any more.
+    private func hold(_ owner: Passthrough, upTo patience: Int64) -> Bool {
+        let clock = owner.clock
+        let start = clock.now
+        while owner.isWanted(index) {
+            if owner.isPlayed(index) || clock.now - start >= patience { return true }
+            heartbeat.beat()
+            restartPace()
+            // It has a frame ready.
+            owner.noteVideo(of: index, at: Timestamp(nanoseconds: clock.now))
+            clock.sleep(until: clock.now + SourceSwitch.pause)
+        }
+        return false
+    }
+
+    /// Waits until the packet is due, or without a clock until the recording has room.
+    private func wait(for packet: EncodedPacket, _ owner: Passthrough) {
+        guard owner.configuration.isPaced else {
+            heartbeat.resting { owner.recordings.current?.waitForRoom() }
+            return
+        }
+        let clock = owner.clock
+        clock.sleep {
+            heartbeat.beat()
+            return owner.isWanted(index) ? pace.withLock { $0.due(packet.dtsNanoseconds, now: clock.now) } : nil
+        }
+    }
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import FanOut
+import Glibc
+import Ingest
+import Logging
+import Media
+import SourceClock
+import Synchronization
+
+@testable import Channel
+
+/// A source of packets that delivers what a test gives it.
+final class FakePacketSource: PacketSource {
+    private struct State {
+        var sink: (any PacketSourceSink)?
+        var status = SourceStatus()
+    }
+
+    private let opened: Result<PacketSourceDescription, IngestError>
+    private let state = Mutex(State())
+
+    init(_ opened: Result<PacketSourceDescription, IngestError>) { self.opened = opened }
+
+    var status: SourceStatus { state.withLock { $0.status } }
+    /// Whether packets that are delivered now arrive.
+    var delivers: Bool { state.withLock { $0.sink != nil } }
+
+    func open() throws(IngestError) -> PacketSourceDescription { try opened.get() }
+
+    func start(into sink: any PacketSourceSink) {
+        state.withLock { ($0.sink, $0.status.state) = (sink, .running) }
+    }
+
+    func stop() { state.withLock { ($0.sink, $0.status.state) = (nil, .ended) } }
+
+    func deliver(_ packet: EncodedPacket, at moment: Timestamp) {
+        state.withLock { $0.sink }?.take(packet, at: moment)
+    }
+
+    func restart() { state.withLock { $0.sink }?.restart() }
+
+    func end(failure: String? = nil) {
+        let sink = state.withLock { state in
+            state.status.state = failure == nil ? .ended : .failed
+            state.status.lastError = failure
+            return state.sink
+        }
+        sink?.end(failure: failure)
+    }
+}
+
+/// The inputs of a channel, each known by its location.
+final class FakeInputs: InputOpener {
+    private struct State {
+        var descriptions: [String: PacketSourceDescription] = [:]
+        var made: [String: [FakePacketSource]] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    /// From now on the input at `location` can be opened, or with nil cannot.
+    func set(_ location: String, _ description: PacketSourceDescription?) {
+        state.withLock { $0.descriptions[location] = description }
+    }
+
+    /// The source that was made last for a location.
+    subscript(location: String) -> FakePacketSource? { state.withLock { $0.made[location]?.last } }
+
+    func packets(
+        at location: InputLocation, loops: Bool, opening: SourceOpening?, clock: any MonotonicClock, logger: Logger
+    ) -> any PacketSource {
+        state.withLock { state in
+            let name = location.description
+            let source = FakePacketSource(
+                state.descriptions[name].map { .success($0) }
+                    ?? .failure(.cannotBeOpened(input: name, reason: "it is away")))
+            state.made[name, default: []].append(source)
+            return source
+        }
+    }
+
+    func open(
+        _ location: InputLocation, _ options: IngestOptions, opening: SourceOpening?, clock: any MonotonicClock,
+        logger: Logger
+    ) throws(ChannelFailure) -> any MediaSource {
+        throw ChannelFailure(.inputUnreadable, "\(location) has only packets.")
+    }
+
+    func whenGivenUp(_ work: @escaping @Sendable () -> Void) {}
+}
+
+/// A clock that only a test moves. Those who sleep ask it again soon.
+final class SteppedClock: MonotonicClock {
+    private let time = Atomic<Int64>(0)
+
+    var now: Int64 { time.load(ordering: .relaxed) }
+    func sleep(until deadline: Int64) { if now < deadline { usleep(200) } }
+    func set(_ moment: Int64) { time.store(moment, ordering: .relaxed) }
+}
+
+/// Collects what goes on air.
+final class CollectedPackets: PacketConsumer {
+    private let packets = Mutex<[EncodedPacket]>([])
+
+    var all: [EncodedPacket] { packets.withLock { $0 } }
+    var frames: [EncodedPacket] { all.filter { $0.track == .video } }
+
+    func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {
+        self.packets.withLock { $0 += packets }
+        return nil
+    }
+}
+
+/// A passthrough of fake inputs.
+final class PassthroughBench: Sendable {
+    let inputs: FakeInputs
+    let air = CollectedPackets()
+    let passthrough: Passthrough
+    private let hub = PacketStream(delivery: .immediate)
+    private let result = Mutex<ChannelEnd?>(nil)
+
+    init(_ inputs: FakeInputs, _ configuration: ChannelConfiguration, clock: any MonotonicClock) throws {
+        self.inputs = inputs
+        passthrough = try Passthrough(
+            configuration, into: hub, recordings: RecordingSlot(hub: hub, group: DispatchGroup()), listening: inputs,
+            clock: clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        hub.begin(passthrough.description, keyframes: passthrough.keyframes)
+        hub.add(air)
+    }
+
+    /// Begins the program, on a thread of its own.
+    func begin() {
+        DispatchQueue.global().async { [self] in
+            let end = passthrough.run()
+            result.withLock { $0 = end }
+        }
+    }
+
+    /// How the program ended; nil while it runs.
+    var end: ChannelEnd? { result.withLock { $0 } }
+}
+
+/// A sender of 25 frames a second, with a keyframe each second, and 50 pieces of audio.
+struct FakeSender {
+    let video: TrackDescription
+    let audio: TrackDescription
+    /// Its stamp when the clock shows 0, in milliseconds.
+    var offset: Int64
+
+    /// A sender whose tracks are known by one byte of their configuration.
+    init(_ mark: UInt8, offset: Int64 = 0) {
+        video = TrackDescription(
+            video: .h264, frames: FrameFormat(width: 320, height: 180, sampleAspectRatio: .square, color: .bt709),
+            timeBase: .milliseconds, decoderConfiguration: SharedBytes([mark]), bitrate: 0, nominalRate: nil)
+        audio = TrackDescription(
+            audio: .aac, format: .program, timeBase: .milliseconds, decoderConfiguration: SharedBytes([mark]),
+            bitrate: 0, frameLength: 960)
+        self.offset = offset
+    }
+
+    func description(canWait: Bool = false) -> PacketSourceDescription {
+        PacketSourceDescription(
+            stream: StreamDescription(video: video, audio: audio), canWait: canWait, clock: canWait ? .file : .rtmp,
+            stampBits: nil)
+    }
+
+    /// What it sends at `time`, which is a multiple of 40 ms.
+    func packets(at time: Int64) -> [EncodedPacket] {
+        [packet(audio, time, 20), packet(audio, time + 20, 20), packet(video, time, 40, isKeyframe: time % 1000 == 0)]
+    }
+
+    private func packet(
+        _ track: TrackDescription, _ time: Int64, _ duration: Int64, isKeyframe: Bool = true
+    ) -> EncodedPacket {
+        EncodedPacket(
+            of: track, pts: time + offset, dts: time + offset, duration: duration, isKeyframe: isKeyframe,
+            payload: SharedBytes([UInt8(truncatingIfNeeded: time / 40), UInt8(truncatingIfNeeded: time / 10_240)]))
+    }
+}
+
+extension EncodedPacket {
+    /// The mark of its sender.
+    var mark: UInt8? { description.decoderConfiguration.array.first }
+}
+
+extension Timestamp {
+    init(milliseconds: Int64) { self.init(nanoseconds: milliseconds * 1_000_000) }
+}

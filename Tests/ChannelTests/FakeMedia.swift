@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import FanOut
+import Ingest
+import Logging
+import Media
+import Synchronization
+
+@testable import Channel
+
+/// A decoded source that delivers what a test gives it.
+final class FakeMediaSource: MediaSource {
+    private struct State {
+        var sink: (any SourceSink)?
+        var formats: (video: VideoFormat?, audio: AudioFormat?)
+        var status = SourceStatus()
+    }
+
+    let description: SourceDescription
+    let options: IngestOptions
+    private let state = Mutex(State())
+
+    init(_ description: SourceDescription, _ options: IngestOptions) {
+        (self.description, self.options) = (description, options)
+    }
+
+    var status: SourceStatus { state.withLock { $0.status } }
+    /// What was asked for when it was started.
+    var formats: (video: VideoFormat?, audio: AudioFormat?) { state.withLock { $0.formats } }
+    /// Whether it reads.
+    var isStarted: Bool { state.withLock { $0.sink != nil } }
+
+    func start(into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?) {
+        state.withLock { ($0.sink, $0.formats, $0.status.state) = (sink, (video, audio), .running) }
+    }
+
+    func stop() { state.withLock { ($0.sink, $0.status.state) = (nil, .ended) } }
+
+    /// Delivers a gray frame of the program's format, as the frame `number` of the source.
+    func deliver(_ number: Int64) {
+        let (sink, format) = state.withLock { ($0.sink, $0.formats.video) }
+        guard let sink, let format else { return }
+        var frame = SlatePattern.frame(format, lines: [])
+        (frame.pts, frame.timeBase, frame.duration) = (number, format.frameRate.timeBase, 1)
+        sink.deliver(frame)
+    }
+
+    func end(failure: String? = nil) {
+        state.withLock { state in
+            (state.status.state, state.status.lastError) = (failure == nil ? .ended : .failed, failure)
+        }
+    }
+}
+
+/// The inputs of a program that is encoded, each known by its location.
+final class FakeMedia: InputOpener {
+    private struct State {
+        var descriptions: [String: SourceDescription] = [:]
+        var opened: [String: [FakeMediaSource]] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    /// From now on the input at `location` can be opened, or with nil cannot.
+    func set(_ location: String, _ description: SourceDescription?) {
+        state.withLock { $0.descriptions[location] = description }
+    }
+
+    /// The source that was opened last at a location.
+    subscript(location: String) -> FakeMediaSource? { state.withLock { $0.opened[location]?.last } }
+    /// How many were opened at a location.
+    func count(_ location: String) -> Int { state.withLock { $0.opened[location]?.count ?? 0 } }
+
+    func open(
+        _ location: InputLocation, _ options: IngestOptions, opening: SourceOpening?, clock: any MonotonicClock,
+        logger: Logger
+    ) throws(ChannelFailure) -> any MediaSource {
+        let name = location.description
+        let source: FakeMediaSource? = state.withLock { state in
+            guard let description = state.descriptions[name] else { return nil }
+            let source = FakeMediaSource(description, options)
+            state.opened[name, default: []].append(source)
+            return source
+        }
+        guard let source else { throw ChannelFailure(.inputUnreadable, "\(name) is away.") }
+        return source
+    }
+
+    func packets(
+        at location: InputLocation, loops: Bool, opening: SourceOpening?, clock: any MonotonicClock, logger: Logger
+    ) throws(ChannelFailure) -> any PacketSource {
+        throw ChannelFailure(.inputUnreadable, "\(location) is decoded.")
+    }
+
+    func whenGivenUp(_ work: @escaping @Sendable () -> Void) {}
+}

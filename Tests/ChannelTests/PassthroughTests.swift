@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FanOut
+import Ingest
+import Media
+import Status
+import TestSupport
+import Testing
+
+@testable import Channel
+
+@Suite("A program whose packets are passed through")
+struct PassthroughTests {
+    private static let location = "srt://cam:9000"
+    private let sender = FakeSender(1, offset: 7000)
+
+    private func configuration(_ inputs: String..., limit: Duration? = nil) -> ChannelConfiguration {
+        var configuration = ChannelConfiguration()
+        let locations = inputs.map { InputLocation($0) }
+        configuration.sources = [.init(input: locations[0], backups: Array(locations.dropFirst()))]
+        configuration.sources[0].selection.returnAfter = .seconds(2)
+        (configuration.copying, configuration.duration) = (.all, limit)
+        return configuration
+    }
+
+    /// A passthrough of one input, which is under way.
+    private func bench(
+        canWait: Bool = false, limit: Duration? = nil, clock: any MonotonicClock = ManualClock()
+    ) throws -> (bench: PassthroughBench, source: FakePacketSource) {
+        let inputs = FakeInputs()
+        inputs.set(Self.location, sender.description(canWait: canWait))
+        let bench = try PassthroughBench(inputs, configuration(Self.location, limit: limit), clock: clock)
+        let source = try #require(inputs[Self.location])
+        bench.begin()
+        try eventually("the input delivers") { source.delivers }
+        return (bench, source)
+    }
+
+    // MARK: One input
+
+    @Test("One input's packets leave exactly as its timeline places them, whatever the sender does")
+    func identical() throws {
+        var random = SeededRandom()
+        for _ in 0..<20 {
+            let (bench, source) = try bench()
+            defer { bench.passthrough.stop() }
+            let expected = CollectedPackets()
+            let hub = PacketStream(delivery: .immediate)
+            hub.begin(StreamDescription(), keyframes: NoKeyframes())
+            hub.add(expected)
+            let sink = PassthroughSink(hub)
+            var timeline = PacketTimeline(sender.description())
+            var sender = sender
+            let start = Int64.random(in: 0..<50, using: &random) * 40
+            for time in stride(from: start, to: start + 8000, by: 40) {
+                switch Int.random(in: 0..<100, using: &random) {
+                case 0:
+                    source.restart()
+                    timeline.restart()
+                case 1: sender.offset += Int64.random(in: -5000...90_000, using: &random)
+                default: break
+                }
+                let arrival = Timestamp(milliseconds: time + Int64.random(in: 0...30, using: &random))
+                for packet in sender.packets(at: time) where Int.random(in: 0..<50, using: &random) > 0 {
+                    source.deliver(packet, at: arrival)
+                    for packet in timeline.take(packet, at: arrival) { sink.publish(packet) }
+                }
+            }
+            #expect(!expected.all.isEmpty && bench.air.all.count == expected.all.count)
+            for (packet, expected) in zip(bench.air.all, expected.all) {
+                #expect(packet.pts == expected.pts && packet.dts == expected.dts)
+                #expect(packet.track == expected.track && packet.duration == expected.duration)
+                #expect(packet.isKeyframe == expected.isKeyframe && packet.payload.array == expected.payload.array)
+            }
+        }
+    }
+
+    @Test("Each packet is on air when its delivery returns: nothing is held back, and no thread is waited for")
+    func immediate() throws {
+        let (bench, source) = try bench()
+        defer { bench.passthrough.stop() }
+        var count = 0
+        for time in stride(from: Int64(0), to: 2000, by: 40) {
+            for packet in sender.packets(at: time) {
+                source.deliver(packet, at: Timestamp(milliseconds: time))
+                if time > 0 {
+                    count += 1
+                    #expect(bench.air.all.last?.payload.array == packet.payload.array)
+                }
+            }
+        }
+        // The first keyframe came with the audio that is heard with it.
+        #expect(bench.air.all.count == count + 3)
+    }
+
+    @Test("A program ends with its input: well after frames, as unreadable without a frame or with a failure")
+    func ends() throws {
+        let cases: [(frames: Bool, failure: String?, end: ChannelEnd)] = [
+            (true, nil, .done), (false, nil, .failed(.inputUnreadable)), (true, "gone", .failed(.inputUnreadable)),
+        ]
+        for (frames, failure, end) in cases {
+            let (bench, source) = try bench()
+            let keyframes = sender.packets(at: frames ? 0 : 40)
+            for packet in keyframes { source.deliver(packet, at: Timestamp(milliseconds: 0)) }
+            source.end(failure: failure)
+            try eventually("the program ends") { bench.end != nil }
+            #expect(bench.end == end)
+            #expect(!source.delivers)
+        }
+    }
+
+    @Test("A program that is stopped before anything was on air ends without a failure, and closes its input")
+    func stopped() throws {
+        let (bench, source) = try bench()
+        bench.passthrough.stop()
+        try eventually("the program ends") { bench.end != nil }
+        #expect(bench.end == .done && !source.delivers)
+    }
+
+    @Test("A program with a limit has exactly the frames that begin before it, and then ends by itself")
+    func limit() throws {
+        let (bench, source) = try bench(limit: .seconds(3))
+        for time in stride(from: Int64(0), to: 5000, by: 40) {
+            for packet in sender.packets(at: time) { source.deliver(packet, at: Timestamp(milliseconds: time)) }
+        }
+        try eventually("the program ends") { bench.end != nil }
+        #expect(bench.end == .done && bench.air.frames.count == 75)
+        #expect(bench.passthrough.status.passthrough?.frames == 75)
+    }
+
+    @Test("A file is paced by the program's times: a jump of its stamps neither stalls it nor lets it run ahead")
+    func paced() throws {
+        let clock = ManualClock()
+        let (bench, source) = try bench(canWait: true, clock: clock)
+        defer { bench.passthrough.stop() }
+        var sender = sender
+        for time in stride(from: Int64(0), to: 4000, by: 40) {
+            if time == 2000 { sender.offset += 3_600_000 }
+            for packet in sender.packets(at: time) { source.deliver(packet, at: Timestamp(milliseconds: time)) }
+            #expect(abs(clock.now / 1_000_000 - time) <= 100, "\(time)")
+        }
+        #expect(bench.air.frames.count == 100)
+    }
+
+    @Test("A live input without a clock is refused, and is closed again")
+    func unpacedLive() throws {
+        let inputs = FakeInputs()
+        inputs.set(Self.location, sender.description())
+        var configuration = configuration(Self.location)
+        configuration.isPaced = false
+        let failure = #expect(throws: ChannelFailure.self) {
+            try PassthroughBench(inputs, configuration, clock: ManualClock())
+        }
+        #expect(failure?.cause == .configuration)
+        #expect(inputs[Self.location]?.status.state == .ended)
+    }
+
+    @Test("A single input that cannot be opened fails at once, and one with a backup only if that fails, too")
+    func unreadable() throws {
+        let failure = #expect(throws: ChannelFailure.self) {
+            try PassthroughBench(FakeInputs(), configuration(Self.location), clock: SteppedClock())
+        }
+        #expect(failure?.cause == .inputUnreadable)
+        let none = #expect(throws: ChannelFailure.self) {
+            try PassthroughBench(FakeInputs(), configuration(Self.location, "srt://b:1"), clock: SteppedClock())
+        }
+        #expect(none?.cause == .inputUnreadable)
+        let inputs = FakeInputs()
+        inputs.set("srt://b:1", sender.description())
+        let bench = try PassthroughBench(inputs, configuration(Self.location, "srt://b:1"), clock: SteppedClock())
+        defer { bench.passthrough.stop() }
+        #expect(bench.passthrough.description.video != nil)
+    }
+
+    // MARK: Several inputs
+
+    @Test("A backup takes over at its keyframe while the first input is away, and hands back once that is healthy")
+    func backup() throws {
+        let (clock, inputs) = (SteppedClock(), FakeInputs())
+        let (first, second) = (FakeSender(1, offset: 7000), FakeSender(2, offset: 900_000))
+        inputs.set("srt://a:1", first.description())
+        inputs.set("srt://b:1", second.description())
+        let bench = try PassthroughBench(inputs, configuration("srt://a:1", "srt://b:1"), clock: clock)
+        defer { bench.passthrough.stop() }
+        bench.begin()
+        var time: Int64 = 0
+        /// Lets both senders send for a while, which the switch sees, until `condition` holds at the end of a GOP.
+        func send(_ senders: [(String, FakeSender)], until condition: () -> Bool) throws {
+            try eventually("at \(time) ms: \(bench.passthrough.choice?.status.onAir ?? "nothing") is on air") {
+                clock.set(time * 1_000_000)
+                for (location, sender) in senders {
+                    for packet in sender.packets(at: time) {
+                        inputs[location]?.deliver(packet, at: Timestamp(milliseconds: time))
+                    }
+                }
+                time += 40
+                return condition()
+            }
+        }
+        try send([("srt://a:1", first)]) { bench.air.frames.count >= 50 }
+        #expect(bench.air.all.allSatisfy { $0.mark == 1 })
+        inputs.set("srt://a:1", nil)
+        inputs["srt://a:1"]?.end(failure: "gone")
+        try send([("srt://b:1", second)]) { bench.air.frames.last?.mark == 2 }
+        let taken = bench.air.frames.filter { $0.mark == 2 }
+        #expect(taken.first?.isKeyframe == true)
+        #expect(bench.passthrough.status.selection?.onAir == "srt://b:1")
+        inputs.set("srt://a:1", first.description())
+        try send([("srt://a:1", first), ("srt://b:1", second)]) {
+            bench.air.frames.last?.mark == 1
+        }
+        // One stream: it begins at a keyframe at 0, each change of the sender is at a keyframe, and times increase.
+        let frames = bench.air.frames
+        #expect(frames.first?.isKeyframe == true && frames.first?.pts == 0)
+        for (before, after) in zip(frames, frames.dropFirst()) {
+            #expect(after.dtsNanoseconds > before.dtsNanoseconds)
+            if after.mark != before.mark { #expect(after.isKeyframe) }
+        }
+        #expect(bench.passthrough.status.selection?.switches == 2)
+        bench.passthrough.stop()
+        try eventually("the program ends") { bench.end != nil }
+        #expect(bench.end == .done)
+    }
+}

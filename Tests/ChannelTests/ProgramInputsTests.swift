@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import FanOut
+import Ingest
+import Logging
+import Media
+import Program
+import Status
+import Studio
+import TestSupport
+import Testing
+
+@testable import Channel
+
+@Suite("The inputs of a program that is encoded")
+struct ProgramInputsTests {
+    private static let (a, b, sound) = ("srt://a:1", "srt://b:1", "voice.wav")
+    private let media = FakeMedia()
+    private let clock = SteppedClock()
+
+    private func description(
+        _ width: Int?, hasAudio: Bool = true, isLive: Bool = false
+    ) -> SourceDescription {
+        SourceDescription(
+            video: width.map { VideoFormat(width: $0, height: 180, frameRate: FrameRate(25), color: .unspecified) },
+            hasAudio: hasAudio, isLive: isLive, duration: nil)
+    }
+
+    private func configuration(_ inputs: String..., backups: [String] = []) -> ChannelConfiguration {
+        var configuration = ChannelConfiguration()
+        configuration.sources = inputs.enumerated().map { index, input in
+            .init(name: "cam\(index + 1)", input: InputLocation(input), backups: backups.map { InputLocation($0) })
+        }
+        return configuration
+    }
+
+    private func open(_ configuration: ChannelConfiguration) throws(ChannelFailure) -> ProgramInputs {
+        try ProgramInputs(
+            configuration, listening: media, recordings: RecordingSlot(hub: PacketStream(), group: DispatchGroup()),
+            clock: clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    }
+
+    // MARK: One input
+
+    @Test("A program of one input has its shape, shows and plays it, and reads once it is started")
+    func one() throws {
+        media.set(Self.a, description(320))
+        let inputs = try open(configuration(Self.a))
+        let source = try #require(media[Self.a])
+        #expect(inputs.format.width == 320 && inputs.director == nil && inputs.parts == nil)
+        #expect(inputs.selection == nil && inputs.canReadAhead && !source.isStarted)
+        let scene = try #require(inputs.bus.scene)
+        guard case .feed(let feed) = scene.layers.first?.video else { throw ChannelFailure(.internalError, "no feed") }
+        #expect(scene == Scene(video: .feed(feed), audio: feed) && feed.pacing == .waits)
+        inputs.start()
+        #expect(source.isStarted && source.formats.video?.width == 320 && source.formats.audio != nil)
+        #expect(inputs.feedStatuses.audio != nil && inputs.failure == nil)
+        source.end(failure: "It is gone.")
+        #expect(inputs.failure == "It is gone." && inputs.lastVideoError == "It is gone.")
+        inputs.stop()
+        #expect(!source.isStarted)
+    }
+
+    @Test("An input without audio is silent, and a live one is not read ahead")
+    func silent() throws {
+        media.set(Self.a, description(320, hasAudio: false, isLive: true))
+        let inputs = try open(configuration(Self.a))
+        defer { inputs.stop() }
+        inputs.start()
+        #expect(inputs.feedStatuses.audio == nil && !inputs.canReadAhead)
+        #expect(inputs.bus.scene?.layers.count == 1 && media[Self.a]?.formats.audio == nil)
+    }
+
+    @Test("An input that cannot be opened, or has no video, keeps the program from beginning, and nothing stays open")
+    func unreadable() throws {
+        #expect(throws: ChannelFailure.self) { try open(configuration(Self.a)) }
+        media.set(Self.a, description(nil))
+        let failure = #expect(throws: ChannelFailure.self) { try open(configuration(Self.a)) }
+        #expect(failure?.cause == .inputUnreadable && media[Self.a]?.status.state == .ended)
+        media.set(Self.a, description(320))
+        var separate = configuration(Self.a)
+        separate.audioInput = InputLocation(Self.sound)
+        media.set(Self.sound, description(nil, hasAudio: false))
+        let silent = #expect(throws: ChannelFailure.self) { try open(separate) }
+        #expect(silent?.cause == .inputUnreadable)
+        #expect(media[Self.a]?.status.state == .ended && media[Self.sound]?.status.state == .ended)
+    }
+
+    @Test("A separate audio input is heard in place of the input's own, which is not decoded then")
+    func separateAudio() throws {
+        media.set(Self.a, description(320))
+        media.set(Self.sound, description(nil))
+        var configuration = configuration(Self.a)
+        configuration.audioInput = InputLocation(Self.sound)
+        let inputs = try open(configuration)
+        defer { inputs.stop() }
+        inputs.start()
+        let (video, sound) = (try #require(media[Self.a]), try #require(media[Self.sound]))
+        #expect(video.formats.audio == nil && video.formats.video != nil)
+        #expect(sound.formats.audio != nil && sound.formats.video == nil)
+        #expect(inputs.statuses.count == 2 && inputs.canReadAhead)
+        guard case .feed(let feed) = inputs.bus.scene?.layers.first?.video else { return }
+        #expect(inputs.bus.scene != Scene(video: .feed(feed), audio: feed))
+    }
+
+    @Test("What is live cannot be encoded as fast as possible, and is closed again")
+    func unpaced() throws {
+        media.set(Self.a, description(320, isLive: true))
+        var configuration = configuration(Self.a)
+        configuration.isPaced = false
+        let failure = #expect(throws: ChannelFailure.self) { try open(configuration) }
+        #expect(failure?.cause == .configuration && media[Self.a]?.status.state == .ended)
+    }
+
+    // MARK: A choice
+
+    @Test("A program with backups has the shape of the first input that answers, and shows it once it has a frame")
+    func backup() throws {
+        media.set(Self.b, description(640))
+        let inputs = try open(configuration(Self.a, backups: [Self.b]))
+        defer { inputs.stop() }
+        #expect(inputs.format.width == 640 && !inputs.canReadAhead)
+        inputs.start()
+        try eventually("the backup reads") { media[Self.b]?.isStarted == true }
+        media[Self.b]?.deliver(0)
+        // A program begins with a backup only after it has waited for the first input.
+        clock.set(3_000_000_000)
+        try eventually("the backup is on air") { inputs.selection?.onAir == Self.b }
+        try eventually("the backup is shown") {
+            if case .feed = inputs.bus.scene?.layers.first?.video { true } else { false }
+        }
+        // The input that is away is no failure: it is tried again and again.
+        #expect(inputs.failure == nil && inputs.lastVideoError != nil)
+    }
+
+    @Test("Without an answer there is the slate, in the usual shape; without a slate the program does not begin")
+    func noAnswer() throws {
+        var configuration = configuration(Self.a, backups: [Self.b])
+        let failure = #expect(throws: ChannelFailure.self) { try open(configuration) }
+        #expect(failure?.cause == .inputUnreadable)
+        configuration.slate = .bars
+        let inputs = try open(configuration)
+        defer { inputs.stop() }
+        #expect(inputs.format.width == VideoFormat.usual.width)
+        clock.set(60_000_000_000)
+        try eventually("the slate is on air") { inputs.selection?.onAir == "slate" }
+        try eventually("the slate is shown") {
+            if case .still = inputs.bus.scene?.layers.first?.video { true } else { false }
+        }
+    }
+
+    @Test("After random losses the preferred input that has video comes on air, or else the slate")
+    func losses() throws {
+        var random = SeededRandom()
+        media.set(Self.a, description(320))
+        media.set(Self.b, description(320))
+        var configuration = configuration(Self.a, backups: [Self.b])
+        configuration.slate = .bars
+        configuration.sources[0].selection.standby = .hot
+        configuration.sources[0].selection.returnAfter = .milliseconds(500)
+        let inputs = try open(configuration)
+        defer { inputs.stop() }
+        inputs.start()
+        let lists: [Set<String>] = [[Self.a], [Self.b], [Self.a, Self.b], []]
+        var (frame, order) = (Int64(0), lists)
+        order.shuffle(using: &random)
+        for living in order {
+            for location in [Self.a, Self.b] where !living.contains(location) {
+                media.set(location, nil)
+                media[location]?.end(failure: "gone")
+            }
+            for location in living { media.set(location, description(320)) }
+            let expected = living.contains(Self.a) ? "cam1" : living.contains(Self.b) ? Self.b : "slate"
+            try eventually("\(expected) is on air of \(living)") {
+                for location in living { media[location]?.deliver(frame) }
+                frame += 1
+                clock.set(frame * 40_000_000)
+                return inputs.selection?.onAir == expected
+            }
+            try eventually("\(expected) is shown") {
+                for location in living { media[location]?.deliver(frame) }
+                frame += 1
+                clock.set(frame * 40_000_000)
+                return switch inputs.bus.scene?.layers.first?.video {
+                case .feed: expected != "slate"
+                case .still: expected == "slate"
+                default: false
+                }
+            }
+        }
+    }
+
+    // MARK: Scenes
+
+    @Test("Several sources are open side by side, each under its name, and the director shows the first")
+    func several() throws {
+        media.set(Self.a, description(640))
+        media.set(Self.b, description(320))
+        let inputs = try open(configuration(Self.a, Self.b))
+        defer { inputs.stop() }
+        #expect(inputs.format.width == 640 && inputs.selection == nil)
+        #expect(inputs.director?.sources.map(\.name) == ["cam1", "cam2"])
+        #expect(inputs.parts?.map(\.name) == ["cam1", "cam2"] && inputs.parts?.map(\.isOnAir) == [true, false])
+        try eventually("both read") { media[Self.a]?.isStarted == true && media[Self.b]?.isStarted == true }
+        // What ends is tried again, and does not end the program.
+        media[Self.a]?.end(failure: "gone")
+        #expect(inputs.failure == nil && inputs.feedStatuses.audio != nil)
+    }
+
+    @Test("A separate audio input is one more source of a program with scenes, which is heard and never seen")
+    func studioAudio() throws {
+        media.set(Self.a, description(640))
+        media.set(Self.sound, description(nil))
+        var configuration = configuration(Self.a, Self.a)
+        configuration.audioInput = InputLocation(Self.sound)
+        let inputs = try open(configuration)
+        defer { inputs.stop() }
+        inputs.start()
+        #expect(inputs.director?.sources.map(\.name) == ["cam1", "cam2", "audio"])
+        #expect(inputs.director?.sources.map(\.hasVideo) == [true, true, false])
+        #expect(inputs.parts?.count == 2 && inputs.statuses.count == 3)
+        #expect(media[Self.sound]?.formats.audio != nil)
+    }
+
+    @Test("Files of a rendered show are opened before it and fail with it; live input is refused")
+    func rendered() throws {
+        media.set(Self.a, description(640))
+        media.set(Self.b, description(320))
+        var configuration = configuration(Self.a, Self.b)
+        (configuration.isPaced, configuration.sources[1].lead) = (false, .seconds(2))
+        let inputs = try open(configuration)
+        #expect(inputs.canReadAhead && inputs.parts == nil && inputs.director?.sources.count == 2)
+        inputs.start()
+        let sources = try [#require(media[Self.a]), #require(media[Self.b])]
+        #expect(sources.allSatisfy { $0.isStarted && $0.formats.video?.width == 640 })
+        sources[1].end(failure: "It is gone.")
+        #expect(inputs.failure == "It is gone.")
+        inputs.stop()
+        #expect(sources.allSatisfy { !$0.isStarted })
+        media.set(Self.b, description(320, isLive: true))
+        let failure = #expect(throws: ChannelFailure.self) { try open(configuration) }
+        #expect(failure?.cause == .configuration)
+        #expect(media[Self.a]?.status.state == .ended && media[Self.b]?.status.state == .ended)
+    }
+
+    @Test("A program of several sources is of standard dynamic range, in the size and rate that the flags say")
+    func shape() throws {
+        var native = VideoFormat(width: 3840, height: 2160, frameRate: FrameRate(50), color: .bt709)
+        var configuration = configuration(Self.a)
+        #expect(configuration.shape(native) == native)
+        configuration.size = FrameSize(width: 1280, height: 720)
+        configuration.frameRate = FrameRate(25)
+        native.sampleAspectRatio = SampleAspectRatio(4, 3)
+        let shaped = configuration.shape(native)
+        #expect(shaped.width == 1280 && shaped.height == 720 && shaped.frameRate == FrameRate(25))
+        #expect(shaped.sampleAspectRatio == .square)
+    }
+}
