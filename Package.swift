@@ -289,7 +289,7 @@ let package = Package(
             name: "RecordingSamples", dependencies: ["Archive", "MP4", "Media"], path: "Tests/RecordingSamples",
             swiftSettings: testSettings),
         .testTarget(
-            name: "ArchiveTests", dependencies: ["Archive", "MP4", "RecordingSamples", "TestSupport"],
+            name: "ArchiveTests", dependencies: ["Archive", "MP4", "Media", "RecordingSamples", "TestSupport"],
             swiftSettings: testSettings),
         .testTarget(
             name: "CatalogueTests",
