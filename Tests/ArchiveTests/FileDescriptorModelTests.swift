@@ -46,9 +46,10 @@ import Testing
                 put(Array(other[first..<last]), at: offset, into: &model)
             default:
                 // Some pieces are empty.
-                let pieces = (0..<Int.random(in: 0...30, using: &random)).map { _ in
-                    random.bytes(max(0, Int.random(in: -40...120, using: &random)))
+                let sizes = (0..<Int.random(in: 0...30, using: &random)).map { _ in
+                    max(0, Int.random(in: -40...120, using: &random))
                 }
+                let pieces = sizes.map { random.bytes($0) }
                 let offset = Int.random(in: 0...3000, using: &random)
                 try file.write(pieces.map { SharedBytes($0) }, at: Int64(offset))
                 put(Array(pieces.joined()), at: offset, into: &model)
