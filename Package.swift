@@ -325,10 +325,13 @@ let package = Package(
             name: "ControlTests",
             dependencies: [
                 "Studio", "Library", "Control", "Page", "Status", "Archive", "Encoder", "FanOut", "Ingest", "Kernels",
-                "Media", "Monitor",
-                "Program",
-                "SRT",
-                "Segmenter", "Upload", logging,
+                "MP4", "Media", "Monitor", "Networking", "PacketSamples", "Program", "SRT", "Segmenter", "TestSupport",
+                "Upload",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
+                logging,
             ],
             swiftSettings: testSettings),
         .testTarget(
