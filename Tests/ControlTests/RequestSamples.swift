@@ -57,3 +57,15 @@ final class CollectedBody: Sendable {
         consuming func finish(_ trailingHeaders: HTTPFields?) async throws { body.ended.withLock { $0 = true } }
     }
 }
+
+/// Counts from 1 on. For any thread.
+final class Counter: Sendable {
+    private let count = Mutex(0)
+
+    func next() -> Int {
+        count.withLock { count in
+            count += 1
+            return count
+        }
+    }
+}
