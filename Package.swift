@@ -322,6 +322,12 @@ let package = Package(
                 "Segmenter", "Stitcher", "TestSupport",
             ], swiftSettings: testSettings),
         .testTarget(
+            name: "StatusTests",
+            dependencies: [
+                "Status", "Archive", "Encoder", "FanOut", "Ingest", "Media", "Monitor", "Page", "Program", "Segmenter",
+                "TestSupport", "Upload",
+            ], swiftSettings: testSettings),
+        .testTarget(
             name: "ControlTests",
             dependencies: [
                 "Studio", "Library", "Control", "Page", "Status", "Archive", "Encoder", "FanOut", "Ingest", "Kernels",
