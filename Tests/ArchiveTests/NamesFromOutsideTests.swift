@@ -2,7 +2,6 @@
 
 import Foundation
 import Glibc
-import RecordingSamples
 import TestSupport
 import Testing
 

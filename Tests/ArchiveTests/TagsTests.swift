@@ -127,8 +127,8 @@ import Testing
             var bytes = anyTags(&random).box
             for _ in 0..<Int.random(in: 1...6, using: &random) {
                 let place = Int.random(in: bytes.indices, using: &random)
-                let any = UInt8.random(in: 0 ... .max, using: &random)
-                bytes[place] = random.pick([0, 1, 0x7F, 0x80, 0xFF, any])
+                let other = UInt8.random(in: 0 ... .max, using: &random)
+                bytes[place] = random.pick([0, 1, 0x7F, 0x80, 0xFF, other])
             }
             let cut = Int.random(in: 0...bytes.count, using: &random)
             if Bool.random(using: &random) { bytes.removeLast(cut) }

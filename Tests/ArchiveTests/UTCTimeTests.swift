@@ -109,7 +109,7 @@ import Testing
     @Test func `The ends of the scale have a text, and times before 1970 have fractions above 0`() {
         #expect(UTCTime(milliseconds: -1).extended == "1969-12-31T23:59:59.999Z")
         #expect(UTCTime(milliseconds: -1000).basic == "19691231T235959.000Z")
-        for milliseconds: Int64 in [.min, .min + 1, .max] {
+        for milliseconds in [Int64.min, Int64.min + 1, Int64.max] {
             let text = UTCTime(milliseconds: milliseconds).extended
             #expect(text.hasSuffix("Z") && !text.hasSuffix("-Z") && text.contains("."), "\(text)")
         }

@@ -65,11 +65,11 @@ struct AdmissionTests {
         #expect(refusal(listed, look, authority: "relay.example:443") == nil)
         #expect(refusal(listed, look, authority: "Relay.Example") == nil)
         #expect(refusal(listed, look, authority: "other.example") == .forbidden)
-        let wide = makeGate { settings in settings.address = .init(host: "0.0.0.0", port: 8080) }
+        let wide = makeGate { settings in settings.address = ControlSettings.Address(host: "0.0.0.0", port: 8080) }
         #expect(refusal(wide, look, authority: "10.0.0.1:8080") == nil)
         #expect(refusal(wide, look, authority: "[2001:db8::1]:8080") == nil)
         #expect(refusal(wide, look, authority: "evil.example") == .forbidden)
-        let named = makeGate { settings in settings.address = .init(host: "box.example", port: 8080) }
+        let named = makeGate { settings in settings.address = ControlSettings.Address(host: "box.example", port: 8080) }
         #expect(refusal(named, look, authority: "box.example:8080") == nil)
     }
 

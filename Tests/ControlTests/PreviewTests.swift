@@ -2,6 +2,7 @@
 
 import FanOut
 import Media
+import NIOCore
 import PacketSamples
 import TestSupport
 import Testing

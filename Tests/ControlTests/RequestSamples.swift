@@ -20,7 +20,8 @@ extension ControlRequest {
             request: .sample(method, path, headers),
             context: ControlContext(
                 source: ApplicationRequestContextSource(
-                    channel: NIOAsyncTestingChannel(), logger: Logger(label: "test"))), role: role)
+                    channel: NIOAsyncTestingChannel(loop: NIOAsyncTestingEventLoop()), logger: Logger(label: "test"))),
+            role: role)
     }
 }
 

@@ -90,8 +90,8 @@ struct TextTests {
             let gap = random.pick(["", ",", "->", " ", "\"", "\n"])
             let text = ErrorText.of("Failed: \(first)\(gap)\(second)\(query)")
             #expect(!text.contains("hunter2"), "\(first)\(gap)\(second)\(query): \(text)")
-            let any = ErrorText.of(random.text(of: pieces, upTo: 12))
-            #expect(any.count <= 300 && !any.contains(where: \.isNewline))
+            let other = ErrorText.of(random.text(of: pieces, upTo: 12))
+            #expect(other.count <= 300 && !other.contains(where: \.isNewline))
         }
     }
 
