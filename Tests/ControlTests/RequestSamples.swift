@@ -10,6 +10,11 @@ import Synchronization
 
 @testable import Control
 
+/// The connection of all requests: one for good, because NIO refuses to free one that was never closed.
+private enum Connection {
+    static let shared = NIOAsyncTestingChannel(loop: NIOAsyncTestingEventLoop())
+}
+
 extension ControlRequest {
     /// A request of a client that was let in, on a connection that does not exist.
     static func sample(
@@ -19,8 +24,7 @@ extension ControlRequest {
         ControlRequest(
             request: .sample(method, path, headers),
             context: ControlContext(
-                source: ApplicationRequestContextSource(
-                    channel: NIOAsyncTestingChannel(loop: NIOAsyncTestingEventLoop()), logger: Logger(label: "test"))),
+                source: ApplicationRequestContextSource(channel: Connection.shared, logger: Logger(label: "test"))),
             role: role)
     }
 }
