@@ -93,6 +93,26 @@ struct PreviewTests {
         }
     }
 
+    // Fragments ended at frames alone: where the frames of a stream stopped and its audio continued, memory grew without bound.
+    @Test("Audio whose frames are missing comes all the same, two seconds at a time")
+    func audioAlone() throws {
+        let stream = plainStream(5)
+        let audio = try #require(stream.description.audio)
+        var muxer = PreviewMuxer(stream.description)
+        var sizes: [Int] = []
+        for number in Int64(0)..<3000 {
+            let packet = EncodedPacket(
+                of: audio, pts: number * 1024, dts: number * 1024, duration: 1024, isKeyframe: true,
+                payload: SharedBytes([UInt8](repeating: 7, count: 10)))
+            for piece in muxer.push([packet]) {
+                #expect(!piece.beginsGOP)
+                sizes.append(try split(piece.bytes).last?.content.count ?? 0)
+            }
+        }
+        // 3000 packets of 1024 samples are 64 s.
+        #expect(sizes.count == 31 && sizes.allSatisfy { $0 == 940 })
+    }
+
     @Test("A client that begins gets the GOP under way, and one that is behind continues where it was or at a keyframe")
     func feed() throws {
         let stream = plainStream(7)
