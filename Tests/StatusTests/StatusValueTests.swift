@@ -12,28 +12,34 @@ import Testing
 @Suite struct StatusValueTests {
     // MARK: Run-downs
 
+    /// `value`, or nil as often.
+    private func maybe<Value>(_ value: Value, _ random: inout SeededRandom) -> Value? {
+        Bool.random(using: &random) ? value : nil
+    }
+
     private func runDown(_ random: inout SeededRandom) -> RunDownStatus {
         let words = ["", "cam 1", "é\u{1F3A5}", "a\"b\\c", "line\nbreak"]
-        let times = [0, 0.04, 1.5, 1e9, 123.456]
-        let isThere = (0..<10).map { _ in Bool.random(using: &random) }
-        let change = RunDownStatus.Change(
-            type: random.pick(["cut", "fade", "stinger"]), seconds: random.pick(times),
-            name: isThere[0] ? random.pick(words) : nil)
+        let times: [Double] = [0, 0.04, 1.5, 1e9, 123.456]
+        let states: [RunDownStatus.State] = [.idle, .running, .held, .over]
+        let (word, other, time) = (random.pick(words), random.pick(words), random.pick(times))
+        let change = RunDownStatus.Change(type: "fade", seconds: time, name: maybe(word, &random))
         let segment = RunDownStatus.Segment(
-            name: random.pick(words), views: words, seconds: isThere[1] ? random.pick(times) : nil,
-            until: isThere[2] ? "take" : nil, transition: change)
+            name: word, views: words, seconds: maybe(time, &random), until: maybe("take", &random), transition: change)
         let current = RunDownStatus.Current(
-            index: 3, name: random.pick(words), view: random.pick(words), frame: .max,
-            elapsedSeconds: random.pick(times),
-            remainingSeconds: isThere[3] ? random.pick(times) : nil)
+            index: 3, name: word, view: other, frame: .max, elapsedSeconds: time,
+            remainingSeconds: maybe(time, &random))
         let next = RunDownStatus.Next(
-            index: 0, name: random.pick(words), frame: isThere[4] ? 1 << 50 : nil, isReady: isThere[5] ? false : nil)
-        return RunDownStatus(
-            name: random.pick(words), state: random.pick([.idle, .running, .held, .over]), loops: isThere[6],
-            rounds: .max, current: isThere[7] ? current : nil, next: isThere[8] ? next : nil,
-            remainingSeconds: isThere[9] ? random.pick(times) : nil, isCutAway: isThere[0] ? true : nil,
-            follows: isThere[1] ? 7 : nil, lateFrames: 5, failure: isThere[2] ? random.pick(words) : nil,
-            segments: isThere[3] ? [segment, segment] : nil)
+            index: 0, name: other, frame: maybe(Int64(1) << 50, &random), isReady: maybe(false, &random))
+        var status = RunDownStatus(
+            name: word, state: random.pick(states), loops: Bool.random(using: &random), rounds: .max, lateFrames: 5)
+        status.current = maybe(current, &random)
+        status.next = maybe(next, &random)
+        status.remainingSeconds = maybe(time, &random)
+        status.isCutAway = maybe(true, &random)
+        status.follows = maybe(7, &random)
+        status.failure = maybe(other, &random)
+        status.segments = maybe([segment, segment], &random)
+        return status
     }
 
     @Test func `A run-down is read as it was written, fits its description, and says nothing of what is not known`()
