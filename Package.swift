@@ -289,7 +289,7 @@ let package = Package(
             name: "RecordingSamples", dependencies: ["Archive", "MP4", "Media"], path: "Tests/RecordingSamples",
             swiftSettings: testSettings),
         .testTarget(
-            name: "ArchiveTests", dependencies: ["Archive", "MP4", "RecordingSamples", "TestSupport"],
+            name: "ArchiveTests", dependencies: ["Archive", "MP4", "Media", "RecordingSamples", "TestSupport"],
             swiftSettings: testSettings),
         .testTarget(
             name: "CatalogueTests",
@@ -321,13 +321,22 @@ let package = Package(
                 "Segmenter", "Stitcher", "TestSupport",
             ], swiftSettings: testSettings),
         .testTarget(
+            name: "StatusTests",
+            dependencies: [
+                "Status", "Archive", "Encoder", "FanOut", "Ingest", "Media", "Monitor", "Page", "Program", "Segmenter",
+                "TestSupport", "Upload",
+            ], swiftSettings: testSettings),
+        .testTarget(
             name: "ControlTests",
             dependencies: [
                 "Studio", "Library", "Control", "Page", "Status", "Archive", "Encoder", "FanOut", "Ingest", "Kernels",
-                "Media", "Monitor",
-                "Program",
-                "SRT",
-                "Segmenter", "Upload", logging,
+                "MP4", "Media", "Monitor", "Networking", "PacketSamples", "Program", "SRT", "Segmenter", "TestSupport",
+                "Upload",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
+                logging,
             ],
             swiftSettings: testSettings),
         .testTarget(

@@ -57,8 +57,8 @@ package final class FileDescriptor: Sendable, ByteSource {
     /// directories in between may be a symbolic link, which could lead anywhere.
     package static func open(parentOf name: String, in root: String) throws(FileFailure) -> FileDescriptor {
         var directory = try FileDescriptor.open(directory: root)
-        for part in name.split(separator: "/").dropLast() {
-            directory = try directory.open(String(part), flags: O_RDONLY | O_DIRECTORY)
+        for part in parts(of: name).filter({ !$0.isEmpty }).dropLast() {
+            directory = try directory.open(part, flags: O_RDONLY | O_DIRECTORY)
         }
         return directory
     }
@@ -104,7 +104,14 @@ package final class FileDescriptor: Sendable, ByteSource {
         return false
     }
 
-    private static func lastPart(of name: String) -> String { name.split(separator: "/").last.map(String.init) ?? name }
+    private static func lastPart(of name: String) -> String { parts(of: name).last { !$0.isEmpty } ?? name }
+
+    /// What is between the slashes of the path `name`, by bytes as the system reads it: with a combining mark behind it, a
+    /// slash is part of another Character, and still divides the path.
+    static func parts(of name: String) -> [String] {
+        name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+            .map { String(decoding: $0, as: UTF8.self) }
+    }
 
     private init(taking number: CInt, isWritable: Bool, path: String) {
         self.number = number

@@ -26,7 +26,9 @@ package struct UTCTime: Sendable, Hashable, Codable {
         let parts = calendar
         let days = [Self.pad(parts.year, 4), Self.pad(parts.month, 2), Self.pad(parts.day, 2)]
         let hours = [Self.pad(parts.hour, 2), Self.pad(parts.minute, 2), Self.pad(parts.second, 2)]
-        let fraction = Self.pad(Int(milliseconds - milliseconds.flooredDivision(by: 1000) * 1000), 3)
+        // The remainder has the sign of the time. A product would overflow for the earliest of all times.
+        let rest = Int(milliseconds % 1000)
+        let fraction = Self.pad(rest < 0 ? rest + 1000 : rest, 3)
         return "\(days.joined(separator: date))T\(hours.joined(separator: time)).\(fraction)Z"
     }
 
@@ -69,12 +71,25 @@ extension UTCTime {
         let number = { (range: Range<Int>) in bytes[range].reduce(Int64(0)) { $0 * 10 + Int64($1 - 48) } }
         let (year, month, day) = (number(0..<4), number(5..<7), number(8..<10))
         let (hour, minute, second) = (number(11..<13), number(14..<16), number(17..<19))
-        guard (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60, second <= 60 else { return nil }
+        guard (1...12).contains(month), (1...Self.days(of: month, year)).contains(day), hour < 24, minute < 60,
+            second <= 60
+        else { return nil }
         // Counts days with years that begin in March, so that the leap day comes last.
         let shifted = month <= 2 ? year - 1 : year
         let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
-        let days = shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + dayOfYear - 719_468
+        let leapDays =
+            shifted.flooredDivision(by: 4) - shifted.flooredDivision(by: 100) + shifted.flooredDivision(by: 400)
+        let days = shifted * 365 + leapDays + dayOfYear - 719_468
         self.init(milliseconds: ((days * 24 + hour) * 60 + minute) * 60_000 + second * 1000 + number(20..<23))
+    }
+
+    /// How many days the month has, from 1 to 12, of the year.
+    private static func days(of month: Int64, _ year: Int64) -> Int64 {
+        switch month {
+        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
     }
 }
 

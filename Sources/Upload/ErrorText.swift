@@ -21,7 +21,8 @@ enum ErrorText {
         return parts[2]
     }
 
-    /// Removes the user, the query and the fragment from a URL; keeps its host and path.
+    /// Each address of a word keeps its host and path; the user, the query and the fragment are removed, and what follows
+    /// these in the same word.
     private static func scrubbed(_ word: String) -> String {
         guard let scheme = word.firstRange(of: "://") else { return word }
         var rest = word[scheme.upperBound...]
@@ -33,6 +34,6 @@ enum ErrorText {
         }
         let authority = rest.prefix { $0 != "/" }
         if let at = authority.lastIndex(of: "@") { rest = rest[rest.index(after: at)...] }
-        return word[..<scheme.upperBound] + rest + tail
+        return "\(word[..<scheme.upperBound])\(scrubbed(String(rest)))\(tail)"
     }
 }

@@ -89,6 +89,19 @@ struct ClosedRequestTests {
             Set(paths) == ["clips", "clips.id", "clips.skipEnd", "clips.transition", "clips.transition.type", "hold"])
     }
 
+    // The paths of keys were texts with points between them, so a key with a point in it was taken for a known one inside of
+    // another, and then read by nothing: the request did something else than it said.
+    @Test(
+        "A key with a point in it is not the path of another",
+        arguments: [
+            #"{"scene.layout":"single"}"#, #"{"scene":"cam2","transition.type":"fade"}"#,
+            #"{"transition":{"type":"fade"},"transition.seconds":1}"#, #"{"scene.inset.x":0}"#,
+        ])
+    func points(_ text: String) {
+        #expect(refusal(text)?.hasPrefix("There is no key ") == true, "\(refusal(text) ?? "taken")")
+        #expect(refusal(text)?.hasSuffix("There are scene, transition, at.") == true)
+    }
+
     @Test("The keys of a source request are its properties")
     func properties() {
         #expect(Set(Mirror(reflecting: SourceRequest()).children.compactMap(\.label)) == Set(SourceRequest.keys))

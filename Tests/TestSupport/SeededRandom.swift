@@ -25,4 +25,19 @@ package struct SeededRandom: RandomNumberGenerator {
         z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
         return z ^ (z >> 31)
     }
+
+    /// One of `values`, of which there must be some.
+    package mutating func pick<Value>(_ values: [Value]) -> Value {
+        values[Int.random(in: values.indices, using: &self)]
+    }
+
+    /// Up to `most` pieces of `pieces`, one behind the other: for texts that are nearly what they should be.
+    package mutating func text(of pieces: [String], upTo most: Int) -> String {
+        (0..<Int.random(in: 0...most, using: &self)).map { _ in pick(pieces) }.joined()
+    }
+
+    /// So many bytes.
+    package mutating func bytes(_ count: Int) -> [UInt8] {
+        (0..<count).map { _ in UInt8.random(in: 0 ... .max, using: &self) }
+    }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 @testable import Catalogue
@@ -50,6 +51,48 @@ struct TextTests {
         #expect(ErrorText.of("no date here\n") == "no date here")
         #expect(ErrorText.of("\n \n") == "")
         #expect(ErrorText.of(String(repeating: "x", count: 10_000)).count == 300)
+    }
+
+    // Only the first address of a word was looked at: a redirection showed the password of the second in the log.
+    @Test(
+        "Each address of a word loses its user and its query",
+        arguments: [
+            ("https://h/a->https://u:hunter2@i/b", "https://h/a->https://i/b"),
+            ("\"https://u:hunter2@h\",\"https://u:hunter2@i/b?k=hunter2\"", "\"https://h\",\"https://i/b?***\""),
+            ("https://h,ftp://u:hunter2@i", "https://h,ftp://i"), ("a://b://u:hunter2@c/d", "a://b://c/d"),
+            ("x=https://u:hunter2@h/p#hunter2", "x=https://h/p?***"), ("://", "://"), ("https://", "https://"),
+            ("https://u:hunter2@", "https://"), ("https://h?k=hunter2,https://u:hunter2@i", "https://h?***"),
+        ])
+    func addresses(word: String, text: String) {
+        #expect(ErrorText.of(word) == text)
+        #expect(ErrorText.of("2026/11/21 13:05:52 ERROR : \(word)") == "ERROR : \(text)")
+    }
+
+    @Test("No secret of an address is in a text, however many addresses a line has")
+    func secrets() {
+        var random = SeededRandom()
+        let pieces = [
+            "https://", "http://", "u:hunter2@", "hunter2@", "host", "/path", "?k=hunter2", "#hunter2", " ", "\"", ",",
+            "->",
+            "\n", "://", ":443", "\t",
+        ]
+        for _ in 0..<3000 {
+            // A user is behind the scheme of an address, and a query behind its host.
+            let host = random.text(of: ["host", "/path", ",", "->", "\"", ":443"], upTo: 3)
+            func address(_ random: inout SeededRandom) -> String {
+                let scheme = random.pick(["https://", "sftp://"])
+                let user = random.pick(["", "u:hunter2@", "hunter2@"])
+                return "\(scheme)\(user)h\(host)"
+            }
+            let first = address(&random)
+            let second = address(&random)
+            let query = random.pick(["", "?k=hunter2", "#hunter2", "?k=hunter2\"", "?a=b,hunter2"])
+            let gap = random.pick(["", ",", "->", " ", "\"", "\n"])
+            let text = ErrorText.of("Failed: \(first)\(gap)\(second)\(query)")
+            #expect(!text.contains("hunter2"), "\(first)\(gap)\(second)\(query): \(text)")
+            let other = ErrorText.of(random.text(of: pieces, upTo: 12))
+            #expect(other.count <= 300 && !other.contains(where: \.isNewline))
+        }
     }
 
     @Test("rclone's output is read; unreadable output counts as no file and no hash")

@@ -27,8 +27,12 @@ package enum HoldMark {
     /// Whether the recording with the closed file `name` is held, or may be.
     package static func isSet(of name: String, in directory: RecordDirectory) -> Bool {
         var info = stat()
-        return lstat(path(of: name, in: directory.path), &info) == 0 || errno != ENOENT
+        return lstat(path(of: name, in: directory.path), &info) == 0 || !isAbsence(errno)
     }
+
+    /// Whether the system's error `code` says that there is no mark. The name of a mark is longer than that of its file, and a
+    /// file system refuses names above a length: then there cannot be a mark, and the recording is not held.
+    private static func isAbsence(_ code: CInt) -> Bool { code == ENOENT || code == ENAMETOOLONG }
 
     /// Holds the recording whose closed file is, or will be, `name`.
     package static func set(of name: String, in directory: RecordDirectory) throws(FileFailure) {
@@ -46,7 +50,7 @@ package enum HoldMark {
     package static func remove(of name: String, in directory: RecordDirectory) throws(FileFailure) {
         try directory.checkMount()
         let path = path(of: name, in: directory.path)
-        guard unlink(path) == 0 || errno == ENOENT else { throw FileFailure("delete", path, code: errno) }
+        guard unlink(path) == 0 || isAbsence(errno) else { throw FileFailure("delete", path, code: errno) }
         FileDescriptor.synchroniseDirectory(of: path)
     }
 }

@@ -98,6 +98,10 @@ package struct NameTemplate: Sendable, Hashable {
         guard
             text.unicodeScalars.allSatisfy({
                 $0.value >= 32 && $0.value != 127 && !"\\:*?\"<>|".unicodeScalars.contains($0)
+            }),
+            // With a mark that combines with it, a slash or a point is another character here, and none for the system.
+            !text.contains(where: { character in
+                character.utf8.count > 1 && (character.utf8.first == 0x2F || character.utf8.first == 0x2E)
             })
         else { throw TextFailure("The name \"\(text)\" has a character that some file systems cannot store.") }
         guard ![".mp4", ".ts", ".part", ".broken"].contains(where: sample.hasSuffix) else {
@@ -127,7 +131,8 @@ package struct NameTemplate: Sendable, Hashable {
         }
     }
 
-    /// The template as text, which ``init(parsing:)`` reads as an equal template.
+    /// What ``init(parsing:)`` makes an equal template of. It is never longer than what the template was made of, so that it
+    /// is not refused for its length.
     var text: String {
         parts.map { part in
             switch part {
@@ -135,7 +140,7 @@ package struct NameTemplate: Sendable, Hashable {
             case .channel: "{channel}"
             case .start: "{start}"
             case .sequence: "{sequence}"
-            case .calendar(let field): "{\(field.rawValue)}"
+            case .calendar(let field): field.letter.map { "%\($0)" } ?? "{\(field.rawValue)}"
             }
         }.joined()
     }
@@ -261,6 +266,9 @@ enum CalendarField: String, Sendable {
         "F": .date, "Y": .year, "m": .month, "d": .day, "H": .hour, "M": .minute, "S": .second, "y": .shortYear,
         "j": .dayOfYear,
     ]
+
+    /// Its letter of strftime, if it has one.
+    var letter: Character? { Self.conversions.first { $0.value == self }?.key }
 
     /// The pattern of its text, with 0 for any digit. It has no colon, because some file systems cannot store one.
     var pattern: String {

@@ -170,14 +170,22 @@ extension Ownership {
         return directories.isEmpty
             || Self.zones.contains { quarters in
                 let local = UTCTime(milliseconds: start.milliseconds + Int64(quarters) * 900_000).calendar
-                let texts = CalendarField.single.map { $0.text(local) }
+                let texts = CalendarField.single.map { Array($0.text(local).utf8) }
                 return directories.allSatisfy { directory in
                     directory.split { !$0.isNumber }.allSatisfy { Self.isMade($0, of: texts) }
                 }
             }
     }
 
-    private static func isMade(_ digits: Substring, of texts: [String]) -> Bool {
-        digits.isEmpty || texts.contains { digits.hasPrefix($0) && isMade(digits.dropFirst($0.count), of: texts) }
+    /// Whether `digits` are some of `texts`, one behind the other. Each place is looked at once: a name of hundreds of digits
+    /// can be divided in more ways than can be tried.
+    private static func isMade(_ digits: Substring, of texts: [[UInt8]]) -> Bool {
+        let digits = Array(digits.utf8)
+        var isReached = [Bool](repeating: false, count: digits.count + 1)
+        isReached[0] = true
+        for place in digits.indices where isReached[place] {
+            for text in texts where digits[place...].starts(with: text) { isReached[place + text.count] = true }
+        }
+        return isReached[digits.count]
     }
 }

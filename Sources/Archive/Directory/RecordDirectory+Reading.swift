@@ -12,8 +12,8 @@ extension RecordDirectory {
     /// Opens the file `name`, a path below this directory, for reading. It must be a regular file; symbolic links, also
     /// in place of a directory on the way, and hidden files are refused.
     package func open(recording name: String) throws(FileFailure) -> FileDescriptor {
-        let parts = name.split(separator: "/", omittingEmptySubsequences: false)
-        guard !name.utf8.contains(0), parts.allSatisfy({ !$0.isEmpty && !$0.hasPrefix(".") }) else {
+        let parts = FileDescriptor.parts(of: name)
+        guard !name.utf8.contains(0), parts.allSatisfy({ !$0.isEmpty && $0.utf8.first != UInt8(ascii: ".") }) else {
             throw FileFailure("open", path, text: "this is no name of a recording")
         }
         let file = try FileDescriptor.open(parentOf: name, in: path).open(readOnlyEntry: name)

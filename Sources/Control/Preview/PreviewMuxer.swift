@@ -16,6 +16,9 @@ struct PreviewMuxer {
 
     /// The length of a fragment in nanoseconds: longer fragments add delay, shorter ones more boxes.
     private static let length: Int64 = 150_000_000
+    /// Media time of another track that waits for the leading one, which may have stopped: without a bound, audio would be
+    /// gathered for as long as frames are missing.
+    private static let patience: Int64 = 2_000_000_000
     /// Added to all times, in seconds, so that times before the program's start are not negative.
     private static let lead: Int64 = 1
 
@@ -50,9 +53,8 @@ struct PreviewMuxer {
         var pieces: [Piece] = []
         for packet in packets where packet.track != .data {
             let isLeading = packet.track == description.leadingKind
-            let isCut =
-                isLeading && !waiting.isEmpty
-                && (packet.isKeyframe && packet.track == .video || span(to: packet) >= Self.length)
+            let beginsGOP = isLeading && packet.isKeyframe && packet.track == .video
+            let isCut = beginsGOP || span(to: packet) >= (isLeading ? Self.length : Self.patience)
             if isCut, let piece = flush(next: packet) { pieces.append(piece) }
             if !description.holds(packet) {
                 if let piece = flush(next: nil) { pieces.append(piece) }

@@ -37,8 +37,10 @@ struct KeyPaths: Decodable {
         var paths: [String] = []
         if let object = try? decoder.container(keyedBy: Key.self) {
             for key in object.allKeys {
+                // A point in a key does not divide it. It is told as a character that looks the same (U+2024).
+                let name = key.stringValue.replacing(".", with: "\u{2024}")
                 // A number out of range is reported when its value is decoded.
-                paths += ((try? object.decode(KeyPaths.self, forKey: key))?.paths ?? []).inside(key.stringValue)
+                paths += ((try? object.decode(KeyPaths.self, forKey: key))?.paths ?? []).inside(name)
             }
         } else if var list = try? decoder.unkeyedContainer() {
             while !list.isAtEnd { paths += try list.decode(KeyPaths.self).paths }

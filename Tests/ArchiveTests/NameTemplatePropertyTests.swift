@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import TestSupport
+import Testing
+
+@testable import Archive
+
+/// Templates put together at random, and the names that they make.
+@Suite struct NameTemplatePropertyTests {
+    private static let pieces = [
+        "{channel}", "{start}", "{sequence}", "{date}", "{time}", "{year}", "{month}", "{day}", "{hour}", "{minute}",
+        "{second}", "{shortYear}", "{dayOfYear}", "%Y", "%m", "%d", "%H", "%M", "%S", "%F", "%y", "%j", "%%", "_", "-",
+        " ", "a", "x y", "é", "/", ".", "ü/", "{sequence}", "_{channel}_",
+    ]
+
+    /// The templates among `count` texts.
+    private func templates(_ count: Int, _ random: inout SeededRandom) -> [(text: String, template: NameTemplate)] {
+        var found: [(text: String, template: NameTemplate)] = []
+        for _ in 0..<count {
+            let text = random.text(of: Self.pieces, upTo: 9)
+            if let template = try? NameTemplate(parsing: text) { found.append((text, template)) }
+        }
+        return found
+    }
+
+    private func sequences(of template: NameTemplate) -> Int { template.parts.count { $0 == .sequence } }
+
+    // Templates are noted as texts and read again. The text of one that was nearly as long as may be was longer than that, so
+    // it was forgotten, with all files that it had named.
+    @Test func `The text of a template makes the same template, and is not longer than what was parsed`() throws {
+        var random = SeededRandom()
+        let all = templates(4000, &random)
+        #expect(all.count > 100)
+        for (text, template) in all {
+            #expect(try NameTemplate(parsing: template.text) == template, "\(text)")
+            #expect(template.text.utf8.count <= text.utf8.count, "\(text)")
+        }
+        let longest = String(repeating: "%Y", count: 94) + "{sequence}__"
+        #expect(longest.utf8.count == 200)
+        let template = try NameTemplate(parsing: longest)
+        #expect(try NameTemplate(parsing: template.text) == template)
+
+        let directory = try TemporaryDirectory()
+        _ = try RecordDirectory.prepare(directory.path, template: template)
+        #expect(try RecordDirectory.prepare(directory.path).templates.contains(template))
+    }
+
+    @Test func `What is parsed stays below its directory and has no hidden part, whatever it is filled with`() {
+        var random = SeededRandom()
+        for (text, template) in templates(4000, &random) {
+            let path = template.path(
+                channel: SegmentName.safe("..a"), start: UTCTime(milliseconds: 1_795_269_790_123), sequence: 3,
+                offset: 0)
+            let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+            #expect(parts.count == template.depth + 1 && template.depth <= NameTemplate.deepest, "\(text)")
+            #expect(parts.allSatisfy { !$0.isEmpty && !$0.hasPrefix(".") }, "\(text)")
+        }
+    }
+
+    @Test func `A name is read as it was made, open, closed, numbered and set aside`() {
+        var random = SeededRandom()
+        for (text, template) in templates(4000, &random) where sequences(of: template) <= 1 {
+            let channel = random.pick(["c", "cam-1", "a_b", "studio.2", "-", "test_20261121T140310.123Z_000001"])
+            let start = UTCTime(milliseconds: .random(in: 0..<4_102_444_800_000, using: &random))
+            let sequence = random.pick([0, 1, 999_999, 1_000_000, 123_456_789])
+            let name = SegmentName(
+                channel: channel, start: start, sequence: sequence, template: template,
+                offset: .random(in: -43_200...50_400, using: &random), format: random.pick(RecordFormat.allCases))
+            let reading = template.read(Substring(name.description), channel: channel)
+            let hasStart = template.parts.contains(.start)
+            #expect(reading?.sequence == (template.hasSequence ? sequence : 0), "\(text): \(name)")
+            #expect(reading?.start == (hasStart ? start.basic : ""), "\(text): \(name)")
+            for path in [
+                name.closed, name.open, name.closed(attempt: 7), name.closed(attempt: 999),
+                name.description + SegmentName.brokenSuffix, name.numbered(12).description + SegmentName.brokenSuffix,
+            ] {
+                let used = SegmentName(usedBy: path, channel: channel, template: template)
+                #expect(used?.sequence == (template.hasSequence ? sequence : 0), "\(text): \(path)")
+            }
+        }
+    }
+
+    @Test func `A name with its channel in it is no other channel's`() {
+        var random = SeededRandom()
+        for (text, template) in templates(4000, &random) where template.hasChannel {
+            let channel = random.pick(["c", "cam-1", "a_b", "studio.2", "1"])
+            let name = SegmentName(
+                channel: channel, start: UTCTime(milliseconds: 1_795_269_790_123),
+                sequence: random.pick([1, 1_111_111, 11_111_111]), template: template)
+            for other in [channel + "1", channel + "_", "x" + channel] {
+                #expect(template.read(Substring(name.description), channel: other) == nil, "\(text): \(name), \(other)")
+            }
+        }
+    }
+
+    @Test func `A dated template makes different names for different seconds`() {
+        var random = SeededRandom()
+        for (text, template) in templates(4000, &random) where template.isDated {
+            var names: Set<String> = []
+            for step: Int64 in [0, 1, 59, 60, 3600, 86_400, 31 * 86_400, 365 * 86_400, 36_500 * 86_400] {
+                let start = UTCTime(milliseconds: 951_782_390_000 + step * 1000)
+                names.insert(template.path(channel: "c", start: start, sequence: 1, offset: 0))
+            }
+            #expect(names.count == 9, "\(text): \(names)")
+        }
+    }
+
+    @Test func `Any text is taken or refused with a sentence that ends`() throws {
+        var random = SeededRandom()
+        let wild =
+            Self.pieces + ["{", "}", "%", "\\", ":", "\u{0}", "\u{301}", "\n", "..", "{start", "}}", "\u{1F3A5}"]
+        for _ in 0..<4000 {
+            let text = random.text(of: wild, upTo: 12)
+            let template: NameTemplate
+            do {
+                template = try NameTemplate(parsing: text)
+            } catch {
+                #expect(error.description.hasSuffix("."), "\(error.description)")
+                continue
+            }
+            #expect(try NameTemplate(parsing: template.text) == template, "\(text)")
+        }
+    }
+
+    // The system reads bytes: for it, a slash with a combining mark behind it divides a path all the same, and a name that
+    // begins with a point is hidden.
+    @Test(arguments: ["a/\u{301}{sequence}", ".\u{301}{sequence}", "a/.\u{301}{sequence}"])
+    func `A slash or a point in front of a combining mark is refused`(text: String) {
+        #expect(throws: TextFailure.self) { try NameTemplate(parsing: text) }
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RecordingSamples
+import TestSupport
+import Testing
+
+@testable import Archive
+@testable import MP4
+
+/// Open files that a crash cut off or a disk damaged, against what is known of the sample's fragments.
+@Suite struct RecoveryPropertyTests {
+    private let sample = SampleRecording(seconds: 3)
+    private let part = SampleRecording.name + ".part"
+    /// The name without its extension.
+    private let stem = String(SampleRecording.name.dropLast(".mp4".count))
+
+    /// A directory with nothing but `bytes` in an open file that is not being written any more.
+    private func directory(with bytes: some Sequence<UInt8>) throws -> TemporaryDirectory {
+        let temporary = try TemporaryDirectory()
+        try temporary.write(bytes, to: part)
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -6)], ofItemAtPath: temporary.path(part))
+        return temporary
+    }
+
+    private func recover(_ temporary: TemporaryDirectory) throws -> [SegmentRecovery.Entry] {
+        try SegmentRecovery.run(in: .prepare(temporary.path), channel: "test")
+    }
+
+    /// Where each fragment ends.
+    private var ends: [Int] { Array(sample.fragments.dropFirst()) + [sample.open.count] }
+
+    @Test func `A file that is cut off holds every fragment that was whole, and a second look finds nothing to do`()
+        throws
+    {
+        var random = SeededRandom()
+        var lengths = ends + ends.map { $0 - 1 }
+        for _ in 0..<12 { lengths.append(Int.random(in: MovieBox.headSize...sample.open.count, using: &random)) }
+        for length in lengths {
+            let temporary = try directory(with: sample.open.prefix(length))
+            let entries = try recover(temporary)
+            #expect(entries.map(\.fileName) == [part], "\(length)")
+            let whole = ends.filter { $0 <= length }
+            if let end = whole.last {
+                let frames = whole.count * 25
+                #expect(
+                    entries.first?.outcome
+                        == .completed(
+                            fileName: SampleRecording.name, frames: frames, droppedBytes: Int64(length - end)),
+                    "\(length)")
+                let facts = try SegmentReader.read(temporary.path(SampleRecording.name))
+                #expect(facts.frames == frames && facts.isClosed && facts.problems.isEmpty, "\(facts.problems)")
+                // What was recorded stays where it was: only the head is another one.
+                let bytes = try temporary.bytes(SampleRecording.name)
+                #expect(bytes[MovieBox.headSize..<end] == sample.open[MovieBox.headSize..<end])
+            } else if case .setAside(let name, let reason) = entries.first?.outcome {
+                #expect(!reason.isEmpty && temporary.files == [name])
+                #expect(try temporary.bytes(name) == Array(sample.open.prefix(length)), "nothing of it is changed")
+            } else {
+                Issue.record("\(length): \(entries)")
+            }
+            #expect(temporary.files.count == 1)
+            #expect(try recover(temporary).isEmpty)
+        }
+    }
+
+    @Test func `Whatever a disk makes of an open file, one file is left, which is read, or put aside as it was`() throws
+    {
+        var random = SeededRandom()
+        for _ in 0..<25 {
+            var bytes = sample.open
+            for _ in 0..<Int.random(in: 1...5, using: &random) {
+                let place = Int.random(in: sample.fragments[0]..<bytes.count, using: &random)
+                let end = min(bytes.count, place + Int.random(in: 1...3000, using: &random))
+                let value = random.pick([0, 0xFF, 0x41, 1] as [UInt8])
+                for index in place..<end { bytes[index] = value }
+            }
+            let temporary = try directory(with: bytes)
+            let entry = try #require(try recover(temporary).first)
+            #expect(temporary.files.count == 1)
+            switch entry.outcome {
+            case .completed(let name, let frames, let dropped):
+                #expect(temporary.files == [name] && dropped >= 0)
+                #expect((1...75).contains(frames))
+                // Tables that a disk has changed may be told as damage.
+                if let facts = try? SegmentReader.read(temporary.path(name)) { #expect(facts.frames == frames) }
+            case .setAside(let name, _): #expect(try temporary.bytes(name) == bytes)
+            case .renamed, .inUse, .failed: Issue.record("\(entry)")
+            }
+            #expect(try recover(temporary).isEmpty)
+        }
+    }
+
+    @Test func `A name that is taken gets a number, and no file is lost`() throws {
+        let temporary = try directory(with: sample.open)
+        try temporary.write([1], to: SampleRecording.name)
+        try temporary.write([2], to: "\(stem).broken")
+        let completed = SegmentRecovery.Outcome.completed(fileName: "\(stem)-1.mp4", frames: 75, droppedBytes: 0)
+        #expect(try recover(temporary).map(\.outcome) == [completed])
+        #expect(try temporary.bytes(SampleRecording.name) == [1])
+        // An empty one that nothing can be made of.
+        try temporary.write([UInt8](repeating: 0, count: 100), to: part)
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -6)], ofItemAtPath: temporary.path(part))
+        guard case .setAside(let name, _) = try recover(temporary).first?.outcome else {
+            Issue.record("\(temporary.files)")
+            return
+        }
+        #expect(name == "\(stem)-1.broken")
+        #expect(try temporary.bytes("\(stem).broken") == [2])
+    }
+
+    @Test func `A file that was closed but not renamed gets its name alone`() throws {
+        let temporary = try directory(with: sample.closed)
+        #expect(try recover(temporary).map(\.outcome) == [.renamed(fileName: SampleRecording.name)])
+        #expect(try temporary.bytes(SampleRecording.name) == sample.closed)
+        // A crash between the two steps of renaming leaves both names of one file.
+        try FileManager.default.linkItem(
+            atPath: temporary.path(SampleRecording.name), toPath: temporary.path(part))
+        #expect(try recover(temporary).map(\.outcome) == [.renamed(fileName: SampleRecording.name)])
+        #expect(temporary.files == [SampleRecording.name])
+    }
+
+    @Test func `A file that somebody has open is left to them, and one of another channel to its own`() throws {
+        let temporary = try directory(with: sample.open)
+        let writer = try FileDescriptor.open(existing: temporary.path(part))
+        #expect(writer.lock())
+        #expect(try recover(temporary).map(\.outcome) == [.inUse])
+        writer.unlock()
+        #expect(try SegmentRecovery.run(in: .prepare(temporary.path), channel: "other").isEmpty)
+        #expect(temporary.files == [part])
+        #expect(try recover(temporary).count == 1)
+    }
+
+    @Test func `A stream that is cut off keeps its whole packets`() throws {
+        var random = SeededRandom()
+        let stream = SampleRecording.streamHead(of: "test")
+        var lengths = [752, 753, 939, 940, 1000, stream.count]
+        for _ in 0..<8 { lengths.append(Int.random(in: 752...stream.count, using: &random)) }
+        for length in lengths {
+            let temporary = try TemporaryDirectory()
+            try temporary.write(stream.prefix(length), to: "\(stem).ts.part")
+            let outcome = try recover(temporary).first?.outcome
+            #expect(outcome == .renamed(fileName: "\(stem).ts"), "\(length)")
+            #expect(try temporary.bytes("\(stem).ts") == Array(stream.prefix(length / 188 * 188)))
+        }
+    }
+}

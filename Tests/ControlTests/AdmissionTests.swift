@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import Media
+import TestSupport
+import Testing
+
+@testable import Control
+
+@Suite("Who may ask for what")
+struct AdmissionTests {
+    private static let tokens = [
+        ControlSettings.Token(role: .view, secret: "looking-only-1"),
+        ControlSettings.Token(role: .operate, secret: "everything-22"),
+    ]
+
+    private let look = Endpoint(.get, "/v1/look", .view) { _ in Response(status: .ok) }
+    private let act = Endpoint(.post, "/v1/act", .operate) { _ in Response(status: .ok) }
+    private let anyone = Endpoint(.get, "/v1/open", .none) { _ in Response(status: .ok) }
+
+    private func makeGate(
+        _ tokens: [ControlSettings.Token] = [], isLocal: Bool = false,
+        _ change: (inout ControlSettings) -> Void = { _ in }
+    ) -> RequestGate {
+        var settings = ControlSettings()
+        change(&settings)
+        return RequestGate(settings: settings, tokens: TokenGuard(tokens), isLocal: isLocal)
+    }
+
+    /// The kind of the refusal; nil if the request is let in.
+    private func refusal(
+        _ gate: RequestGate, _ endpoint: Endpoint, _ headers: HTTPFields = [:], authority: String? = "localhost:8080"
+    ) -> Refusal.Kind? {
+        let request = Request.sample(endpoint.method, endpoint.path, headers, authority: authority)
+        do {
+            _ = try gate.admit(request, of: "192.0.2.1", to: endpoint)
+            return nil
+        } catch {
+            return error.kind
+        }
+    }
+
+    private func role(_ gate: RequestGate, _ endpoint: Endpoint, _ headers: HTTPFields) throws -> ControlRole {
+        try gate.admit(.sample(endpoint.method, endpoint.path, headers), of: "192.0.2.1", to: endpoint)
+    }
+
+    @Test("Without tokens everything may be done, under the host's own names")
+    func withoutTokens() {
+        for authority in ["localhost", "localhost:8080", "127.0.0.1:80", "[::1]:80", "LOCALHOST", "127.1.2.3"] {
+            #expect(refusal(makeGate(), act, authority: authority) == nil, "\(authority)")
+        }
+        for authority in ["evil.example", "localhost.evil.example", "10.0.0.1", "[fe80::1]", "127.0.0.1.evil.example"] {
+            #expect(refusal(makeGate(), look, authority: authority) == .forbidden, "\(authority)")
+        }
+        for authority in [nil, "", ":80", "[::1"] {
+            #expect(refusal(makeGate(), look, authority: authority) == .malformed, "\(authority ?? "none")")
+        }
+    }
+
+    @Test("Names that are listed are answered, and addresses where it listens for others")
+    func names() {
+        let listed = makeGate { settings in settings.hosts = ["relay.example"] }
+        #expect(refusal(listed, look, authority: "relay.example:443") == nil)
+        #expect(refusal(listed, look, authority: "Relay.Example") == nil)
+        #expect(refusal(listed, look, authority: "other.example") == .forbidden)
+        let wide = makeGate { settings in settings.address = ControlSettings.Address(host: "0.0.0.0", port: 8080) }
+        #expect(refusal(wide, look, authority: "10.0.0.1:8080") == nil)
+        #expect(refusal(wide, look, authority: "[2001:db8::1]:8080") == nil)
+        #expect(refusal(wide, look, authority: "evil.example") == .forbidden)
+        let named = makeGate { settings in settings.address = ControlSettings.Address(host: "box.example", port: 8080) }
+        #expect(refusal(named, look, authority: "box.example:8080") == nil)
+    }
+
+    @Test("A page from elsewhere changes nothing, and may look at what it is allowed to anyway")
+    func origins() throws {
+        let site = try #require(HTTPField.Name("Sec-Fetch-Site"))
+        for headers in [
+            [.origin: "http://evil.example"], [.origin: "null"], [.origin: ""], [site: "cross-site"],
+            [site: "same-site"],
+            [.origin: "http://localhost:8081"], [.origin: "http://localhost:8080.evil.example"],
+        ] as [HTTPFields] {
+            #expect(refusal(makeGate(), act, headers) == .forbidden, "\(headers)")
+            #expect(refusal(makeGate(), look, headers) == nil, "\(headers)")
+        }
+        for headers in [
+            [:], [.origin: "http://localhost:8080"], [.origin: "https://localhost:8080"], [site: "same-origin"],
+            [site: "none"],
+        ] as [HTTPFields] {
+            #expect(refusal(makeGate(), act, headers) == nil, "\(headers)")
+        }
+        let listed = makeGate { settings in settings.hosts = ["relay.example"] }
+        #expect(refusal(listed, act, [.origin: "https://relay.example"], authority: "localhost") == nil)
+    }
+
+    @Test("A token opens what its role may do, and no more")
+    func roles() throws {
+        let gate = makeGate(Self.tokens)
+        let (view, operate): (HTTPFields, HTTPFields) = (
+            [.authorization: "Bearer looking-only-1"], [.authorization: "bearer everything-22"]
+        )
+        #expect(try role(gate, look, view) == .view)
+        #expect(try role(gate, look, operate) == .operate)
+        #expect(try role(gate, act, operate) == .operate)
+        #expect(refusal(gate, act, view) == .forbidden)
+        for headers in [
+            [:], [.authorization: "Bearer"], [.authorization: "Basic everything-22"], [.authorization: "everything-22"],
+            [.authorization: ""], [.cookie: "relay_session=nothing"], [.cookie: "relay_session"],
+        ] as [HTTPFields] {
+            #expect(refusal(gate, look, headers) == .unauthenticated, "\(headers)")
+            #expect(try role(gate, anyone, headers) == .none)
+        }
+        #expect(refusal(gate, look, [.authorization: "Bearer wrong"]) == .unauthenticated)
+        #expect(try role(gate, anyone, [.authorization: "Bearer wrong"]) == .none)
+        #expect(try role(gate, anyone, view) == .view)
+    }
+
+    @Test("A session opens what its token did, until it ends")
+    func sessions() throws {
+        let tokens = TokenGuard(Self.tokens)
+        let gate = RequestGate(settings: ControlSettings(), tokens: tokens, isLocal: false)
+        let name = tokens.beginSession(.operate)
+        let headers: HTTPFields = [.cookie: "other=1; relay_session=\(name)"]
+        #expect(try role(gate, act, headers) == .operate)
+        tokens.endSession(name)
+        #expect(refusal(gate, act, headers) == .unauthenticated)
+    }
+
+    @Test("The host's own socket needs no name, no token and no origin")
+    func local() throws {
+        let gate = makeGate(Self.tokens, isLocal: true)
+        let request = Request.sample(.post, "/v1/act", [.origin: "http://evil.example"], authority: nil)
+        #expect(try gate.admit(request, of: "", to: act) == .operate)
+    }
+
+    @Test(
+        "Guesses from more addresses than are counted one by one count together, and known addresses are not locked out"
+    )
+    func crowd() throws {
+        let tokens = TokenGuard(Self.tokens)
+        for peer in 0..<1000 { #expect(throws: Refusal.self) { try tokens.role(ofToken: "guess", from: "p\(peer)") } }
+        for peer in 1000..<1010 {
+            #expect(throws: Refusal.self) { try tokens.role(ofToken: "guess", from: "p\(peer)") }
+        }
+        let refusal = #expect(throws: Refusal.self) { try tokens.role(ofToken: "everything-22", from: "p2000") }
+        #expect(refusal?.kind == .tooMany)
+        #expect(try tokens.role(ofToken: "everything-22", from: "p5") == .operate)
+        #expect(tokens.failures == 1010)
+    }
+
+    @Test("Two texts are equal if all of their bytes are")
+    func equality() {
+        var random = SeededRandom()
+        for _ in 0..<2000 {
+            let one = random.text(of: ["a", "b", "é", "e\u{301}", "\u{0}"], upTo: 4)
+            let two = random.text(of: ["a", "b", "é", "e\u{301}", "\u{0}"], upTo: 4)
+            #expect(TokenGuard.isEqual(one, two) == (Array(one.utf8) == Array(two.utf8) && !one.isEmpty))
+        }
+    }
+
+    @Test("A path leads to an endpoint if each of its parts does")
+    func paths() {
+        let endpoint = Endpoint(.get, "/v1/channels/{channel}/clips", .view) { _ in Response(status: .ok) }
+        #expect(endpoint.isAt("/v1/channels/main/clips") && endpoint.isAt("/v1/channels/a%2Fb/clips"))
+        for path in [
+            "", "/", "/v1/channels/clips", "/v1/channels/main/clips/x", "/v1/channels/main/Clips",
+            "/v2/channels/main/clips",
+        ] {
+            #expect(!endpoint.isAt(path), "\(path)")
+        }
+        #expect(!look.changesSomething && act.changesSomething)
+    }
+
+    @Test("A number in a query is within its bounds or refused")
+    func numbers() throws {
+        #expect(try ControlRequest.sample(.get, "/f?limit=5").integer("limit", in: 1...10) == 5)
+        #expect(try ControlRequest.sample(.get, "/f").integer("limit", in: 1...10) == nil)
+        for text in ["0", "11", "x", "", "5.0", "99999999999999999999", "-1", "1e1", " 5"] {
+            let request = ControlRequest.sample(.get, "/f?limit=\(text.replacing(" ", with: "%20"))")
+            #expect(throws: Refusal.self, "\(text)") { try request.integer("limit", in: 1...10) }
+        }
+        #expect(try ControlRequest.sample(.get, "/f?at=2.5").number("at", in: 0...10) == 2.5)
+        for text in ["nan", "inf", "-inf", "11", "-0.1", "x", "", "1e999"] {
+            #expect(throws: Refusal.self, "\(text)") {
+                try ControlRequest.sample(.get, "/f?at=\(text)").number("at", in: 0...10)
+            }
+        }
+    }
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FanOut
+import Media
+import NIOCore
+import PacketSamples
+import TestSupport
+import Testing
+
+@testable import Control
+@testable import MP4
+
+/// Fragments for browsers, made of streams of all shapes.
+@Suite("Preview of what goes on air")
+struct PreviewTests {
+    private final class NoKeyframes: KeyframeRequester {
+        func requestKeyframe(at programTime: Int64?) {}
+    }
+
+    private func makeStream(_ seed: UInt64) -> GeneratedStream {
+        var random = SeededRandom(seed: seed)
+        let shape = GeneratedStream.Shape(using: &random)
+        return GeneratedStream(shape, using: &random)
+    }
+
+    /// Frames and audio of 25 frames a second.
+    private func plainStream(_ seed: UInt64) -> GeneratedStream {
+        var random = SeededRandom(seed: seed)
+        return GeneratedStream(GeneratedStream.Shape(), using: &random)
+    }
+
+    /// The types and contents of the boxes that `bytes` consist of.
+    private func split(_ bytes: [UInt8]) throws -> [(type: String, content: [UInt8])] {
+        try BoxReader(bytes[...]).boxes().map { (type: $0.type, content: Array($0.body.rest)) }
+    }
+
+    @Test("Every packet comes in one fragment, in order, soon, and a keyframe begins one", arguments: UInt64(1)...40)
+    func fragments(seed: UInt64) throws {
+        let stream = makeStream(seed)
+        let leading = stream.description.leadingKind
+        var muxer = PreviewMuxer(stream.description)
+        var waiting: [EncodedPacket] = []
+        var count = 0
+        for packet in stream.packets {
+            let pieces = muxer.push([packet])
+            #expect(pieces.count <= 1)
+            if let piece = pieces.first {
+                count += 1
+                let boxes = try split(piece.bytes)
+                #expect(boxes.map(\.type) == ["moof", "mdat"] && !piece.hasHead)
+                let ordered = waiting.filter { $0.track == .video } + waiting.filter { $0.track == .audio }
+                #expect(boxes.last?.content == Array(ordered.map(\.payload.array).joined()))
+                let frames = waiting.filter { $0.track == leading }
+                #expect(piece.beginsGOP == (frames.first?.isKeyframe ?? false))
+                #expect(!frames.dropFirst().contains { $0.isKeyframe && $0.track == .video })
+                if let first = frames.first, let last = frames.last {
+                    #expect(last.dtsNanoseconds - first.dtsNanoseconds < 150_000_000)
+                }
+                waiting = []
+            }
+            waiting.append(packet)
+        }
+        #expect(count > 5)
+    }
+
+    @Test("How packets are bundled changes nothing", arguments: UInt64(1)...10)
+    func bundles(seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        let stream = makeStream(seed)
+        var (one, other) = (PreviewMuxer(stream.description), PreviewMuxer(stream.description))
+        var (expected, found): ([[UInt8]], [[UInt8]]) = ([], [])
+        for packet in stream.packets { expected += one.push([packet]).map(\.bytes) }
+        var rest = stream.packets[...]
+        while !rest.isEmpty {
+            let bundle = rest.prefix(Int.random(in: 1...20, using: &random))
+            rest = rest.dropFirst(bundle.count)
+            found += other.push(Array(bundle)).map(\.bytes)
+        }
+        #expect(found == expected && one.head == other.head)
+    }
+
+    @Test("Where the coding changes, the head comes once more, in front of the fragment behind it")
+    func changes() throws {
+        let (before, after) = (plainStream(3), plainStream(4))
+        var muxer = PreviewMuxer(before.description)
+        for piece in muxer.push(before.packets) { #expect(!piece.hasHead) }
+        let pieces = muxer.push(after.packets)
+        #expect(pieces.contains { $0.hasHead })
+        for piece in pieces {
+            #expect(piece.hasHead == piece.bytes.starts(with: MovieBox.openHead))
+            let types = try split(piece.bytes).map(\.type)
+            #expect(Array(types.suffix(2)) == ["moof", "mdat"] && types.contains("moov") == piece.hasHead)
+        }
+    }
+
+    // Fragments ended at frames alone: where the frames of a stream stopped and its audio continued, memory grew without bound.
+    @Test("Audio whose frames are missing comes all the same, two seconds at a time")
+    func audioAlone() throws {
+        let stream = plainStream(5)
+        let audio = try #require(stream.description.audio)
+        var muxer = PreviewMuxer(stream.description)
+        var sizes: [Int] = []
+        for number in Int64(0)..<3000 {
+            let packet = EncodedPacket(
+                of: audio, pts: number * 1024, dts: number * 1024, duration: 1024, isKeyframe: true,
+                payload: SharedBytes([UInt8](repeating: 7, count: 10)))
+            for piece in muxer.push([packet]) {
+                #expect(!piece.beginsGOP)
+                sizes.append(try split(piece.bytes).last?.content.count ?? 0)
+            }
+        }
+        // 3000 packets of 1024 samples are 64 s.
+        #expect(sizes.count == 31 && sizes.allSatisfy { $0 == 940 })
+    }
+
+    @Test("A client that begins gets the GOP under way, and one that is behind continues where it was or at a keyframe")
+    func feed() throws {
+        let stream = plainStream(7)
+        let source = PacketStream()
+        source.begin(stream.description, keyframes: NoKeyframes())
+        let feed = PreviewFeed(of: source)
+        #expect(feed.beginning == nil && feed.pieces(after: 0).isEmpty && feed.refusal == nil)
+        var muxer = PreviewMuxer(stream.description)
+        let expected = muxer.push(stream.packets)
+        let newest = UInt64(expected.count - 1)
+
+        feed.begin()
+        feed.begin()
+        #expect(!feed.end())
+        var rest = stream.packets[...]
+        while !rest.isEmpty {
+            feed.accept(Array(rest.prefix(13)))
+            rest = rest.dropFirst(13)
+        }
+        try eventually("all fragments are there") { feed.pieces(after: 0).last?.number == newest }
+
+        let beginning = try #require(feed.beginning)
+        #expect(Array(beginning.head.readableBytesView) == muxer.head)
+        #expect(beginning.pieces.first?.beginsGOP == true && beginning.pieces.last?.number == newest)
+        for last in 0..<newest {
+            let pieces = feed.pieces(after: last)
+            let numbers = pieces.map(\.number)
+            #expect(numbers.last == newest)
+            #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 + 1 })
+            #expect(numbers.first == last + 1 || pieces.first?.beginsGOP == true)
+            for piece in pieces {
+                #expect(Array(piece.bytes.readableBytesView) == expected[Int(piece.number)].bytes)
+            }
+        }
+        #expect(feed.pieces(after: newest).isEmpty && feed.pieces(after: .max).isEmpty)
+        #expect(feed.end())
+        #expect(feed.beginning == nil && feed.pieces(after: 0).isEmpty)
+    }
+
+    @Test("A program without tracks cannot be watched yet")
+    func nothing() { #expect(PreviewFeed(of: PacketStream()).refusal == "Nothing is on air yet.") }
+
+    @Test("An image is made once for all who ask in a while, and one that fails is made for the next")
+    func snapshots() throws {
+        let cache = SnapshotCache(for: .seconds(3600))
+        var made = 0
+        for _ in 0..<5 {
+            let bytes = try cache.bytes(of: "a") { () throws(Refusal) -> [UInt8] in
+                made += 1
+                return [1]
+            }
+            #expect(bytes == [1])
+        }
+        #expect(made == 1)
+        #expect(throws: Refusal.self) {
+            try cache.bytes(of: "b") { () throws(Refusal) -> [UInt8] in
+                throw Refusal(.unavailable, "There is no image.")
+            }
+        }
+        let second = try cache.bytes(of: "b") { () throws(Refusal) -> [UInt8] in [2] }
+        #expect(second == [2])
+        let never = SnapshotCache(for: .zero)
+        for number in UInt8(3)...5 {
+            let bytes = try never.bytes(of: "a") { () throws(Refusal) -> [UInt8] in [number] }
+            #expect(bytes == [number])
+        }
+    }
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Archive
+import Encoder
+import Foundation
+import Media
+import Program
+import Status
+import TestSupport
+import Testing
+
+@Suite struct StatusValueTests {
+    // MARK: Run-downs
+
+    /// `value`, or nil as often.
+    private func maybe<Value>(_ value: Value, _ random: inout SeededRandom) -> Value? {
+        Bool.random(using: &random) ? value : nil
+    }
+
+    private func runDown(_ random: inout SeededRandom) -> RunDownStatus {
+        let words = ["", "cam 1", "é\u{1F3A5}", "a\"b\\c", "line\nbreak"]
+        let times: [Double] = [0, 0.04, 1.5, 1e9, 123.456]
+        let states: [RunDownStatus.State] = [.idle, .running, .held, .over]
+        let (word, other, time) = (random.pick(words), random.pick(words), random.pick(times))
+        let change = RunDownStatus.Change(type: "fade", seconds: time, name: maybe(word, &random))
+        let segment = RunDownStatus.Segment(
+            name: word, views: words, seconds: maybe(time, &random), until: maybe("take", &random), transition: change)
+        let current = RunDownStatus.Current(
+            index: 3, name: word, view: other, frame: .max, elapsedSeconds: time,
+            remainingSeconds: maybe(time, &random))
+        let next = RunDownStatus.Next(
+            index: 0, name: other, frame: maybe(Int64(1) << 50, &random), isReady: maybe(false, &random))
+        var status = RunDownStatus(
+            name: word, state: random.pick(states), loops: Bool.random(using: &random), rounds: .max, lateFrames: 5)
+        status.current = maybe(current, &random)
+        status.next = maybe(next, &random)
+        status.remainingSeconds = maybe(time, &random)
+        status.isCutAway = maybe(true, &random)
+        status.follows = maybe(7, &random)
+        status.failure = maybe(other, &random)
+        status.segments = maybe([segment, segment], &random)
+        return status
+    }
+
+    @Test func `A run-down is read as it was written, fits its description, and says nothing of what is not known`()
+        throws
+    {
+        var random = SeededRandom()
+        let schema = try #require(try Schema("Rundown"))
+        for _ in 0..<300 {
+            let written = runDown(&random)
+            let bytes = try JSONValue.bytes(of: written)
+            #expect(try JSONDecoder().decode(RunDownStatus.self, from: bytes) == written)
+            let value = try JSONValue(written)
+            #expect(value.hasNoNull && value.keys.isSubset(of: schema.properties))
+            #expect(schema.faults(in: value).filter { !$0.contains("transition") } == [])
+        }
+    }
+
+    // MARK: Passing through
+
+    @Test func `What is passed through is counted, whatever comes in whatever order`() {
+        var random = SeededRandom()
+        let video = TrackDescription(
+            format: VideoFormat(width: 320, height: 180, frameRate: FrameRate(25)),
+            decoderConfiguration: SharedBytes([]),
+            bitrate: 0, reorderDepth: 0, encoderSettings: "")
+        let audio = TrackDescription(
+            format: .program, decoderConfiguration: SharedBytes([]), bitrate: 0, frameLength: 1024)
+        var status = PassthroughStatus()
+        var (packets, frames, bytes, latest): (Int64, Int64, Int64, Int64) = (0, 0, 0, 0)
+        for _ in 0..<1000 {
+            let track = random.pick([video, audio])
+            let size = Int.random(in: 0...300, using: &random)
+            // Before the program's start, too: audio is primed.
+            let dts = Int64.random(in: -2...100_000, using: &random)
+            let packet = EncodedPacket(
+                of: track, pts: dts, dts: dts, duration: 1, isKeyframe: true,
+                payload: SharedBytes([UInt8](repeating: 1, count: size)))
+            status.count(packet)
+            packets += 1
+            frames += track === video ? 1 : 0
+            bytes += Int64(size)
+            latest = max(latest, packet.dtsNanoseconds)
+            #expect(status.packets == packets && status.frames == frames && status.bytes == bytes)
+            #expect(status.programNanoseconds == latest)
+        }
+    }
+
+    @Test func `How far a program is, is told by what is passed through, or else by its frames`() {
+        var status = ChannelStatus(
+            sources: [], feed: FeedStatus(), program: ProgramStatus(), encoder: EncoderStatus(),
+            frameRate: FrameRate(25))
+        #expect(status.programNanoseconds == 0)
+        var passthrough = PassthroughStatus()
+        passthrough.programNanoseconds = 77
+        status.passthrough = passthrough
+        #expect(status.programNanoseconds == 77)
+    }
+
+    @Test func `A source of several has the counts of its feed`() {
+        var feed = FeedStatus()
+        (feed.framesRepeated, feed.framesLate, feed.framesDropped) = (3, 2, 1)
+        let part = PartStatus(name: "one", isOnAir: true, selection: nil, feed: feed, levels: [-6])
+        #expect(part.framesRepeated == 3 && part.framesLate == 2 && part.framesDropped == 1 && part.levels == [-6])
+    }
+
+    @Test func `Something is recorded once its recorder has media`() {
+        #expect(!RecordingStatus().hasRecorded)
+    }
+
+    // MARK: Events
+
+    private func makeEvent(_ number: Int) -> ControlEvent {
+        ControlEvent(
+            time: UTCTime(milliseconds: 0), channel: nil, level: .info, kind: "output", text: "event \(number)")
+    }
+
+    @Test func `Readers that look now and then get each event once and in order, or know that they missed some`() {
+        var random = SeededRandom()
+        for _ in 0..<20 {
+            let log = EventLog()
+            var readers = [UInt64](repeating: 0, count: 4)
+            var added: UInt64 = 0
+            for _ in 0..<200 {
+                let new = random.pick([0, 1, 2, 10, 90, 600])
+                for number in 0..<new { log.append(makeEvent(number)) }
+                added += UInt64(new)
+                #expect(log.last == added)
+                let reader = Int.random(in: readers.indices, using: &random)
+                let events = log.events(after: readers[reader])
+                let ids = events.map(\.id)
+                #expect(zip(ids, ids.dropFirst()).allSatisfy { $1 == $0 + 1 })
+                #expect(events.count == min(EventLog.limit, Int(added - readers[reader])))
+                #expect(ids.last ?? readers[reader] == added)
+                readers[reader] = added
+            }
+            #expect(log.events(after: added).isEmpty)
+            #expect(log.events(after: added + 1).count == min(EventLog.limit, Int(added)), "another run's number")
+            #expect(log.events(after: .max).count == min(EventLog.limit, Int(added)))
+        }
+    }
+
+    @Test func `Events of many threads are numbered without a hole`() async {
+        let log = EventLog()
+        let event = makeEvent(0)
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 { group.addTask { for _ in 0..<50 { log.append(event) } } }
+        }
+        #expect(log.events(after: 0).map(\.id) == Array(1...400))
+    }
+
+    @Test func `An event is written with what is known of it, and its time as people read it`() throws {
+        var event = ControlEvent(
+            time: UTCTime(milliseconds: 1_795_269_790_123), channel: nil, level: .warning, kind: "relay",
+            text: "a\n\"b\"")
+        #expect(
+            try JSONValue(event)
+                == .object([
+                    "id": .number(0), "time": .text("2026-11-21T14:03:10.123Z"), "level": .text("warning"),
+                    "kind": .text("relay"), "text": .text("a\n\"b\""),
+                ]))
+        (event.channel, event.output, event.id) = ("main", "youtube", 7)
+        let value = try JSONValue(event)
+        #expect(value["channel"] == .text("main") && value["output"] == .text("youtube") && value["id"] == .number(7))
+        #expect(
+            !String(decoding: try JSONValue.bytes(of: event), as: UTF8.self).contains("\n"), "streams need one line")
+    }
+}
