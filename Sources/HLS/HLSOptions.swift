@@ -34,6 +34,14 @@ package struct HLSOptions: Sendable, Equatable {
         }
     }
 
+    /// The options that say so.
+    package static let options: [AddressOption] = [
+        .init("segment", "segment", .time, help: "segment=4s"), .init("list", "list", help: "list=6"),
+        .init(
+            "endList", "endlist",
+            help: "endlist=program, always or never (which ends close the playlist)"),
+    ]
+
     /// The usual options.
     package init() {}
 

@@ -20,7 +20,7 @@ package struct SRTStatistics: Sendable, Equatable {
         package var reportsReceived: Int64 = 0
 
         /// The names that operators see; they do not change. `_total` counts from the connection's beginning.
-        private enum CodingKeys: String, CodingKey {
+        private enum CodingKeys: String, CodingKey, CaseIterable {
             case packetsSent = "packets_sent_total"
             case packetsSentUnique = "packets_sent_unique_total"
             case packetsRetransmitted = "packets_retransmitted_total"
@@ -29,6 +29,8 @@ package struct SRTStatistics: Sendable, Equatable {
             case bytesDropped = "dropped_bytes_total"
             case reportsReceived = "naks_received_total"
         }
+
+        package static let names = CodingKeys.allCases.map(\.rawValue)
 
         /// Nothing counted yet.
         package init() {}
@@ -69,7 +71,7 @@ package struct SRTStatistics: Sendable, Equatable {
         package var latencyMilliseconds: Int
 
         /// The names that operators see; they do not change.
-        private enum CodingKeys: String, CodingKey {
+        private enum CodingKeys: String, CodingKey, CaseIterable {
             case roundTripMilliseconds = "rtt_ms"
             case sendRate = "send_rate_mbps"
             case bandwidth = "bandwidth_mbps"
@@ -81,6 +83,8 @@ package struct SRTStatistics: Sendable, Equatable {
             case sendBufferFreeBytes = "snd_buf_free_bytes"
             case latencyMilliseconds = "latency_ms"
         }
+
+        package static let names = CodingKeys.allCases.map(\.rawValue)
 
         /// What libsrt says of a connection now.
         package init(

@@ -18,7 +18,8 @@ package struct OptionList {
     /// The protocol's name in errors, such as `UDP`.
     private let kind: String
     private var pairs: [Pair]
-    private var known: [String] = []
+    /// The names of the options that a reader has asked for.
+    package private(set) var known: [String] = []
     /// What an error about an unknown option ends with.
     private var advice = ""
 

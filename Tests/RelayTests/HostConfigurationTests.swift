@@ -6,6 +6,7 @@ import Encoder
 import Foundation
 import Ingest
 import Media
+import Networking
 import Program
 import Status
 import TestSupport
@@ -87,7 +88,7 @@ struct HostConfigurationTests {
         #expect(
             Set(ConfigurationKey.all.map(\.path) + ConfigurationKey.mappings + ["input", "inputs", "outputs"])
                 .subtracting(marked) == [])
-        let options = (ConfigurationOption.ofInput + ConfigurationOption.ofOutput).map(\.key)
+        let options = (AddressOption.ofInput + AddressOption.ofOutput).map(\.key)
         let ofScenes =
             SceneLayout.keys + SceneLayout.Inset.keys + ConfigurationReader.overlayKeys
             + ConfigurationReader.stingerKeys + ConfigurationReader.renditionOptions.map(\.key)

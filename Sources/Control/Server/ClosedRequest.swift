@@ -24,19 +24,11 @@ extension ClosedRequest {
 
 /// The keys of a JSON text, each behind those of the objects that it is in. A place in a list is not told.
 struct KeyPaths: Decodable {
-    private struct Key: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-
-        init(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
-    }
-
     let paths: [String]
 
     init(from decoder: any Decoder) throws {
         var paths: [String] = []
-        if let object = try? decoder.container(keyedBy: Key.self) {
+        if let object = try? decoder.container(keyedBy: AnyCodingKey.self) {
             for key in object.allKeys {
                 // A number beyond all bounds is wrong in the value's own words.
                 paths += ((try? object.decode(KeyPaths.self, forKey: key))?.paths ?? []).inside(key.stringValue)

@@ -84,8 +84,8 @@ package protocol OutputTarget: Sendable {
     /// Called for every target that the output was on air at, also when its last attempt did so already; does not
     /// block.
     func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void)
-    /// Why `stream` cannot be sent there at all, in one sentence that names what cannot; nil if it can.
-    func refusal(of stream: StreamDescription) -> String?
+    /// What can be sent there. A stream with something else is refused by name.
+    var carriage: Carriage { get }
     /// A fresh attempt that sends `queue` and tells `report` what happens.
     func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
@@ -94,7 +94,6 @@ package protocol OutputTarget: Sendable {
 
 extension OutputTarget {
     package var awaitsCallers: Bool { false }
-    package func refusal(of stream: StreamDescription) -> String? { nil }
     package func redirected(to address: String) -> (any OutputTarget)? { nil }
     package func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) { completion(nil) }
 }

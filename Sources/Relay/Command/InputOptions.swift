@@ -6,6 +6,7 @@ internal import Encoder
 internal import Glibc
 internal import Ingest
 internal import Media
+internal import Publisher
 internal import RTMP
 internal import Studio
 
@@ -265,7 +266,7 @@ struct InputOptions: ParsableArguments {
     func applyCertificate(to configuration: inout ChannelConfiguration) throws {
         let isNeeded =
             try configuration.allInputs.contains { try Self.listenURL(of: $0)?.isSecure == true }
-            || configuration.outputs.contains { $0.address.isSecureListener }
+            || configuration.outputs.contains { $0.address.destination.listening?.offer?.isSecure == true }
         switch (certificate, key) {
         case (nil, nil) where !isNeeded: return
         case (let certificate?, let key?) where isNeeded: configuration.certificate = (certificate, key)

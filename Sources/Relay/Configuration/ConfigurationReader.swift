@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Networking
 internal import Studio
 
 /// Reads a configuration file's tree as the flags that it stands for. Each fault is noted with its place, and reading
@@ -87,21 +88,21 @@ extension ConfigurationReader {
             let key = "\(name).\(entry.key)"
             switch entry.key {
             case "input":
-                values["input"] = address(entry.node, key, ConfigurationOption.ofInput).map { ["--input=\($0)"] }
+                values["input"] = address(entry.node, key, AddressOption.ofInput).map { ["--input=\($0)"] }
             case "audioInput":
-                values["audioInput"] = address(entry.node, key, ConfigurationOption.ofBackup).map {
+                values["audioInput"] = address(entry.node, key, AddressOption.ofBackup).map {
                     ["--audio-input=\($0)"]
                 }
             case "inputs":
                 values["input"] = readAddresses(
-                    entry.node, key, "inputs", "--input", ConfigurationOption.ofInput, &channel)
+                    entry.node, key, "inputs", "--input", AddressOption.ofInput, &channel)
             case "renditions": values["renditions"] = readRenditions(entry.node, key, &channel)
             case "scenes": values["scenes"] = readScenes(entry.node, key)
             case "overlays": values["overlays"] = readOverlays(entry.node, key)
             case "stingers": values["stingers"] = readStingers(entry.node, key)
             case "outputs":
                 values["outputs"] = readAddresses(
-                    entry.node, key, "outputs", "--output", ConfigurationOption.ofOutput, &channel)
+                    entry.node, key, "outputs", "--output", AddressOption.ofOutput, &channel)
             case let section where Self.sections.contains(section):
                 for inner in mapping(entry.node, key, "It is a mapping.") ?? [] {
                     read(inner, "\(section).\(inner.key)", name, &channel, &values)
@@ -149,7 +150,7 @@ extension ConfigurationReader {
 
     /// A list of addresses, as the flags that they stand for.
     private mutating func readAddresses(
-        _ node: ConfigurationNode, _ key: String, _ path: String, _ flag: String, _ options: [ConfigurationOption],
+        _ node: ConfigurationNode, _ key: String, _ path: String, _ flag: String, _ options: [AddressOption],
         _ channel: inout ChannelFlags
     ) -> [String]? {
         guard case .sequence(let nodes) = node.content else {
@@ -164,7 +165,7 @@ extension ConfigurationReader {
 
     /// An address with its options, as the flag takes it: a text, or a mapping with `address` and the options' keys.
     private mutating func address(
-        _ node: ConfigurationNode, _ key: String, _ options: [ConfigurationOption]
+        _ node: ConfigurationNode, _ key: String, _ options: [AddressOption]
     ) -> String? {
         guard case .mapping(let entries) = node.content else {
             return scalar(node, key, orElse: "It is an address, or a mapping with address: and options.")
@@ -176,7 +177,7 @@ extension ConfigurationReader {
             if entry.key == "address" {
                 address = scalar(entry.node, place)
             } else if let option = options.first(where: { $0.key == entry.key }) {
-                given[option.option] = values(of: option, entry.node, place)
+                given[option.name] = values(of: option, entry.node, place)
             } else {
                 unknown(entry, in: key, known: ["address"] + options.map(\.key))
             }
@@ -186,7 +187,7 @@ extension ConfigurationReader {
             return nil
         }
         let pairs = options.flatMap { option in
-            (given[option.option] ?? []).map { "\(option.option)=\($0.replacing(",", with: "%2C"))" }
+            (given[option.name] ?? []).map { "\(option.name)=\($0.replacing(",", with: "%2C"))" }
         }
         guard !pairs.isEmpty else { return address }
         guard !address.replacing("#!", with: "").contains("#") else {
@@ -197,7 +198,7 @@ extension ConfigurationReader {
     }
 
     mutating func values(
-        of option: ConfigurationOption, _ node: ConfigurationNode, _ key: String
+        of option: AddressOption, _ node: ConfigurationNode, _ key: String
     ) -> [String]? {
         switch option.form {
         case .text: return scalar(node, key).map { [$0] }
@@ -208,7 +209,7 @@ extension ConfigurationReader {
                 fault(node.mark, key, "It is a list, one address behind each hyphen.")
                 return nil
             }
-            return nodes.enumerated().compactMap { address($1, "\(key)[\($0)]", ConfigurationOption.ofBackup) }
+            return nodes.enumerated().compactMap { address($1, "\(key)[\($0)]", AddressOption.ofBackup) }
         }
     }
 }

@@ -3,6 +3,7 @@
 internal import Channel
 internal import Control
 internal import Ingest
+internal import Publisher
 internal import RTMP
 internal import SRT
 internal import Studio
@@ -12,23 +13,23 @@ struct ListeningPlan {
     private enum Use {
         /// One listener serves all who name the same address, if they agree about TLS.
         case rtmp(RTMPListenURL, certificate: String?)
-        /// One listener serves all inputs that name the same address, by their stream ids. An output has its own.
-        case srt(SRTURL, isInput: Bool)
-        case http
+        /// One listener serves all inputs that name the same address, by their stream ids.
+        case srtInput(SRTURL)
+        /// Nothing else listens there.
+        case alone
     }
 
     private struct Place {
         let owner: String
         let host: String
         let port: Int
+        var transport = ListeningPort.Transport.tcp
         let use: Use
-
-        var isTCP: Bool { if case .srt = use { false } else { true } }
 
         /// Whether one of the two takes the port of the other.
         func overlaps(_ other: Place) -> Bool {
             let any: Set = ["0.0.0.0", "::"]
-            return isTCP == other.isTCP && port == other.port
+            return transport == other.transport && port == other.port
                 && (host == other.host || any.contains(host) || any.contains(other.host))
         }
     }
@@ -40,7 +41,7 @@ struct ListeningPlan {
     mutating func add(_ http: ControlSettings) {
         guard let address = http.address else { return }
         let host = address.host == "localhost" ? "127.0.0.1" : address.host
-        places.append(Place(owner: "http.address", host: host, port: address.port, use: .http))
+        places.append(Place(owner: "http.address", host: host, port: address.port, use: .alone))
     }
 
     /// Notes a channel, and what of it contradicts what was noted before.
@@ -56,16 +57,17 @@ struct ListeningPlan {
             for input in inputs {
                 if let text = input.rtmpListenAddress, let url = try? RTMPListenURL(text, for: .input) {
                     add(url, certificate, flags, path)
-                } else if let text = input.srtAddress, let url = try? SRTURL(text, for: .input) {
-                    add(url, isInput: true, flags, path)
+                } else if let text = input.srtAddress, let url = try? SRTURL(text, for: .input), url.mode == .listener {
+                    add(url.host, Int(url.port), .udp, .srtInput(url), flags, path)
                 }
             }
         }
         for (index, output) in configuration.outputs.enumerated() {
-            switch output.address {
-            case .listen(let url): add(url, certificate, flags, "outputs[\(index)]")
-            case .srt(let url): add(url, isInput: false, flags, "outputs[\(index)]")
-            default: break
+            guard let place = output.address.destination.listening else { continue }
+            if let url = place.offer {
+                add(url, certificate, flags, "outputs[\(index)]")
+            } else {
+                add(place.host, Int(place.port), place.transport, .alone, flags, "outputs[\(index)]")
             }
         }
     }
@@ -74,18 +76,14 @@ struct ListeningPlan {
         _ url: RTMPListenURL, _ certificate: String?, _ flags: ConfigurationReader.ChannelFlags, _ path: String
     ) {
         let use = Use.rtmp(url, certificate: url.isSecure ? certificate : nil)
-        add(Place(owner: "\(flags.key).\(path)", host: url.host, port: Int(url.port), use: use), flags, path)
+        add(url.host, Int(url.port), .tcp, use, flags, path)
     }
 
     private mutating func add(
-        _ url: SRTURL, isInput: Bool, _ flags: ConfigurationReader.ChannelFlags, _ path: String
+        _ host: String, _ port: Int, _ transport: ListeningPort.Transport, _ use: Use,
+        _ flags: ConfigurationReader.ChannelFlags, _ path: String
     ) {
-        guard url.mode == .listener else { return }
-        let use = Use.srt(url, isInput: isInput)
-        add(Place(owner: "\(flags.key).\(path)", host: url.host, port: Int(url.port), use: use), flags, path)
-    }
-
-    private mutating func add(_ place: Place, _ flags: ConfigurationReader.ChannelFlags, _ path: String) {
+        let place = Place(owner: "\(flags.key).\(path)", host: host, port: port, transport: transport, use: use)
         let found = places.lazy.filter { $0.overlaps(place) }.compactMap { other in
             Self.contradiction(place, other).map { (other, $0) }
         }.first
@@ -98,7 +96,7 @@ struct ListeningPlan {
 
     /// Why two that overlap cannot listen at the same time, as what the other does; nil if they can.
     private static func contradiction(_ place: Place, _ other: Place) -> String? {
-        if case .srt(let url, true) = place.use, case .srt(let otherURL, true) = other.use, place.host == other.host {
+        if case .srtInput(let url) = place.use, case .srtInput(let otherURL) = other.use, place.host == other.host {
             if url.hasSameStream(as: otherURL) { return "has the same stream id, or none, at port \(place.port)" }
             return url.canShare(with: otherURL) ? nil : "has other options at port \(place.port), which is shared"
         }
