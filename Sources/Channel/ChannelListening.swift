@@ -108,7 +108,7 @@ struct OutputContext: Sendable {
             let names = renditions.keys.sorted()
             throw OutputFailure(
                 .refused, step: "rendition",
-                reason: [RenditionSpecification].unknown(rendition, among: names))
+                reason: [RenditionSpecification].unknown(rendition, among: names).description)
         }
         var context = self
         context.resources.stream = stream

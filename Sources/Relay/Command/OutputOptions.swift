@@ -2,6 +2,7 @@
 
 internal import ArgumentParser
 internal import Channel
+internal import Media
 internal import Networking
 internal import Publisher
 
@@ -23,10 +24,10 @@ struct OutputOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Send to any address, with options. May be given again and again.",
-            discussion:
-                "\(OutputOptions.addressHelp) Behind a #, here and there, options of this output: \(OutputOptions.optionHelp) "
-                + "A comma in a value is written %2C. In addresses and values, ${NAME} is a variable of the environment and ${file:/path} a file of mode 600, "
-                + "which keep secrets out of the command line; $${ stands for ${ itself.",
+            discussion: "\(OutputOptions.addressHelp) Behind a #, here and there, options of this output: "
+                + "\(OutputOptions.optionHelp) A comma in a value is written %2C. In addresses and values, ${NAME} is a "
+                + "variable of the environment and ${file:/path} a file of mode 600, which keep secrets out of the "
+                + "command line; $${ stands for ${ itself.",
             valueName: "address"))
     var output: [String] = []
 
@@ -62,45 +63,51 @@ struct OutputOptions: ParsableArguments {
         return defaults
     }
 
-    func apply(to configuration: inout ChannelConfiguration) throws {
+    func apply(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         configuration.outputs =
             try read(rtmp, of: "--rtmp", kind: .rtmp) + read(srt, of: "--srt", kind: .srt)
             + read(output, of: "--output", kind: nil)
         if let onPlay {
             guard configuration.outputs.contains(where: { $0.address.destination.listening?.offer != nil }) else {
-                throw ValidationError("--on-play is for an --output of rtmp-listen://. Leave it out.")
+                throw TextFailure(
+                    "\(option: "--on-play") is for an \(option: "--output") of rtmp-listen://. Leave it out.")
             }
-            do throws(ClientDecision.Fault) {
-                configuration.onPlay = try ClientDecision(onPlay, of: "--on-play")
-            } catch {
-                throw ValidationError("\(error)")
-            }
+            configuration.onPlay = try ClientDecision(onPlay, of: "--on-play")
         }
-        if Set(configuration.outputs.map(\.text)).count < configuration.outputs.count {
-            throw ValidationError("The same output address is given twice; give each once.")
+        if let second = Self.repeated(in: configuration.outputs.map(\.text)) {
+            throw TextFailure("The same output address is given twice; give each once.", about: label(of: second))
         }
         let names = configuration.outputNames
-        if let twice = names.first(where: { name in names.count { $0 == name } > 1 }) {
-            throw ValidationError("Two outputs have the name \(twice); give each its own by #name=.")
+        if let second = Self.repeated(in: names) {
+            throw TextFailure(
+                "Two outputs have the name \(names[second]); give each its own by #name=.", about: label(of: second))
         }
     }
 
     /// How the output of this index among all of them was given, such as `--srt number 1`.
-    func label(of index: Int) -> String {
+    func label(of index: Int) -> OptionReference {
         var number = index
         for (flag, texts) in [("--rtmp", rtmp), ("--srt", srt)] {
-            if number < texts.count { return "\(flag) number \(number + 1)" }
+            if number < texts.count { return OptionReference(flag, .number(number + 1)) }
             number -= texts.count
         }
-        return "--output number \(number + 1)"
+        return OptionReference("--output", .number(number + 1))
     }
 
-    private func read(_ texts: [String], of flag: String, kind: OutputKind?) throws -> [OutputSpecification] {
-        try texts.enumerated().map { index, text in
-            do {
+    /// The index of the first of `texts` that is equal to one before it; nil if all differ.
+    private static func repeated(in texts: [String]) -> Int? {
+        var seen: Set<String> = []
+        return texts.firstIndex { !seen.insert($0).inserted }
+    }
+
+    private func read(
+        _ texts: [String], of flag: String, kind: OutputKind?
+    ) throws(TextFailure) -> [OutputSpecification] {
+        try texts.enumerated().map { (index, text) throws(TextFailure) in
+            do throws(OutputSpecificationError) {
                 return try OutputSpecification(text, kind: kind, defaults: defaults)
             } catch {
-                throw ValidationError("\(flag) number \(index + 1) is not usable: \(error)")
+                throw TextFailure("\(option: flag, .number(index + 1)) is not usable: \(error)")
             }
         }
     }

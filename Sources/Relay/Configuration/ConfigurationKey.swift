@@ -97,6 +97,24 @@ struct ConfigurationKey {
         .init("recording.keepMin", "--keep-min", .time),
     ]
 
+    /// The key that stands for a flag; nil if no key does.
+    static func path(of flag: String) -> String? {
+        switch flag {
+        case "--input": return "input"
+        case "--output", "--rtmp", "--srt": return "outputs"
+        case "--rendition": return "renditions"
+        case "--scene": return "scenes"
+        case "--overlay": return "overlays"
+        case "--stinger": return "stingers"
+        default: break
+        }
+        let key = all.first { key in
+            if case .choice(let flags) = key.form { return flags.values.contains(flag) }
+            return key.flag == flag
+        }
+        return key?.path
+    }
+
     /// Keys with names below them.
     static let mappings = ["renditions", "scenes", "overlays", "stingers"]
 

@@ -14,13 +14,14 @@ extension ConfigurationReader {
 
     /// `renditions`: a mapping of names to how each is encoded.
     mutating func readRenditions(
-        _ node: ConfigurationNode, _ key: String, _ channel: inout ChannelFlags
-    ) -> [String]? {
+        _ node: ConfigurationNode, _ key: String
+    ) -> [ChannelFlags.Flag]? {
         let entries = mapping(node, key, "It is a mapping, a rendition behind each name.") ?? []
-        for entry in entries { channel.marks["renditions.\(entry.key)"] = entry.node.mark }
         // Their order means nothing: another one is no change.
         return entries.sorted { $0.key < $1.key }.compactMap { entry in
-            readRendition(entry.node, "\(key).\(entry.key)").map { "--rendition=\(entry.key)#\($0)" }
+            readRendition(entry.node, "\(key).\(entry.key)").map {
+                .named(entry.key, "--rendition=\(entry.key)#\($0)", path: "renditions", entry.node.mark)
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 internal import Channel
 internal import Control
 internal import Ingest
+internal import Media
 internal import Publisher
 internal import RTMP
 internal import SRT
@@ -45,51 +46,53 @@ struct ListeningPlan {
     }
 
     /// Notes a channel, and what of it contradicts what was noted before.
-    mutating func add(_ channel: ConfiguredChannel, _ flags: ConfigurationReader.ChannelFlags) {
+    mutating func add(_ channel: ConfiguredChannel, _ flags: ChannelFlags) {
         let configuration = channel.configuration
         let certificate = configuration.certificate?.certificate
-        let isListed = flags.marks["inputs"] != nil
         let groups =
             configuration.sources.isEmpty
             ? [configuration.inputs] : configuration.sources.map { [$0.input] + $0.backups }
         for (index, inputs) in groups.enumerated() {
-            let path = isListed ? "inputs[\(index)]" : "input"
+            let option = OptionReference("--input", .number(index + 1))
             for input in inputs {
                 if let text = input.rtmpListenAddress, let url = try? RTMPListenURL(text, for: .input) {
-                    add(url, certificate, flags, path)
+                    add(url, certificate, flags, option)
                 } else if let text = input.srtAddress, let url = try? SRTURL(text, for: .input), url.mode == .listener {
-                    add(url.host, Int(url.port), .udp, .srtInput(url), flags, path)
+                    add(url.host, Int(url.port), .udp, .srtInput(url), flags, option)
                 }
             }
         }
         for (index, output) in configuration.outputs.enumerated() {
             guard let place = output.address.destination.listening else { continue }
+            let option = OptionReference("--output", .number(index + 1))
             if let url = place.offer {
-                add(url, certificate, flags, "outputs[\(index)]")
+                add(url, certificate, flags, option)
             } else {
-                add(place.host, Int(place.port), place.transport, .alone, flags, "outputs[\(index)]")
+                add(place.host, Int(place.port), place.transport, .alone, flags, option)
             }
         }
     }
 
     private mutating func add(
-        _ url: RTMPListenURL, _ certificate: String?, _ flags: ConfigurationReader.ChannelFlags, _ path: String
+        _ url: RTMPListenURL, _ certificate: String?, _ flags: ChannelFlags, _ option: OptionReference
     ) {
         let use = Use.rtmp(url, certificate: url.isSecure ? certificate : nil)
-        add(url.host, Int(url.port), .tcp, use, flags, path)
+        add(url.host, Int(url.port), .tcp, use, flags, option)
     }
 
     private mutating func add(
         _ host: String, _ port: Int, _ transport: ListeningPort.Transport, _ use: Use,
-        _ flags: ConfigurationReader.ChannelFlags, _ path: String
+        _ flags: ChannelFlags, _ option: OptionReference
     ) {
-        let place = Place(owner: "\(flags.key).\(path)", host: host, port: port, transport: transport, use: use)
+        let node = flags.place(of: option)
+        let owner = [flags.key, node?.key].compactMap(\.self).joined(separator: ".")
+        let place = Place(owner: owner, host: host, port: port, transport: transport, use: use)
         let found = places.lazy.filter { $0.overlaps(place) }.compactMap { other in
             Self.contradiction(place, other).map { (other, $0) }
         }.first
         if let (other, text) = found {
             faults.append(
-                .init(mark: flags.marks[path] ?? flags.mark, key: place.owner, text: "\(other.owner) \(text)."))
+                .init(mark: node?.mark ?? flags.mark, key: place.owner, text: "\(other.owner) \(text)."))
         }
         places.append(place)
     }
