@@ -146,9 +146,9 @@ let package = Package(
         .target(
             name: "Channel",
             dependencies: [
-                "Media", "LibAV", "Networking", "RTMP", "SRT", "HLS", "FanOut", "Encoder", "Archive", "SourceClock",
-                "Ingest",
-                "Kernels", "Program", "Monitor", "Publisher", "Segmenter", "Catalogue", "Upload", "Status", "Studio",
+                "Media", "LibAV", "Networking", "RTMP", "FanOut", "Encoder", "Archive", "SourceClock", "Ingest",
+                "Kernels",
+                "Program", "Monitor", "Publisher", "Segmenter", "Catalogue", "Upload", "Status", "Studio",
                 logging,
             ],
             swiftSettings: settings),
@@ -165,9 +165,7 @@ let package = Package(
             dependencies: [
                 "Library", "Studio", "Status", "Media", "LibAV", "Networking", "MP4", "Archive", "FanOut",
                 "SourceClock", "Ingest",
-                "Program",
-                "Monitor",
-                "Encoder", "Segmenter", "Upload", "SRT", "Page",
+                "Program", "Monitor", "Encoder", "Publisher", "Segmenter", "Upload", "SRT", "Page",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -182,7 +180,7 @@ let package = Package(
                 "Control", "Library", "Channel", "Studio", "Status", "Media", "LibAV", "Ingest",
                 "Kernels", "Program", "Monitor",
                 "Encoder", "FanOut",
-                "Networking", "RTMP", "SRT", "HLS", "Publisher", "MP4", "Archive", "Segmenter", "Catalogue", "Stitcher",
+                "Networking", "RTMP", "SRT", "Publisher", "MP4", "Archive", "Segmenter", "Catalogue", "Stitcher",
                 "Upload", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 logging,
@@ -311,8 +309,8 @@ let package = Package(
         .testTarget(
             name: "ChannelTests",
             dependencies: [
-                "Segmenter", "Studio", "Channel", "FanOut", "Ingest", "Media", "Program", "RTMP", "SourceClock",
-                "Status", "TestSupport", logging,
+                "Segmenter", "Studio", "Channel", "FanOut", "Ingest", "Media", "Program", "Publisher", "RTMP",
+                "SourceClock", "Status", "TestSupport", logging,
             ], swiftSettings: testSettings),
         .testTarget(
             name: "LibraryTests",
@@ -353,7 +351,7 @@ let package = Package(
                 "Media",
                 "Monitor",
                 "Networking",
-                "Program", "SRT", "Archive", "Segmenter", "Catalogue", "Stitcher", "RecordingSamples",
+                "Program", "Publisher", "SRT", "Archive", "Segmenter", "Catalogue", "Stitcher", "RecordingSamples",
                 "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],

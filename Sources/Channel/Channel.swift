@@ -5,6 +5,7 @@ package import FanOut
 package import Logging
 package import Media
 internal import Networking
+internal import Publisher
 package import Status
 package import Studio
 internal import Synchronization
@@ -27,6 +28,7 @@ package final class Channel: Sendable {
     let logger: Logger
     let hub: PacketStream
     private let context: OutputContext
+    private let listening: ChannelListening
     let program: any ChannelProgram
     /// Decides which of several sources is seen; nil if there is only one.
     package var director: Director? { program.director }
@@ -65,8 +67,9 @@ package final class Channel: Sendable {
         let listening = try ChannelListening(
             configuration, resources: resources, opening: opening ?? own, logger: logger)
         let streams = Dictionary(uniqueKeysWithValues: configuration.renditions.map { ($0.name, PacketStream()) })
+        self.listening = listening
         context = OutputContext(
-            pool: resources.writers, listening: listening, stream: hub, renditions: streams,
+            resources: listening.outputResources(writers: resources.writers, stream: hub), renditions: streams,
             isCopied: configuration.copies)
         // Before the input, which may keep us waiting: what is wrong with them is named at once.
         let definitions = try Self.definitions(of: configuration, in: context)
@@ -74,7 +77,8 @@ package final class Channel: Sendable {
         self.recordings = recordings
         clips = RecordingSlot(hub: hub, group: ending)
         program = try Self.program(
-            of: configuration, in: context, recordings: recordings, clock: clock, logger: logger)
+            of: configuration, in: context, listening: listening, recordings: recordings, clock: clock,
+            logger: logger)
         hub.begin(program.description, keyframes: program.keyframes)
         for rendition in program.renditions {
             rendition.stream.begin(rendition.encoder.description, keyframes: rendition.encoder)
@@ -97,10 +101,10 @@ package final class Channel: Sendable {
     }
 
     private static func program(
-        of configuration: ChannelConfiguration, in context: OutputContext, recordings: RecordingSlot,
-        clock: any MonotonicClock, logger: Logger
+        of configuration: ChannelConfiguration, in context: OutputContext, listening: ChannelListening,
+        recordings: RecordingSlot, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> any ChannelProgram {
-        let (hub, listening) = (context.stream, context.listening)
+        let hub = context.resources.stream
         if configuration.copies {
             return try Passthrough(
                 configuration, into: hub, recordings: recordings, listening: listening, clock: clock, logger: logger)
@@ -139,7 +143,7 @@ package final class Channel: Sendable {
     package var heartbeats: [Heartbeat] { program.heartbeats }
 
     /// Until when the certificate of the channel's listeners is valid, in seconds since 1970; nil without one.
-    package var certificateExpiry: Int? { context.listening.certificateExpiry }
+    package var certificateExpiry: Int? { listening.certificateExpiry }
 
     /// A snapshot of everything.
     package var status: ChannelStatus {
@@ -265,7 +269,7 @@ extension Channel {
     }
 
     private func warn(of output: OutputSpecification, name: String) {
-        guard output.address.isUnverified || output.backup?.isUnverified == true else { return }
+        guard output.address.destination.isUnverified || output.backup?.destination.isUnverified == true else { return }
         logger.warning("\(name): tls=insecure: the receiver of this stream is not verified")
     }
 }

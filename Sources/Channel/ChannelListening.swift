@@ -90,9 +90,9 @@ package struct ChannelListening: InputOpener {
         }
     }
 
-    /// Opens `url` for players. Blocks until the port is open.
-    func offer(_ url: RTMPListenURL) throws(OutputFailure) -> RTMPOffer {
-        try RTMPOffer(url, server: server, identity: identity(for: url), authorization: onPlay)
+    /// What outputs that take `stream` are made with; `writers` are the threads that write RTMP.
+    func outputResources(writers: RTMPWriterPool, stream: PacketStream) -> OutputResources {
+        OutputResources(writers: writers, server: server, identity: identity, onPlay: onPlay, stream: stream)
     }
 
     private func identity(for url: RTMPListenURL) -> TLSServerIdentity? { url.isSecure ? identity : nil }
@@ -100,12 +100,8 @@ package struct ChannelListening: InputOpener {
 
 /// What the outputs of a channel are made with.
 struct OutputContext: Sendable {
-    /// The threads that write RTMP.
-    let pool: RTMPWriterPool
-    /// Serves those who pull.
-    let listening: ChannelListening
-    /// What is on air.
-    var stream: PacketStream
+    /// What targets are made with. Its stream is what is on air.
+    var resources: OutputResources
     /// The same program in further encodings, by their names.
     let renditions: [String: PacketStream]
     /// Whether the program was encoded elsewhere, and is passed on as it arrives.
@@ -118,10 +114,11 @@ struct OutputContext: Sendable {
         guard let stream = renditions[rendition] else {
             let names = renditions.keys.sorted()
             throw OutputFailure(
-                .refused, step: "rendition", reason: [RenditionSpecification].unknown(rendition, among: names))
+                .refused, step: "rendition",
+                reason: [RenditionSpecification].unknown(rendition, among: names).description)
         }
         var context = self
-        context.stream = stream
+        context.resources.stream = stream
         return context
     }
 }

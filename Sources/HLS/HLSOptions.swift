@@ -33,7 +33,15 @@ package struct HLSOptions: Sendable, Equatable {
         }
     }
 
-    /// The default options.
+    /// The options that say so.
+    package static let options: [AddressOption] = [
+        .init("segment", "segment", .time, help: "segment=4s"), .init("list", "list", help: "list=6"),
+        .init(
+            "endList", "endlist",
+            help: "endlist=program, always or never (which ends close the playlist)"),
+    ]
+
+    /// The usual options.
     package init() {}
 
     /// Parses the options in `values`: `segment`, a whole number of seconds or milliseconds such as `4s` or `2500ms`,

@@ -19,8 +19,8 @@ package struct SRTStatistics: Sendable, Equatable {
         /// Loss reports (`pktRecvNAKTotal`).
         package var reportsReceived: Int64 = 0
 
-        /// The names that operators see; they do not change. `_total` counts since the connection began.
-        private enum CodingKeys: String, CodingKey {
+        /// The names that operators see; they do not change. `_total` counts from the connection's beginning.
+        private enum CodingKeys: String, CodingKey, CaseIterable {
             case packetsSent = "packets_sent_total"
             case packetsSentUnique = "packets_sent_unique_total"
             case packetsRetransmitted = "packets_retransmitted_total"
@@ -29,6 +29,8 @@ package struct SRTStatistics: Sendable, Equatable {
             case bytesDropped = "dropped_bytes_total"
             case reportsReceived = "naks_received_total"
         }
+
+        package static let names = CodingKeys.allCases.map(\.rawValue)
 
         /// Nothing counted yet.
         package init() {}
@@ -69,7 +71,7 @@ package struct SRTStatistics: Sendable, Equatable {
         package var latencyMilliseconds: Int
 
         /// The names that operators see; they do not change.
-        private enum CodingKeys: String, CodingKey {
+        private enum CodingKeys: String, CodingKey, CaseIterable {
             case roundTripMilliseconds = "rtt_ms"
             case sendRate = "send_rate_mbps"
             case bandwidth = "bandwidth_mbps"
@@ -82,7 +84,9 @@ package struct SRTStatistics: Sendable, Equatable {
             case latencyMilliseconds = "latency_ms"
         }
 
-        /// Creates the state from libsrt's values.
+        package static let names = CodingKeys.allCases.map(\.rawValue)
+
+        /// What libsrt says of a connection now.
         package init(
             roundTripMilliseconds: Double, sendRate: Double, bandwidth: Double, maximumBandwidth: Double,
             inputBandwidth: Double? = nil, packetsInFlight: Int, flowWindow: Int, sendBufferMilliseconds: Int,

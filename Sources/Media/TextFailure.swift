@@ -2,10 +2,21 @@
 
 /// Why a text that a person wrote is not valid, in one sentence that says what would be right.
 package struct TextFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    package let description: String
+    /// The sentence, with the options that it is about.
+    package let sentence: OptionSentence
+    /// The option that is to be changed, where the sentence does not begin with it.
+    package let subject: OptionReference?
 
-    /// A failure that `description` explains.
-    package init(_ description: String) { self.description = description }
+    /// A failure that `sentence` explains.
+    package init(_ sentence: OptionSentence, about subject: OptionReference? = nil) {
+        (self.sentence, self.subject) = (sentence, subject)
+    }
+
+    /// The sentence for the command line.
+    package var description: String { sentence.description }
+
+    /// The options that it is about, with the one in front that is to be changed.
+    package var options: [OptionReference] { [subject].compactMap(\.self) + sentence.options }
 }
 
 /// A word that is not one of the known ones. The sentence lists the known ones.

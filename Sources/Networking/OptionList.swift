@@ -17,8 +17,9 @@ package struct OptionList {
     /// The protocol's name in errors, such as `UDP`.
     private let kind: String
     private var pairs: [Pair]
-    private var known: [String] = []
-    /// Text at the end of an error about an unknown option.
+    /// The names of the options that a reader has asked for.
+    package private(set) var known: [String] = []
+    /// What an error about an unknown option ends with.
     private var advice = ""
 
     /// Parses the `query` of an address of the protocol `kind`: percent-encoded `name=value` pairs separated by `&`.

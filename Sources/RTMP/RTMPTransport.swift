@@ -11,7 +11,16 @@ package struct RTMPTransport: Sendable, Equatable {
     /// Whether the server supports Enhanced RTMP, and so HEVC, AV1, Opus and AC-3.
     package var isEnhanced = false
 
-    /// Creates a transport.
+    /// The options that say so.
+    package static let options: [AddressOption] = [
+        .init("proxy", "proxy", help: "proxy=http://… or socks5://…"), .init("tlsCa", "tls-ca", help: "tls-ca=file"),
+        .init("tls", "tls", help: "tls=insecure"),
+        .init(
+            "enhanced", "enhanced", .answer,
+            help: "enhanced=yes (the server takes HEVC, AV1, Opus and AC-3, which --copy can bring)"),
+    ]
+
+    /// A transport of these values.
     package init(tls: TLSVerification = .system, proxy: ProxyURL? = nil) {
         self.tls = tls
         self.proxy = proxy

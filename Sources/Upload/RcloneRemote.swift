@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A remote path for rclone, as given to `--upload`: `remote:bucket/path`.
+package import Media
+
+/// A place that rclone knows, as `--upload` names it: `remote:bucket/path`.
 package struct RcloneRemote: Sendable, Equatable, CustomStringConvertible {
     /// The remote with its colon, such as `archive:` or, for a backend without configuration, `:local:`.
     let remote: String
@@ -9,16 +11,18 @@ package struct RcloneRemote: Sendable, Equatable, CustomStringConvertible {
 
     /// Reads `text`; throws a sentence if it is invalid.
     ///
-    /// Connection strings (`remote,pass=…:`) are refused, because every user of the machine could read them in rclone's
-    /// command line.
-    package init(parsing text: String) throws(UploadRefusal) {
+    /// Connection strings (`remote,pass=…:`) are refused: every user of the machine would read them in rclone's command
+    /// line.
+    package init(parsing text: String) throws(TextFailure) {
         guard let colon = text.dropFirst().firstIndex(of: ":") else {
-            throw UploadRefusal("--upload takes a remote of rclone and a path on it, such as archive:bucket/path.")
+            throw TextFailure(
+                "\(option: "--upload") takes a remote of rclone and a path on it, such as archive:bucket/path.")
         }
         let name = text[..<colon]
         guard !name.contains(where: { ",='\"".contains($0) }) else {
-            throw UploadRefusal(
-                "--upload takes a remote by its name: what belongs to it is for rclone config or for RCLONE_CONFIG_ "
+            throw TextFailure(
+                "\(option: "--upload") takes a remote by its name: what belongs to it is for rclone config or for "
+                    + "RCLONE_CONFIG_ "
                     + "variables, because everybody can read command lines.")
         }
         let body = name.hasPrefix(":") ? name.dropFirst() : name
@@ -26,7 +30,8 @@ package struct RcloneRemote: Sendable, Equatable, CustomStringConvertible {
             $0.properties.isAlphabetic || ("0"..."9").contains($0) || "_-.+@ ".unicodeScalars.contains($0)
         }
         guard isName, !body.isEmpty, !body.hasPrefix("-"), !body.hasPrefix(" "), !body.hasSuffix(" ") else {
-            throw UploadRefusal("--upload takes a remote of rclone and a path on it, such as archive:bucket/path.")
+            throw TextFailure(
+                "\(option: "--upload") takes a remote of rclone and a path on it, such as archive:bucket/path.")
         }
         remote = name + ":"
         var path = text[text.index(after: colon)...]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Ingest
+import Publisher
 import Studio
 import TestSupport
 import Testing
@@ -140,7 +141,7 @@ struct ChannelConfigurationModelTests {
                     #expect(name == own)
                     continue
                 }
-                let scheme = output.address.scheme
+                let scheme = output.address.kind.name
                 let number = try #require(Int(name.dropFirst(scheme.count + 1)), "\(name)")
                 try #require(number > 0)
                 let before = names[..<index]

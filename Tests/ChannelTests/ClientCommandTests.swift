@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Media
 import Synchronization
 import Testing
 
@@ -52,7 +53,9 @@ struct ClientCommandTests {
         try FileManager.default.removeItem(atPath: command.program)
         #expect(await command.allows(request("secret"), from: "192.0.2.7") == false)
         #expect(notices.texts.count == 2 && !notices.texts.joined().contains("secret"))
-        #expect(ClientCommand.fault(command.program, of: "--on-play")?.hasPrefix("--on-play takes the path") == true)
+        #expect(
+            ClientCommand.fault(command.program, of: "--on-play")?.description.hasPrefix("--on-play takes the path")
+                == true)
     }
 
     @Test("A command that is not wanted any more is ended, with what it started")

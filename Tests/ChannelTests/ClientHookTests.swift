@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Media
 import Synchronization
 import TestSupport
 import Testing
@@ -167,7 +168,7 @@ struct ClientDecisionTests {
 
     /// The sentence with which `text` is refused; empty if it is not.
     private func fault(_ text: String) -> String {
-        do throws(ClientDecision.Fault) {
+        do throws(TextFailure) {
             _ = try ClientDecision(text, of: "--on-play", secrets: secrets)
             return ""
         } catch {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FanOut
+import Publisher
 import Testing
 
 @testable import Channel
@@ -34,7 +35,7 @@ struct OutputSpecificationTests {
         #expect(output.limits.videoThreshold == .milliseconds(900))
         #expect(output.retry.attemptLimit == 5 && output.retry.backupAfter == 2)
         #expect(output.retry.primaryInterval == .seconds(5))
-        #expect(output.backup?.scheme == "srt")
+        #expect(output.backup?.kind.name == "srt")
     }
 
     @Test("A short queue has its thresholds below its end")

@@ -8,6 +8,9 @@ import Testing
 
 @Suite("Protocol-specific numbers of an output")
 struct OutputDetailsTests {
+    private let segments = OutputNumber("segments", metric: "relay_output_segments_total", "Segments written.")
+    private let errors = OutputNumber("send_errors", metric: "relay_output_send_errors_total", "Not sent.")
+
     private func keys(_ details: OutputDetails) throws -> Set<String> {
         let object = try JSONSerialization.jsonObject(with: JSONEncoder().encode(details))
         return Set((object as? [String: Any] ?? [:]).keys)
@@ -46,7 +49,7 @@ struct OutputDetailsTests {
                 "rtt_ms",
             ])
         var files = OutputDetails()
-        (files.segments, files.sendErrors) = (3, 4)
+        (files[segments], files[errors]) = (3, 4)
         #expect(try keys(files) == ["segments", "send_errors"])
     }
 
@@ -55,7 +58,7 @@ struct OutputDetailsTests {
         var offline = OutputDetails()
         offline.srt = SRTStatistics()
         var others = OutputDetails()
-        (others.segments, others.sendErrors, others.connectionRoundTrip) = (3, 4, 1.5)
+        (others[segments], others[errors], others.connectionRoundTrip) = (3, 4, 1.5)
         others.receivers = .init(.players, count: 1, total: 2)
         for details in [OutputDetails(), caller, offline, others] {
             #expect(try JSONDecoder().decode(OutputDetails.self, from: JSONEncoder().encode(details)) == details)

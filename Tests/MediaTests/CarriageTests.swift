@@ -26,7 +26,8 @@ struct CarriageTests {
         }
     }
 
-    @Test("Every protocol and container carries H.264 and AAC", arguments: Carriage.allCases)
+    @Test(
+        "Everything carries H.264 and AAC", arguments: [Carriage.rtmp, .enhancedRTMP, .transportStream, .movie, .hls])
     func common(carriage: Carriage) {
         #expect(carriage.refusal(of: stream(.h264, .aac)) == nil)
         #expect(carriage.refusal(of: stream(.h264)) == nil && carriage.refusal(of: stream(.aac)) == nil)

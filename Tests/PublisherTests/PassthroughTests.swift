@@ -133,9 +133,9 @@ import Testing
         let stream = StreamDescription(video: hevc, audio: opus)
         let (url, pool) = (try RTMPURL("rtmp://h/live/abcdef"), RTMPWriterPool())
         #expect(
-            RTMPTarget(url: url, name: "a", pool: pool).refusal(of: stream)
+            RTMPTarget(url: url, name: "a", pool: pool).carriage.refusal(of: stream)
                 == "HEVC and Opus cannot be carried by RTMP.")
-        #expect(RTMPTarget(url: url, name: "a", pool: pool, isEnhanced: true).refusal(of: stream) == nil)
+        #expect(RTMPTarget(url: url, name: "a", pool: pool, isEnhanced: true).carriage.refusal(of: stream) == nil)
         #expect(Carriage.transportStream.refusal(of: stream) == nil)
         #expect(Carriage.hls.refusal(of: StreamDescription(audio: Samples.audioTrack)) == nil)
         // Timed data that the container cannot hold is left out.

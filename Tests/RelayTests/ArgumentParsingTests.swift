@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import ArgumentParser
+import Channel
 import Media
 import Segmenter
 import Testing
@@ -15,21 +15,21 @@ struct ArgumentParsingTests {
         "A bitrate is in bits per second, with k and M for thousands and millions",
         arguments: [("4M", 4_000_000), ("2500k", 2_500_000), ("800000", 800_000), ("1.5m", 1_500_000), ("50K", 50_000)])
     func bitrate(text: String, bits: Int) throws {
-        #expect(try ArgumentParsing.bitrate(text, in: range) == bits)
+        #expect(try EncodingText.bitrate(text, in: range) == bits)
     }
 
     @Test(
         "An invalid or unrealistic bitrate is refused",
         arguments: ["", "k", "M", "fast", "4MM", "-4M", "0", "49k", "201M", "nan", "inf", "1e9", "0x40000", "4 M"])
     func wrongBitrate(text: String) {
-        #expect(throws: ValidationError.self) { try ArgumentParsing.bitrate(text, in: range) }
+        #expect(throws: TextFailure.self) { try EncodingText.bitrate(text, in: range) }
     }
 
     @Test(
         "A size is width and height",
         arguments: [("1280x720", 1280, 720), ("32x32", 32, 32), ("8192X8192", 8192, 8192)])
     func size(text: String, width: Int, height: Int) throws {
-        #expect(try ArgumentParsing.size(text) == FrameSize(width: width, height: height))
+        #expect(try EncodingText.size(text) == FrameSize(width: width, height: height))
     }
 
     @Test(
@@ -38,7 +38,7 @@ struct ArgumentParsingTests {
             "", "x", "1280", "1280x", "x720", "1281x720", "1280x721", "30x30", "8194x720", "1280x720x2", "-2x-2",
         ])
     func wrongSize(text: String) {
-        #expect(throws: ValidationError.self) { try ArgumentParsing.size(text) }
+        #expect(throws: TextFailure.self) { try EncodingText.size(text) }
     }
 
     @Test(
@@ -48,37 +48,37 @@ struct ArgumentParsingTests {
             ("59.94", 60000, 1001), ("1", 1, 1), ("120", 120, 1),
         ] as [(String, Int32, Int32)])
     func frameRate(text: String, numerator: Int32, denominator: Int32) throws {
-        #expect(try ArgumentParsing.frameRate(text) == FrameRate(numerator, denominator))
+        #expect(try EncodingText.frameRate(text) == FrameRate(numerator, denominator))
     }
 
     @Test(
         "A frame rate outside of 1 to 120 is refused",
         arguments: ["", "0", "-30", "121", "30/0", "30/-1", "1/2", "30/1/1", "/", "25.5", "99999999999"])
     func wrongFrameRate(text: String) {
-        #expect(throws: ValidationError.self) { try ArgumentParsing.frameRate(text) }
+        #expect(throws: TextFailure.self) { try EncodingText.frameRate(text) }
     }
 
     @Test("A duration must be positive")
     func duration() throws {
         #expect(try ArgumentParsing.duration("1h30m") == .seconds(5400))
         for text in ["0", "0s", "-1s", "soon", ""] {
-            #expect(throws: ValidationError.self) { try ArgumentParsing.duration(text) }
+            #expect(throws: TextFailure.self) { try ArgumentParsing.duration(text) }
         }
     }
 
     @Test("A segment length is a duration or a size")
     func segmentLength() throws {
-        #expect(try ArgumentParsing.segmentLength("30m") == .duration(.seconds(1800)))
-        #expect(try ArgumentParsing.segmentLength("2GB") == .bytes(2_000_000_000))
+        #expect(try SegmentLength(parsing: "30m") == .duration(.seconds(1800)))
+        #expect(try SegmentLength(parsing: "2GB") == .bytes(2_000_000_000))
         for text in ["0", "500ms", "1kB", "2TBs", ""] {
-            #expect(throws: ValidationError.self) { try ArgumentParsing.segmentLength(text) }
+            #expect(throws: TextFailure.self) { try SegmentLength(parsing: text) }
         }
     }
 
     @Test("A reserve is a size, and may be zero")
     func byteSize() throws {
-        #expect(try ArgumentParsing.byteSize("1GiB").bytes == 1 << 30)
-        #expect(try ArgumentParsing.byteSize("0").bytes == 0)
-        #expect(throws: ValidationError.self) { try ArgumentParsing.byteSize("-1") }
+        #expect(try ByteSize(parsing: "1GiB").bytes == 1 << 30)
+        #expect(try ByteSize(parsing: "0").bytes == 0)
+        #expect(throws: TextFailure.self) { try ByteSize(parsing: "-1") }
     }
 }

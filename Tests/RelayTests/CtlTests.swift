@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Foundation
+import Media
 import Testing
 
 @testable import Channel
@@ -103,7 +104,7 @@ struct CtlTests {
         let server = try ClientDecision("https://host/a?k=${K}", of: "--on-play", secrets: secrets)
         #expect(server == .server(try HTTPEndpoint("https://host/a?k=topsecret")))
         for wrong in ["/bin/topsecret-none", "https://", "http://host/a b${K}"] {
-            let fault = #expect(throws: ClientDecision.Fault.self) {
+            let fault = #expect(throws: TextFailure.self) {
                 try ClientDecision(wrong, of: "--on-play", secrets: secrets)
             }
             #expect(fault?.description.contains("--on-play") == true)

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Channel
 import FanOut
 import Foundation
 import Media
+import Networking
+import Publisher
 import Testing
 
 /// Compares the documentation with the code that it describes.
@@ -120,16 +123,27 @@ struct DocumentationTests {
                 roundTripMilliseconds: 1, sendRate: 1, bandwidth: 1, maximumBandwidth: 1, inputBandwidth: 1,
                 packetsInFlight: 1, flowWindow: 1, sendBufferMilliseconds: 1, sendBufferFreeBytes: 1,
                 latencyMilliseconds: 1)
-            (details.segments, details.sendErrors, details.srt) = (1, 1, statistics)
+            details.srt = statistics
+            for number in OutputKind.all.flatMap(\.numbers) { details[number] = 1 }
             details.receivers = .init(kind)
             let object = try JSONSerialization.jsonObject(with: JSONEncoder().encode(details)) as? [String: Any]
             keys.formUnion(object.map { Array($0.keys) } ?? [])
         }
-        #expect(keys.contains("rtt_ms") && keys.contains("players_total"))
+        #expect(keys.contains("rtt_ms") && keys.contains("players_total") && keys.contains("segments"))
         for key in keys.sorted() { #expect(page.contains("`\(key)`"), "\(key)") }
     }
 
-    /// Returns the targets of the package, each with the targets that it imports.
+    @Test("Every kind of output, and each of its options, is described")
+    func outputs() throws {
+        let page = try Self.text("docs/outputs.md")
+        for kind in OutputKind.all {
+            for beginning in kind.beginnings { #expect(page.contains(beginning), "\(beginning)") }
+            for option in kind.options { #expect(page.contains("`\(option.name)="), "\(option.name)") }
+        }
+        for option in OutputSpecification.options { #expect(page.contains("`\(option.name)=`"), "\(option.name)") }
+    }
+
+    /// The targets of the package with those of the package that each imports.
     private static func targets() throws -> [String: Set<String>] {
         let manifest = try text("Package.swift").replacing(/\.product\([^)]*\)/, with: "")
         let declared = manifest.matches(

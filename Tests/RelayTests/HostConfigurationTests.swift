@@ -6,6 +6,7 @@ import Encoder
 import Foundation
 import Ingest
 import Media
+import Networking
 import Program
 import Status
 import TestSupport
@@ -87,7 +88,7 @@ struct HostConfigurationTests {
         #expect(
             Set(ConfigurationKey.all.map(\.path) + ConfigurationKey.mappings + ["input", "inputs", "outputs"])
                 .subtracting(marked) == [])
-        let options = (ConfigurationOption.ofInput + ConfigurationOption.ofOutput).map(\.key)
+        let options = (AddressOption.ofInput + AddressOption.ofOutput).map(\.key)
         let ofScenes =
             SceneLayout.keys + SceneLayout.Inset.keys + ConfigurationReader.overlayKeys
             + ConfigurationReader.stingerKeys + ConfigurationReader.renditionOptions.map(\.key)
@@ -170,7 +171,84 @@ struct HostConfigurationTests {
         #expect(!found.joined().contains("secret") && !found.joined().contains("--"))
     }
 
-    @Test("An invalid output is reported with its number and position, without its key")
+    @Test("Every flag that a sentence names is one that there is")
+    func flagsInSentences() throws {
+        let help = RunCommand.helpMessage(columns: 10_000)
+        var named: Set<String> = []
+        let files = FileManager.default.enumerator(at: root("Sources"), includingPropertiesForKeys: nil)
+        for file in (files?.allObjects ?? []).compactMap({ $0 as? URL }) where file.pathExtension == "swift" {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            named.formUnion(
+                text.matches(of: /(?:option: |OptionReference\()"(--[a-z-]+)"/).map { String($0.output.1) })
+        }
+        #expect(named.count > 30)
+        for flag in named { #expect(help.contains(try Regex("\(flag)(?![a-z-])")), "\(flag)") }
+    }
+
+    @Test(
+        "A fault is at the node that it is about, however the sentence puts it",
+        arguments: [
+            (
+                "outputs: [udp://127.0.0.1:1, \"udp://127.0.0.1:2#name=x\", \"udp://127.0.0.1:3#name=x\"]",
+                "relay.yaml:3:62: channels[0].outputs[2]: Two outputs have the name x"
+            ),
+            (
+                "outputs: [udp://127.0.0.1:1, udp://127.0.0.1:2, udp://127.0.0.1:1]",
+                "relay.yaml:3:53: channels[0].outputs[2]: The same output address is given twice"
+            ),
+            (
+                "outputs: [udp://127.0.0.1:1]\n    inputs: [\"test:\", {address: \"test:\", standby: hot}]",
+                "relay.yaml:4:23: channels[0].inputs[1]: standby= is for live inputs"
+            ),
+            (
+                "outputs: [udp://127.0.0.1:1]\n    inputs: [\"test:\", \"test:\"]\n    scenes:\n"
+                    + "      one: {layout: single, sources: [input-1]}\n      two: {layout: single, sources: [cam]}",
+                "relay.yaml:7:12: channels[0].scenes.two: scenes two: there is no source cam"
+            ),
+            (
+                "outputs: [udp://127.0.0.1:1]\n    renditions:\n      a: {gop: 1}\n      b: {gop: 1h}",
+                "relay.yaml:6:10: channels[0].renditions.b: renditions b: gop="
+            ),
+            (
+                "outputs: [udp://127.0.0.1:1]\n    encoder: {profile: best, bFrames: 2}",
+                "relay.yaml:4:24: channels[0].encoder.profile: The value 'best' is invalid for encoder.profile"
+            ),
+            (
+                "outputs: [udp://127.0.0.1:1]\n    encoder: {profile: baseline, bFrames: 2}",
+                "relay.yaml:4:24: channels[0].encoder.profile: The baseline profile has no B-frames; use encoder.profile"
+            ),
+            (
+                "outputs: [\"udp://127.0.0.1:1#rendition=c\"]",
+                "relay.yaml:3:15: channels[0].outputs[0]: outputs number 1 is not usable: There is no rendition c, nor "
+                    + "any other: see renditions."
+            ),
+            (
+                "outputs: [udp://127.0.0.1:1]\n    onPlay: /bin/true",
+                "relay.yaml:4:13: channels[0].onPlay: onPlay is for an outputs of rtmp-listen://."
+            ),
+            (
+                "recording: {directory: /tmp/a, upload: nothing}",
+                "relay.yaml:3:44: channels[0].recording.upload: recording.upload takes a remote of rclone"
+            ),
+        ])
+    func places(text: String, expected: String) {
+        let found = faults("channels:\n  - name: a\n    \(text)\n")
+        #expect(found.count == 1 && found.first?.hasPrefix(expected) == true, "\(found)")
+        #expect(!found.joined().contains("--"))
+    }
+
+    @Test("What cannot be read of one channel hides no fault of another")
+    func apart() {
+        let right = (0..<11).map { "  - {name: c\($0), outputs: [\"udp://127.0.0.1:\($0 + 1)\"]}" }
+        var lines = ["channels:"] + right
+        lines[2] = "  - {name: c1, outputs: [\"udp://127.0.0.1:2\"], encoder: {gop: 100s}}"
+        lines[11] = "  - {name: c10, loop: perhaps, outputs: [\"udp://127.0.0.1:11\"]}"
+        let found = faults(lines.joined(separator: "\n"))
+        #expect(found.count == 2 && found.first?.contains("channels[1].encoder.gop") == true, "\(found)")
+        #expect(found.last?.contains("channels[10].loop: It is true or false.") == true)
+    }
+
+    @Test("A wrong output is told by its number and place, without its key")
     func wrongOutput() {
         let found = faults(
             """

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Media
 import TestSupport
 import Testing
 
@@ -36,7 +37,7 @@ struct TextTests {
             "s3,secret_access_key=hunter2:bucket", "a/b:c",
         ])
     func refused(_ text: String) throws {
-        let refusal = try #require(throws: UploadRefusal.self) { try RcloneRemote(parsing: text) }
+        let refusal = try #require(throws: TextFailure.self) { try RcloneRemote(parsing: text) }
         #expect(refusal.description.hasPrefix("--upload takes") && !refusal.description.contains("hunter2"))
     }
 

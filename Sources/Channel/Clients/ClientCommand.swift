@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Media
 internal import RTMP
 internal import Upload
 
@@ -23,11 +24,12 @@ struct ClientCommand: Sendable {
     let notice: @Sendable (String) -> Void
 
     /// What is wrong with the command at `path`; nil if it can be run. `flag` names it.
-    static func fault(_ path: String, of flag: String) -> String? {
+    static func fault(_ path: String, of flag: String) -> TextFailure? {
         if ChildCommand.canRun(path) { return nil }
         // What looks like an address may hold a password.
         let named = path.contains("://") ? "this" : path
-        return "\(flag) takes the path of a program or an http:// or https:// address, and \(named) is not one."
+        return TextFailure(
+            "\(option: flag) takes the path of a program or an http:// or https:// address, and \(named) is not one.")
     }
 
     /// Whether the command allows the `request` of the client at `address`. A command that fails, cannot be run or takes

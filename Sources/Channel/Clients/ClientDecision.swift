@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
-internal import Media
+package import Media
 package import Networking
 internal import RTMP
 
@@ -12,23 +12,18 @@ package enum ClientDecision: Sendable, Equatable {
     /// The server that answers at this address; see ``ClientHook``.
     case server(HTTPEndpoint)
 
-    /// Why the value of a flag names neither a program nor a server that can decide: a sentence without secrets.
-    package struct Fault: Error, Equatable, CustomStringConvertible {
-        package let description: String
-    }
-
-    /// Reads `text`, the value of `flag`: an address may refer to secrets.
-    package init(_ text: String, of flag: String, secrets: SecretReferences = .process) throws(Fault) {
+    /// Reads `text`, the value of `flag`: an address may refer to secrets. Errors do not repeat them.
+    package init(_ text: String, of flag: String, secrets: SecretReferences = .process) throws(TextFailure) {
         let scheme = text.prefix { $0 != ":" }.lowercased()
         guard ["http", "https"].contains(scheme) else {
-            if let fault = ClientCommand.fault(text, of: flag) { throw Fault(description: fault) }
+            if let fault = ClientCommand.fault(text, of: flag) { throw fault }
             self = .program(text)
             return
         }
         do {
             self = .server(try HTTPEndpoint(try secrets.expand(text)))
         } catch {
-            throw Fault(description: "\(flag) is not usable: \(error)")
+            throw TextFailure("\(option: flag) is not usable: \(error)")
         }
     }
 

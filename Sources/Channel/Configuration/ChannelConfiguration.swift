@@ -215,7 +215,9 @@ extension ChannelConfiguration {
     package var hasChoice: Bool { slate != nil || sources.contains { !$0.backups.isEmpty } }
 
     /// Descriptors that the outputs hold at most.
-    package var descriptors: Int { outputs.reduce(0) { $0 + $1.address.descriptors + ($1.backup?.descriptors ?? 0) } }
+    package var descriptors: Int {
+        outputs.flatMap { [$0.address, $0.backup].compactMap(\.self) }.reduce(0) { $0 + $1.destination.descriptors }
+    }
 
     /// The names of the outputs: the given ones, or the protocol and a number.
     package var outputNames: [String] {
@@ -227,11 +229,11 @@ extension ChannelConfiguration {
 }
 
 extension OutputAddress {
-    /// The protocol and the first number that makes a name that is not among `names`.
+    /// The kind's name and the first number that makes a name that is not among `names`.
     func freeName(besides names: [String]) -> String {
         var number = 1
-        while names.contains("\(scheme)-\(number)") { number += 1 }
-        return "\(scheme)-\(number)"
+        while names.contains("\(kind.name)-\(number)") { number += 1 }
+        return "\(kind.name)-\(number)"
     }
 }
 
@@ -243,8 +245,10 @@ extension OutputSpecification {
         let limits = context.isCopied ? limits.forBursts : limits
         let context = try context.of(rendition)
         return OutputDefinition(
-            name: name, rendition: rendition, target: try address.target(name: name, in: context),
-            backup: try backup.map { (address) throws(OutputFailure) in try address.target(name: name, in: context) },
-            limits: limits, retry: retry, origin: origin)
+            name: name, rendition: rendition,
+            target: try address.destination.target(name: name, with: context.resources),
+            backup: try backup.map { (address) throws(OutputFailure) in
+                try address.destination.target(name: name, with: context.resources)
+            }, limits: limits, retry: retry, origin: origin)
     }
 }

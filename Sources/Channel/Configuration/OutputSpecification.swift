@@ -2,8 +2,8 @@
 
 internal import FanOut
 internal import Media
-internal import Networking
-package import RTMP
+package import Networking
+package import Publisher
 
 /// Why an output's text cannot be used: one sentence, without what may be secret.
 package struct OutputSpecificationError: Error, Equatable, CustomStringConvertible {
@@ -30,19 +30,19 @@ package struct OutputSpecification {
     var limits = QueueLimits.live
     var retry = RetryPolicy()
 
-    /// The output in `specification`; where `schemes` are given, its address must have one of them. `standard` is how RTMP
-    /// outputs reach their servers unless their options say otherwise.
+    /// The output in `specification`; where a `kind` is given, its address must be of that. `defaults` is what holds
+    /// unless the options say otherwise.
     package init(
-        _ specification: String, schemes: [String] = [], standard: RTMPTransport = RTMPTransport(),
+        _ specification: String, kind: OutputKind? = nil, defaults: OutputDefaults = OutputDefaults(),
         secrets: SecretReferences = .process
     ) throws(OutputSpecificationError) {
         // Taken apart before secrets are put in, so that nothing in a secret divides it.
         let (unexpanded, fragment) = Self.split(specification)
         do {
             text = try secrets.expand(unexpanded)
-            let kind = OutputAddress.protocolName(of: text)
+            let title = OutputKind.of(text)?.title ?? "output"
             var values: [String] = []
-            var options = try OptionList(behindMark: fragment, of: kind) { value in
+            var options = try OptionList(behindMark: fragment, of: title) { value in
                 values.append(try secrets.expand(value))
                 return values[values.count - 1]
             }
@@ -54,21 +54,20 @@ package struct OutputSpecification {
             retry = try Self.retry(taking: &options, hasBackup: backup != nil)
             // What the options say of the protocol holds for both addresses, where the protocol is the same.
             var shared = options
-            address = try OutputAddress(text, options: &options, standard: standard)
-            if !schemes.isEmpty, !schemes.contains(address.scheme) {
-                throw OutputSpecificationError(
-                    "The address must begin with \(schemes.joined(separator: ":// or "))://.")
+            address = try OutputAddress(text, options: &options, defaults: defaults)
+            if let kind, kind.name != address.kind.name {
+                throw OutputSpecificationError("The address must begin with \(kind.beginnings[0]).")
             }
             try options.finish()
             guard let backup else { return }
-            if OutputAddress.scheme(of: backup) != address.scheme { shared = OptionList([:], of: kind) }
+            if OutputKind.of(backup)?.name != address.kind.name { shared = OptionList([:], of: title) }
             do {
-                self.backup = try OutputAddress(backup, options: &shared, standard: standard)
+                self.backup = try OutputAddress(backup, options: &shared, defaults: defaults)
             } catch {
                 throw OutputSpecificationError("backup= is not usable: \(error)")
             }
             // An output that waits to be called never fails, and so would never return from the backup.
-            guard !address.listens, self.backup?.listens == false else {
+            guard address.destination.listening == nil, self.backup?.destination.listening == nil else {
                 throw OutputSpecificationError(
                     "backup= is for outputs that call: rtmp-listen:// and SRT with mode=listener wait to be called.")
             }
@@ -76,6 +75,20 @@ package struct OutputSpecification {
             throw OutputSpecificationError("\(error)")
         }
     }
+
+    /// The options of all kinds of outputs.
+    package static let options: [AddressOption] = [
+        .init("name", "name", help: "name=youtube"),
+        .init("rendition", "rendition", help: "rendition=archive (an encoding that --rendition names)"),
+        .init("queue", "queue", .time, help: "queue=2s (what may wait for a slow target)"),
+        .init("queueBytes", "queue-bytes", help: "queue-bytes=8MB"),
+        .init("retry", "retry", help: "retry=forever or a number"),
+        .init("backup", "backup", help: "backup=address (used while the first does not serve)"),
+        .init("backupAfter", "backup-after", help: "backup-after=3 (failures in a row before that)"),
+        .init(
+            "primaryCheck", "primary-check", .time,
+            help: "primary-check=15s (how often the first is looked at; it gets the stream back when it answers)"),
+    ]
 
     /// Reads an output that was asked for over the API. It may not refer to secrets: the client could have them sent to
     /// an address of its own, or read them in an answer.

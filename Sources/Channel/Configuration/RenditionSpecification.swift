@@ -25,7 +25,9 @@ package struct RenditionSpecification: Sendable, Equatable {
     package init(_ text: String) throws(TextFailure) {
         guard let match = text.wholeMatch(of: /([A-Za-z0-9._-]{1,40})#(.+)/) else {
             throw TextFailure(
-                "--rendition is NAME#OPTION=VALUE,…, such as archive#video-bitrate=12M,gop=1s,size=1280x720.")
+                "\(option: "--rendition") is NAME#OPTION=VALUE,…, such as "
+                    + "archive#video-bitrate=12M,gop=1s,size=1280x720."
+            )
         }
         name = String(match.output.1)
         do {
@@ -33,7 +35,7 @@ package struct RenditionSpecification: Sendable, Equatable {
             try take(from: &options)
             try options.finish()
         } catch {
-            throw TextFailure("--rendition \(name): \(error)")
+            throw TextFailure("\(option: "--rendition", .name(name)): \(error)")
         }
     }
 
@@ -102,11 +104,13 @@ package struct RenditionSpecification: Sendable, Equatable {
 
 extension [RenditionSpecification] {
     /// A sentence that says that none of them has this name, and which there are.
-    package func unknown(_ name: String) -> String { Self.unknown(name, among: map(\.name)) }
+    package func unknown(_ name: String) -> OptionSentence { Self.unknown(name, among: map(\.name)) }
 
     /// The same of renditions with these names.
-    static func unknown(_ name: String, among names: [String]) -> String {
-        guard let last = names.last else { return "There is no rendition \(name), nor any other: see --rendition." }
+    static func unknown(_ name: String, among names: [String]) -> OptionSentence {
+        guard let last = names.last else {
+            return "There is no rendition \(name), nor any other: see \(option: "--rendition")."
+        }
         let list = names.count > 1 ? "are \(names.dropLast().joined(separator: ", ")) and \(last)" : "is \(last)"
         return "There is no rendition \(name); there \(list)."
     }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FanOut
+internal import Publisher
 internal import Status
 
 /// Metrics of the live outputs.
 enum OutputMetrics {
-    static let families = states + sent + queues + receivers
+    static let families = states + sent + numbers + connections + queues + receivers
 
     private static let states: [MetricFamily] = [
         each("relay_output_info", .gauge, "The output's protocol and who asked for it.", labels: ["kind", "origin"]) {
@@ -38,12 +39,14 @@ enum OutputMetrics {
     private static let sent: [MetricFamily] = [
         one("relay_output_sent_bytes_total", .counter, "Bytes sent, over all connections.") { Double($0.bytes) },
         one("relay_output_sent_frames_total", .counter, "Frames sent, over all connections.") { Double($0.frames) },
-        one("relay_output_send_errors_total", .counter, "UDP: datagrams that the system did not take.") {
-            $0.details.sendErrors.map { Double($0) }
-        },
-        one("relay_output_segments_total", .counter, "HLS: segments written.") {
-            $0.details.segments.map { Double($0) }
-        },
+    ]
+
+    /// What outputs of one kind count.
+    private static let numbers: [MetricFamily] = OutputKind.all.flatMap(\.numbers).map { number in
+        one(number.metric, number.isCounter ? .counter : .gauge, number.help) { $0.details[number] }
+    }
+
+    private static let connections: [MetricFamily] = [
         one("relay_output_round_trip_seconds", .gauge, "The connection's round trip, where the protocol tells it.") {
             $0.roundTripSeconds
         },

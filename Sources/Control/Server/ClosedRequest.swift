@@ -23,19 +23,11 @@ extension ClosedRequest {
 
 /// The keys in a JSON text, each with the path of its objects. Indices of lists are left out.
 struct KeyPaths: Decodable {
-    private struct Key: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-
-        init(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
-    }
-
     let paths: [String]
 
     init(from decoder: any Decoder) throws {
         var paths: [String] = []
-        if let object = try? decoder.container(keyedBy: Key.self) {
+        if let object = try? decoder.container(keyedBy: AnyCodingKey.self) {
             for key in object.allKeys {
                 // A point in a key does not divide it. It is told as a character that looks the same (U+2024).
                 let name = key.stringValue.replacing(".", with: "\u{2024}")

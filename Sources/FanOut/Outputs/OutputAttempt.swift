@@ -85,9 +85,9 @@ package protocol OutputTarget: Sendable {
     /// succeed. It is called for every target at which the output was on air, even if the last attempt already
     /// concluded; does not block.
     func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void)
-    /// Why this target cannot carry `stream` at all, in one sentence that names the obstacle; nil if it can.
-    func refusal(of stream: StreamDescription) -> String?
-    /// Creates an attempt that sends `queue` and reports events to `report`.
+    /// What can be sent there. A stream with something else is refused by name.
+    var carriage: Carriage { get }
+    /// A fresh attempt that sends `queue` and tells `report` what happens.
     func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
     ) -> any OutputAttempt
@@ -95,7 +95,6 @@ package protocol OutputTarget: Sendable {
 
 extension OutputTarget {
     package var awaitsCallers: Bool { false }
-    package func refusal(of stream: StreamDescription) -> String? { nil }
     package func redirected(to address: String) -> (any OutputTarget)? { nil }
     package func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) { completion(nil) }
 }

@@ -41,48 +41,51 @@ package struct OutputDetails: Sendable, Equatable {
 
     /// The round trip of an RTMP connection in milliseconds, as the kernel measures it.
     package var connectionRoundTrip: Double?
-    /// The number of segments that an HLS output has written.
-    package var segments: Int?
-    /// Number of datagrams of a UDP output that the system rejected.
-    package var sendErrors: Int?
-    /// The receivers of a listening output.
+    /// The receivers of an output that listens.
     package var receivers: Receivers?
     /// libsrt's statistics of the connection, or of all callers' connections.
     package var srt: SRTStatistics?
+    /// What outputs of one kind count, by the keys of ``OutputNumber``.
+    private var numbers: [String: Double] = [:]
 
     /// Creates empty details.
     package init() {}
 
-    /// The connection's round trip in milliseconds; nil if the protocol does not measure it.
+    /// What the output counts; nil for a number that its kind does not have.
+    package subscript(number: OutputNumber) -> Double? {
+        get { numbers[number.key] }
+        set { numbers[number.key] = newValue }
+    }
+
+    /// The connection's round trip in milliseconds; nil where the protocol does not tell it.
     package var roundTripMilliseconds: Double? { srt?.moment?.roundTripMilliseconds ?? connectionRoundTrip }
 }
 
 extension OutputDetails: Codable {
-    private enum Key: String, CodingKey {
-        case connectionRoundTrip = "rtt_ms"
-        case segments
-        case sendErrors = "send_errors"
-    }
+    private static let roundTrip = AnyCodingKey("rtt_ms")
 
     package init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: Key.self)
-        segments = try container.decodeIfPresent(Int.self, forKey: .segments)
-        sendErrors = try container.decodeIfPresent(Int.self, forKey: .sendErrors)
+        let container = try decoder.container(keyedBy: AnyCodingKey.self)
         receivers = try Receivers(from: decoder)
         if let totals = try? SRTStatistics.Totals(from: decoder) {
             var statistics = SRTStatistics()
             (statistics.totals, statistics.moment) = (totals, try? SRTStatistics.Moment(from: decoder))
             srt = statistics
         } else {
-            connectionRoundTrip = try container.decodeIfPresent(Double.self, forKey: .connectionRoundTrip)
+            connectionRoundTrip = try container.decodeIfPresent(Double.self, forKey: Self.roundTrip)
+        }
+        // What is not one of these is a number of the output's kind.
+        let known = Set(
+            Receivers.allNames + [Self.roundTrip.stringValue] + SRTStatistics.Totals.names + SRTStatistics.Moment.names)
+        for key in container.allKeys where !known.contains(key.stringValue) {
+            numbers[key.stringValue] = try container.decode(Double.self, forKey: key)
         }
     }
 
     package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Key.self)
-        try container.encodeIfPresent(connectionRoundTrip, forKey: .connectionRoundTrip)
-        try container.encodeIfPresent(segments, forKey: .segments)
-        try container.encodeIfPresent(sendErrors, forKey: .sendErrors)
+        var container = encoder.container(keyedBy: AnyCodingKey.self)
+        try container.encodeIfPresent(connectionRoundTrip, forKey: Self.roundTrip)
+        for (key, number) in numbers { try container.encode(number, forKey: AnyCodingKey(key)) }
         try receivers?.encode(to: encoder)
         try srt?.totals.encode(to: encoder)
         try srt?.moment?.encode(to: encoder)
@@ -90,15 +93,6 @@ extension OutputDetails: Codable {
 }
 
 extension OutputDetails.Receivers {
-    private struct Key: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-
-        init(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
-        init(_ name: String) { stringValue = name }
-    }
-
     /// The names of the numbers, in the order of the properties.
     private static func names(_ kind: Kind) -> [String] {
         switch kind {
@@ -109,10 +103,13 @@ extension OutputDetails.Receivers {
         }
     }
 
-    private static func keys(_ kind: Kind) -> [Key] { names(kind).map { Key($0) } }
+    private static func keys(_ kind: Kind) -> [AnyCodingKey] { names(kind).map { AnyCodingKey($0) } }
+
+    /// The names of the numbers of all kinds of receivers.
+    fileprivate static var allNames: [String] { Kind.allCases.flatMap(names) }
 
     fileprivate init?(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: Key.self)
+        let container = try decoder.container(keyedBy: AnyCodingKey.self)
         guard let kind = Kind.allCases.first(where: { container.contains(Self.keys($0)[0]) }) else { return nil }
         let numbers = try Self.keys(kind).map { try container.decode(Int64.self, forKey: $0) }
         self.init(
@@ -121,7 +118,7 @@ extension OutputDetails.Receivers {
     }
 
     fileprivate func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Key.self)
+        var container = encoder.container(keyedBy: AnyCodingKey.self)
         let numbers = [Int64(count), Int64(total), Int64(refused), queueMilliseconds, Int64(droppedFrames)]
         for (key, number) in zip(Self.keys(kind), numbers) { try container.encode(number, forKey: key) }
     }

@@ -141,7 +141,7 @@ package final class OutputSet: Sendable {
             throw .refused(definition.name, reason: "There is no rendition \(definition.rendition ?? "").")
         }
         for target in [definition.target, definition.backup].compactMap(\.self) {
-            guard let reason = target.refusal(of: stream.description) else { continue }
+            guard let reason = target.carriage.refusal(of: stream.description) else { continue }
             throw .refused(definition.name, reason: reason)
         }
         let output = OutputSupervisor(

@@ -62,8 +62,8 @@ extension OutputSupervisor {
             return (self.target(at: endpoint, lanes), packets)
         }
         let stream = description()
-        if let reason = target.refusal(of: stream) {
-            // A passed-through stream may change its coding in mid-stream.
+        if let reason = target.carriage.refusal(of: stream) {
+            // What is passed through can become something else in mid-stream.
             let failure = OutputFailure(.refused, step: "publish", reason: reason)
             return post(.failed(attempt: number, failure, at: clock.now))
         }

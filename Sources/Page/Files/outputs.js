@@ -370,7 +370,7 @@ class AddForm {
         const [address, fragment] = parts.address.value.trim().split(/#(.*)/s);
         const [name, key] = [parts.name.value.trim(), parts.key.value.trim()];
         if (!address) return this.#wrong(parts.address,
-            "The address is missing. It begins with rtmp:, rtmps:, srt:, udp: or hls:.");
+            "The address is missing. It begins with a protocol, such as rtmps: or srt:.");
         if (!/^[A-Za-z0-9._-]{0,40}$/.test(name)) return this.#wrong(parts.name,
             "A name has letters, digits, hyphens, dots and underscores, at most 40.");
         if (key && !/^rtmps?:/i.test(address)) return this.#wrong(parts.address,

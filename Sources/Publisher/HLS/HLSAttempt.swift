@@ -141,7 +141,7 @@ extension HLSAttempt {
         shared.withLock { shared in
             shared.progress.bytes = writer.bytes
             shared.progress.frames = writer.frames
-            shared.progress.details.segments = writer.segments
+            shared.progress.details[.segments] = Double(writer.segments)
         }
     }
 

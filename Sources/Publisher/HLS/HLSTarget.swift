@@ -36,7 +36,7 @@ package struct HLSTarget: OutputTarget {
         }
     }
 
-    package func refusal(of stream: StreamDescription) -> String? { Carriage.hls.refusal(of: stream) }
+    package var carriage: Carriage { .hls }
 
     package func makeAttempt(
         queue packets: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void

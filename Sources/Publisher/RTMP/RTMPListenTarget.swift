@@ -24,8 +24,8 @@ package struct RTMPListenTarget: OutputTarget {
     package var displayAddress: String { offer.url.description }
     package var awaitsCallers: Bool { true }
 
-    /// Returns why no player can get `stream`. What only some players support is decided for each player.
-    package func refusal(of stream: StreamDescription) -> String? { Carriage.enhancedRTMP.refusal(of: stream) }
+    /// What some players can be sent. What only some understand is decided for each.
+    package var carriage: Carriage { .enhancedRTMP }
 
     package func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void

@@ -11,7 +11,7 @@ package struct RTMPTarget: OutputTarget {
     private let pool: RTMPWriterPool
     private let transport: RTMPTransport
     /// What the server understands.
-    private let carriage: Carriage
+    package let carriage: Carriage
 
     /// The stream at `url` for the output `name`, reached by `transport`. All outputs of a process share one `pool`.
     /// The server supports Enhanced RTMP if `isEnhanced` or `transport.isEnhanced` is set.
@@ -34,8 +34,6 @@ package struct RTMPTarget: OutputTarget {
 
     package var kind: String { url.isSecure ? "rtmps" : "rtmp" }
     package var displayAddress: String { url.description }
-
-    package func refusal(of stream: StreamDescription) -> String? { carriage.refusal(of: stream) }
 
     package func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void

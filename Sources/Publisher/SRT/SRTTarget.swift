@@ -26,7 +26,7 @@ package struct SRTTarget: OutputTarget {
     package var displayAddress: String { url.description }
     package var awaitsCallers: Bool { url.mode == .listener }
 
-    package func refusal(of stream: StreamDescription) -> String? { Carriage.transportStream.refusal(of: stream) }
+    package var carriage: Carriage { .transportStream }
 
     package func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void

@@ -214,7 +214,7 @@ extension UDPAttempt {
         sent.withLock { sent in
             sent.bytes += UInt64(bytes)
             sent.frames += UInt64(frames)
-            sent.details.sendErrors = lostDatagrams
+            sent.details[.sendErrors] = Double(lostDatagrams)
         }
     }
 

@@ -18,7 +18,7 @@ package struct UDPTarget: OutputTarget {
     package var kind: String { "udp" }
     package var displayAddress: String { url.description }
 
-    package func refusal(of stream: StreamDescription) -> String? { Carriage.transportStream.refusal(of: stream) }
+    package var carriage: Carriage { .transportStream }
 
     package func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void

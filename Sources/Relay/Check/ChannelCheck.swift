@@ -4,15 +4,12 @@ internal import Archive
 internal import Channel
 internal import Dispatch
 internal import Encoder
-internal import Foundation
-internal import Glibc
-internal import HLS
 internal import Ingest
 internal import Logging
 internal import Media
 internal import Networking
+internal import Publisher
 internal import RTMP
-internal import SRT
 internal import Segmenter
 internal import Upload
 
@@ -105,8 +102,9 @@ struct ChannelCheck: Sendable {
     private func listener(_ address: String, _ location: InputLocation, _ subject: String) -> Row {
         do {
             let url = try RTMPListenURL(address, for: .input)
-            let receiver = Nobody()
-            try resources.server.receive(url, identity: try identity(url), receiver: receiver).cancel()
+            let receiver = NoReceiver()
+            let identity = url.isSecure ? try identity() : nil
+            try resources.server.receive(url, identity: identity, receiver: receiver).cancel()
             return row(subject, .ok, "\(location): the port can be opened")
         } catch let failure as OutputFailure {
             return taken(failure, subject)
@@ -115,8 +113,8 @@ struct ChannelCheck: Sendable {
         }
     }
 
-    private func identity(_ url: RTMPListenURL) throws(OutputFailure) -> TLSServerIdentity? {
-        guard url.isSecure, let pair = configuration.certificate else { return nil }
+    private func identity() throws(OutputFailure) -> TLSServerIdentity? {
+        guard let pair = configuration.certificate else { return nil }
         return try TLSServerIdentity(certificate: pair.certificate, key: pair.key) { _ in }
     }
 
@@ -127,64 +125,37 @@ struct ChannelCheck: Sendable {
 
     // MARK: Outputs
 
-    /// The outputs alone, each with its backup.
-    func outputs() -> [CheckReport.Row] {
+    private func outputs() -> [Row] {
         zip(configuration.outputs, configuration.outputNames).flatMap { output, name in
-            [(output.address, "output \(name)")] + (output.backup.map { [($0, "backup of \(name)")] } ?? [])
-        }.map { address, subject in within(subject) { output(address, subject) } }
+            [row(of: output.address, "output \(name)")]
+                + (output.backup.map { [row(of: $0, "backup of \(name)")] } ?? [])
+        }
     }
 
-    private func output(_ address: OutputAddress, _ subject: String) -> Row {
-        do throws(OutputFailure) {
-            switch address {
-            case .rtmp(let url, let transport):
-                try EndpointCheck.connect(
-                    to: url.host, port: url.port, proxy: transport.proxy, tls: url.isSecure ? transport.tls : nil)
-                return row(
-                    subject, .ok, "\(url): the server answers\(url.isSecure ? ", its certificate is right" : "")")
-            case .listen(let url):
-                let offer = try resources.server.offer(url, identity: try identity(url), host: Nobody())
-                offer.cancel()
-                return row(subject, .ok, "\(url): the port can be opened")
-            case .srt(let url):
-                _ = try EndpointCheck.resolve(url.host, port: url.port)
-                return row(subject, .ok, "\(url): the name is known; SRT servers answer only to a stream")
-            case .udp(let url):
-                _ = try EndpointCheck.resolve(url.host, port: url.port)
-                return row(subject, .ok, "\(url): the name is known")
-            case .hls(let location, _): return directory(location.path, subject)
+    /// What is found at the address of an output.
+    func row(of address: OutputAddress, _ subject: String) -> Row {
+        let tools = OutputCheckResources(server: resources.server, identity: identity)
+        return within(subject) { row(subject, address.destination.check(with: tools)) }
+    }
+
+    private func row(_ subject: String, _ finding: OutputFinding) -> Row {
+        let result: CheckReport.Result =
+            switch finding.result {
+            case .usable: .ok
+            case .doubtful: .warning
+            case .unusable: .failed
             }
-        } catch {
-            if case .listen = address { return taken(error, subject) }
-            return row(subject, .failed, "\(error.step): \(error.reason)")
-        }
+        return row(subject, result, finding.text)
     }
 
     // MARK: Disks
 
-    /// Tests whether `path`, or its longest existing part, is writable.
-    private func directory(_ path: String, _ subject: String) -> Row {
-        let existing = Self.existing(path)
-        guard access(existing, W_OK | X_OK) == 0 else {
-            return row(subject, .failed, "\(existing): \(String(cString: strerror(errno)))")
-        }
-        return row(subject, .ok, existing == path ? "\(path) can be written" : "\(path) can be made in \(existing)")
-    }
-
-    private static func existing(_ path: String) -> String {
-        var path = URL(fileURLWithPath: path).path
-        while path != "/", access(path, F_OK) != 0, let slash = path.lastIndex(of: "/") {
-            path = slash == path.startIndex ? "/" : String(path[..<slash])
-        }
-        return path
-    }
-
     private func room(for recording: ChannelConfiguration.Recording) -> Row {
-        let place = directory(recording.directory, "recording")
+        let place = row("recording", DirectoryCheck.check(recording.directory))
         guard place.result == .ok else { return place }
         do throws(FileFailure) {
             try MountMemory.standard.checkMount(of: recording.directory, recording.mount)
-            let space = try SystemFreeSpace().space(at: Self.existing(recording.directory))
+            let space = try SystemFreeSpace().space(at: DirectoryCheck.existing(recording.directory))
             let encoder = configuration.recordedEncoder
             guard !configuration.copies, case .bitrate(let bitrate) = encoder.rateControl else {
                 return row("recording", .ok, "\(place.text); \(ByteSize(bytes: space.free)) are free")
@@ -262,10 +233,9 @@ struct ChannelCheck: Sendable {
     static func hundredths(_ number: Double) -> Double { Double((number * 100).rounded()) / 100 }
 }
 
-/// A receiver and host that refuses every client, because the check only tests the port.
-private final class Nobody: RTMPStreamReceiver, RTMPPlayerHost {
+/// A receiver that no client publishes to: a port is only tried.
+private final class NoReceiver: RTMPStreamReceiver {
     func publicationBegan(_ publication: RTMPPublication) {}
     func publication(_ publication: RTMPPublication, sent message: RTMPPublishedMessage) {}
     func publication(_ publication: RTMPPublication, ended end: RTMPPublication.End) {}
-    func joined(_ player: RTMPPlayer) {}
 }

@@ -9,15 +9,21 @@ internal import Networking
 protocol BlockingCommand: AsyncParsableCommand, Sendable {
     /// Does all of the work, on a thread that may block. Throws an exit code, or an error for the parser to print.
     func work() throws
+    /// Throws what is wrong with the arguments, before anything is done.
+    func check() throws
 }
 
 extension BlockingCommand {
+    func check() throws {}
+
+    func validate() throws { try ArgumentParsing.usage(check) }
+
     func run() async throws {
         let result: Result<Void, any Error> = await withCheckedContinuation { continuation in
             MediaThread.start("relay.\(Self._commandName)") {
                 continuation.resume(returning: Result { try work() })
             }
         }
-        try result.get()
+        try ArgumentParsing.usage { try result.get() }
     }
 }

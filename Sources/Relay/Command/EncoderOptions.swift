@@ -18,7 +18,7 @@ struct EncoderOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp("Bits a second of video, such as 4M or 2500k. (default: 4M)", valueName: "rate"),
-        transform: { try ArgumentParsing.bitrate($0, in: 50_000...200_000_000) })
+        transform: { try EncodingText.bitrate($0, in: 50_000...200_000_000) })
     var videoBitrate: Int?
 
     @Option(
@@ -36,18 +36,18 @@ struct EncoderOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp("Size of the program, such as 1280x720. (default: the input's)", valueName: "size"),
-        transform: ArgumentParsing.size)
+        transform: EncodingText.size)
     var size: FrameSize?
 
     @Option(
         help: ArgumentHelp(
             "Frames a second, such as 25, 29.97 or 30000/1001. (default: the input's)", valueName: "rate"),
-        transform: ArgumentParsing.frameRate)
+        transform: EncodingText.frameRate)
     var fps: FrameRate?
 
     @Option(
         help: ArgumentHelp("Bits a second of AAC. (default: 160k)", valueName: "rate"),
-        transform: { try ArgumentParsing.bitrate($0, in: 32_000...512_000) })
+        transform: { try EncodingText.bitrate($0, in: 32_000...512_000) })
     var audioBitrate: Int?
 
     @Option(
@@ -56,20 +56,27 @@ struct EncoderOptions: ParsableArguments {
             valueName: "file"))
     var frameHashes: String?
 
-    func validate() throws {
-        if let crf, !(1...51).contains(crf) { throw ValidationError("--crf must be from 1 to 51; 23 is usual.") }
+    /// Throws where values are out of their range or contradict each other.
+    func check() throws(TextFailure) {
+        if let crf, !(1...51).contains(crf) {
+            throw TextFailure("\(option: "--crf") must be from 1 to 51; 23 is usual.")
+        }
         if crf != nil, videoBitrate != nil {
-            throw ValidationError("--crf and --video-bitrate exclude each other; give one of them.")
+            throw TextFailure(
+                "\(option: "--crf") and \(option: "--video-bitrate") exclude each other; give one of them.")
         }
-        if let bframes, !(0...16).contains(bframes) { throw ValidationError("--bframes must be from 0 to 16.") }
+        if let bframes, !(0...16).contains(bframes) {
+            throw TextFailure("\(option: "--bframes") must be from 0 to 16.")
+        }
         if let bframes, bframes > 0, profile == .baseline {
-            throw ValidationError("The baseline profile has no B-frames; use --profile main or --bframes 0.")
+            throw TextFailure(
+                "The baseline profile has no B-frames; use \(option: "--profile") main or \(option: "--bframes") 0.")
         }
-        if let gop, gop > .seconds(60) { throw ValidationError("--gop must be at most 60s; 2s is usual.") }
+        if let gop, gop > .seconds(60) { throw TextFailure("\(option: "--gop") must be at most 60s; 2s is usual.") }
     }
 
-    /// Throws if a flag concerns a track that is passed through.
-    func check(against copying: ChannelConfiguration.Copying, by copyFlag: String) throws {
+    /// Throws where a flag is about a track that is passed through.
+    func check(against copying: ChannelConfiguration.Copying, by copyFlag: String) throws(TextFailure) {
         let video: [(String, Bool)] = [
             ("--preset", preset != nil), ("--tune", tune != nil), ("--profile", profile != nil),
             ("--video-bitrate", videoBitrate != nil), ("--crf", crf != nil), ("--gop", gop != nil),
@@ -85,10 +92,12 @@ struct EncoderOptions: ParsableArguments {
             case .audio: ("audio encoder", audio)
             }
         if let flag = flags.first(where: \.1)?.0 {
-            throw ValidationError("\(flag) is for the \(kind), and \(copyFlag) has none. Leave one of them out.")
+            throw TextFailure(
+                "\(option: flag) is for the \(kind), and \(option: copyFlag) has none. Leave one of them out.")
         }
         if copying == .audio, fps != nil {
-            throw ValidationError("With --copy-audio frames keep the input's times: leave --fps out.")
+            throw TextFailure(
+                "With \(option: "--copy-audio") frames keep the input's times: leave \(option: "--fps") out.")
         }
     }
 

@@ -19,30 +19,37 @@ extension InputOptions {
     var isStudio: Bool { input.count > 1 || runDown != nil || !overlay.isEmpty }
 
     /// Takes the sources of such a program, and what is said of them.
-    func applySources(to configuration: inout ChannelConfiguration) throws {
+    func applySources(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         guard isStudio else {
             let flags = [
                 ("--audio-from", audioFrom != nil), ("--scene", !scene.isEmpty), ("--stinger", !stinger.isEmpty),
             ]
             if let flag = flags.first(where: \.1) {
-                throw ValidationError("\(flag.0) is for several --input. Leave it out.")
+                throw TextFailure("\(option: flag.0) is for several \(option: "--input"). Leave it out.")
             }
             return
         }
         if let flag = copyFlag {
-            throw ValidationError(
-                "\(flag) passes one --input on: give no other, no --rundown and no --overlay, or leave it out.")
+            throw TextFailure(
+                "\(option: flag) passes one \(option: "--input") on: give no other, no \(option: "--rundown") and no "
+                    + "\(option: "--overlay"), or leave it out."
+            )
         }
-        if unpaced { throw ValidationError("--unpaced is for one --input without --overlay. Leave it out.") }
+        if unpaced {
+            throw TextFailure(
+                "\(option: "--unpaced") is for one \(option: "--input") without \(option: "--overlay"). Leave it out.")
+        }
         // A run-down without an input needs none.
         let inputs = runDown != nil && input == [Self.pattern] ? [] : input
         guard inputs.count <= Self.mostSources else {
-            throw ValidationError("--input may be given \(Self.mostSources) times.")
+            throw TextFailure("\(option: "--input") may be given \(Self.mostSources) times.")
         }
-        configuration.sources = try inputs.enumerated().map { index, text in
+        configuration.sources = try inputs.enumerated().map { (index, text) throws(TextFailure) in
             let source = try Self.specification(text, number: index + 1)
             if source.standby != nil, source.location.isTest, source.backups.isEmpty {
-                throw ValidationError("standby= is for live inputs, and test: is not one. Leave it out.")
+                throw TextFailure(
+                    "standby= is for live inputs, and test: is not one. Leave it out.",
+                    about: OptionReference("--input", .number(index + 1)))
             }
             var selection = source.selection
             if !source.location.isTest { selection.unseen = source.standby ?? .hot }
@@ -51,25 +58,31 @@ extension InputOptions {
                 selection: selection, whenOff: source.whenOff ?? .keep, audio: source.audio)
         }
         let names = configuration.sources.map(\.name) + unseenSources
-        if let twice = names.first(where: { name in names.count { $0 == name } > 1 }) {
-            throw ValidationError("Two sources have the name \(twice): give each its own by #name=.")
+        if let index = names.indices.first(where: { names[..<$0].contains(names[$0]) }) {
+            throw TextFailure(
+                "Two sources have the name \(names[index]): give each its own by #name=.",
+                about: index < inputs.count
+                    ? OptionReference("--input", .number(index + 1)) : OptionReference("--audio-input"))
         }
         if let taken = names.first(where: Self.reservedNames.contains) {
-            throw ValidationError("No source is called \(taken), which means something else: give it another #name=.")
+            throw TextFailure("No source is called \(taken), which means something else: give it another #name=.")
         }
         configuration.slate = try slateChoice(hasBackups: true)
         configuration.audioChoice = try audioChoice(of: names)
         try applyOverlays(to: &configuration)
         let overlays = configuration.overlays.map(\.name)
-        configuration.scenes = try scene.map {
-            try NamedScene($0, sources: configuration.sources.map(\.name), overlays: overlays).value
+        let sources = configuration.sources.map(\.name)
+        configuration.scenes = try scene.map { (text) throws(TextFailure) in
+            try NamedScene(text, sources: sources, overlays: overlays).value
         }
         let scenes = configuration.scenes.map(\.name)
         if scenes.contains(SceneLayout.Kind.slate.rawValue) {
-            throw ValidationError("--scene: slate exists already: it shows the slate.")
+            throw TextFailure("\(option: "--scene"): slate exists already: it shows the slate.")
         }
         if let twice = scenes.first(where: { name in scenes.count { $0 == name } > 1 || names.contains(name) }) {
-            throw ValidationError("--scene: there is a scene or a source with the name \(twice) already.")
+            throw TextFailure(
+                "\(option: "--scene"): there is a scene or a source with the name \(twice) already.",
+                about: OptionReference("--scene", .name(twice)))
         }
         try applyRunDown(to: &configuration)
     }
@@ -77,25 +90,22 @@ extension InputOptions {
     /// Sources without video: the name of `--audio-input`.
     private var unseenSources: [String] { audioInput == nil ? [] : ["audio"] }
 
-    private func applyOverlays(to configuration: inout ChannelConfiguration) throws {
-        configuration.overlays = try overlay.map { text in
-            try ArgumentParsing.message { () throws(TextFailure) in try OverlaySpecification(text) }
-        }
-        configuration.stingers = try stinger.map { text in
-            try ArgumentParsing.message { () throws(TextFailure) in try StingerSpecification(text) }
-        }
+    private func applyOverlays(to configuration: inout ChannelConfiguration) throws(TextFailure) {
+        configuration.overlays = try overlay.map { (text) throws(TextFailure) in try OverlaySpecification(text) }
+        configuration.stingers = try stinger.map { (text) throws(TextFailure) in try StingerSpecification(text) }
         for (flag, names, most) in [
             ("--overlay", configuration.overlays.map(\.name), OverlaySpecification.most),
             ("--stinger", configuration.stingers.map(\.name), StingerSpecification.most),
         ] {
-            guard names.count <= most else { throw ValidationError("\(flag) may be given \(most) times.") }
+            guard names.count <= most else { throw TextFailure("\(option: flag) may be given \(most) times.") }
             if let twice = names.first(where: { name in names.count { $0 == name } > 1 }) {
-                throw ValidationError("\(flag): two have the name \(twice).")
+                throw TextFailure(
+                    "\(option: flag): two have the name \(twice).", about: OptionReference(flag, .name(twice)))
             }
         }
     }
 
-    private func applyRunDown(to configuration: inout ChannelConfiguration) throws {
+    private func applyRunDown(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         guard let runDown else { return }
         let known = RunDownReader.Known(
             sources: configuration.sources.map(\.name), unseen: unseenSources, scenes: configuration.scenes,
@@ -104,22 +114,24 @@ extension InputOptions {
             let found = try RunDownReader.read(at: runDown, known: known)
             (configuration.runDown, configuration.runDownDirectory) = (found.runDown, found.directory)
         } catch {
-            throw ValidationError("--rundown: \(error)")
+            throw TextFailure("\(option: "--rundown"): \(error)")
         }
         if configuration.runDown == nil, configuration.sources.isEmpty {
-            throw ValidationError("--rundown names a directory: give --input, or the run-down's file.")
+            throw TextFailure(
+                "\(option: "--rundown") names a directory: give \(option: "--input"), or the run-down's file.")
         }
     }
 
-    private func audioChoice(of names: [String]) throws -> Director.AudioChoice {
+    private func audioChoice(of names: [String]) throws(TextFailure) -> Director.AudioChoice {
         switch audioFrom {
         case nil: return audioInput == nil ? .follow : .source("audio")
         case "follow": return .follow
         case "mix": return .mix
         case let name?:
             guard names.contains(name) else {
-                throw ValidationError(
-                    "--audio-from: there is no source \(name). There are follow, mix, \(names.joined(separator: ", "))."
+                throw TextFailure(
+                    "\(option: "--audio-from"): there is no source \(name). There are follow, mix, "
+                        + "\(names.joined(separator: ", "))."
                 )
             }
             return .source(name)
@@ -127,13 +139,13 @@ extension InputOptions {
     }
 
     /// The input in `text`.
-    static func specification(_ text: String, number: Int?) throws -> InputSpecification {
-        let flag = number.map { "--input number \($0)" } ?? "--input"
-        guard !text.isEmpty else { throw ValidationError("\(flag) is empty: name a file, a URL or test:.") }
+    static func specification(_ text: String, number: Int?) throws(TextFailure) -> InputSpecification {
+        let flag = OptionReference("--input", number.map { .number($0) })
+        guard !text.isEmpty else { throw TextFailure("\(flag) is empty: name a file, a URL or test:.") }
         do throws(InputSpecificationError) {
             return try InputSpecification(text)
         } catch {
-            throw ValidationError("\(flag) is not usable: \(error)")
+            throw TextFailure("\(flag) is not usable: \(error)")
         }
     }
 }
@@ -143,14 +155,15 @@ struct NamedScene {
     let value: (name: String, layout: SceneLayout)
 
     /// Reads `text`, whose sources must be among `sources`, and its overlays among `overlays`.
-    init(_ text: String, sources: [String], overlays: [String]) throws {
+    init(_ text: String, sources: [String], overlays: [String]) throws(TextFailure) {
         guard let match = text.wholeMatch(of: /([A-Za-z0-9._-]{1,64})=([a-z-]+)(?::([^#]*))?(?:#(.*))?/) else {
-            throw ValidationError("--scene is NAME=LAYOUT:SOURCE,SOURCE, such as duo=pip:cam1,cam2.")
+            throw TextFailure("\(option: "--scene") is NAME=LAYOUT:SOURCE,SOURCE, such as duo=pip:cam1,cam2.")
         }
         let name = String(match.output.1)
         guard let kind = SceneLayout.Kind(rawValue: String(match.output.2)) else {
             let known = SceneLayout.Kind.allCases.map(\.rawValue).joined(separator: ", ")
-            throw ValidationError("--scene \(name): there is no layout \(match.output.2). There are \(known).")
+            throw TextFailure(
+                "\(option: "--scene", .name(name)): there is no layout \(match.output.2). There are \(known).")
         }
         var layout = SceneLayout(kind, (match.output.3 ?? "").split(separator: ",").map(String.init))
         do {
@@ -165,15 +178,17 @@ struct NamedScene {
             }
             try layout.check()
         } catch {
-            throw ValidationError("--scene \(name): \(error)")
+            throw TextFailure("\(option: "--scene", .name(name)): \(error)")
         }
         if let unknown = layout.sources.first(where: { !sources.contains($0) }) {
-            throw ValidationError(
-                "--scene \(name): there is no source \(unknown). There are \(sources.joined(separator: ", ")).")
+            throw TextFailure(
+                "\(option: "--scene", .name(name)): there is no source \(unknown). There are "
+                    + "\(sources.joined(separator: ", "))."
+            )
         }
         if let unknown = layout.overlays?.first(where: { !overlays.contains($0) }) {
             let known = overlays.isEmpty ? "There is none." : "There are \(overlays.joined(separator: ", "))."
-            throw ValidationError("--scene \(name): there is no overlay \(unknown). \(known)")
+            throw TextFailure("\(option: "--scene", .name(name)): there is no overlay \(unknown). \(known)")
         }
         value = (name, layout)
     }

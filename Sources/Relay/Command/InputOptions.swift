@@ -6,6 +6,8 @@ internal import Encoder
 internal import Glibc
 internal import Ingest
 internal import Media
+internal import Networking
+internal import Publisher
 internal import RTMP
 internal import Studio
 
@@ -144,9 +146,11 @@ struct InputOptions: ParsableArguments {
     @Flag(help: "Encode as fast as possible. For recordings alone.")
     var unpaced = false
 
-    func apply(to configuration: inout ChannelConfiguration) throws {
+    func apply(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         if !isStudio { try applyChoice(to: &configuration) }
-        configuration.audioInput = try audioInput.map { try Self.location($0, flag: "--audio-input") }
+        configuration.audioInput = try audioInput.map { (text) throws(TextFailure) in
+            try Self.location(text, flag: "--audio-input")
+        }
         configuration.loops = loop
         configuration.copying = try copying
         if !isStudio { try checkCopy(configuration) }
@@ -156,12 +160,14 @@ struct InputOptions: ParsableArguments {
         configuration.isPaced = !unpaced
         configuration.encoder.isLive = !unpaced
         guard !isStudio, case let input = configuration.sources[0].input, input.isLiveByNature == true else { return }
-        if unpaced { throw ValidationError("--unpaced is for files: \(input) comes at its own pace. Leave it out.") }
-        if loop { throw ValidationError("--loop is for files: \(input) has no end. Leave it out.") }
+        if unpaced {
+            throw TextFailure("\(option: "--unpaced") is for files: \(input) comes at its own pace. Leave it out.")
+        }
+        if loop { throw TextFailure("\(option: "--loop") is for files: \(input) has no end. Leave it out.") }
     }
 
-    /// Sets the input, its backups, and how they are selected.
-    private func applyChoice(to configuration: inout ChannelConfiguration) throws {
+    /// The input, what takes its place, and how that is chosen.
+    private func applyChoice(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         let specification = try Self.specification(input[0], number: input.count > 1 ? 1 : nil)
         let source = ChannelConfiguration.Source(
             name: specification.name, input: specification.location, backups: specification.backups,
@@ -169,53 +175,63 @@ struct InputOptions: ParsableArguments {
         configuration.sources = [source]
         configuration.slate = try slateChoice(hasBackups: !specification.backups.isEmpty)
         if specification.whenOff != nil {
-            throw ValidationError("when-off= is for one of several --input: a single one is never off. Leave it out.")
+            throw TextFailure(
+                "when-off= is for one of several \(option: "--input"): a single one is never off. Leave it out.")
         }
         if let option = specification.audioOption {
-            throw ValidationError("\(option)= is for one of several --input, which are mixed. Leave it out.")
+            throw TextFailure("\(option)= is for one of several \(option: "--input"), which are mixed. Leave it out.")
         }
         guard configuration.hasChoice else {
             guard let option = specification.selectionOption else { return }
-            throw ValidationError("\(option)= needs backup= beside it, or --slate.")
+            throw TextFailure(
+                "\(option)= needs backup= beside it, or \(option: "--slate").", about: OptionReference("--input"))
         }
-        let flag = source.backups.isEmpty ? "--slate" : "backup="
+        let flag: OptionSentence = source.backups.isEmpty ? "\(option: "--slate")" : "backup="
         if source.input.isLiveByNature == false {
-            throw ValidationError("\(flag) is for live inputs, and \(source.input) is not one. Leave it out.")
+            throw TextFailure("\(flag) is for live inputs, and \(source.input) is not one. Leave it out.")
         }
-        if unpaced { throw ValidationError("--unpaced is for files, and \(flag) for live inputs. Leave one out.") }
+        if unpaced {
+            throw TextFailure("\(option: "--unpaced") is for files, and \(flag) for live inputs. Leave one out.")
+        }
         if let copyFlag, !copy {
-            throw ValidationError("\(flag) goes together with --copy, but not with \(copyFlag). Leave one of them out.")
+            throw TextFailure(
+                "\(flag) goes together with \(option: "--copy"), but not with \(option: copyFlag). Leave one of them "
+                    + "out."
+            )
         }
         if copy, source.backups.contains(where: \.isTest) {
-            throw ValidationError("--copy needs backups that are encoded already: test: is not. Leave it out.")
+            throw TextFailure("\(option: "--copy") needs backups that are encoded already: test: is not. Leave it out.")
         }
     }
 
-    func slateChoice(hasBackups: Bool) throws -> SlateSpecification? {
+    func slateChoice(hasBackups: Bool) throws(TextFailure) -> SlateSpecification? {
         switch slate {
         case nil: return hasBackups && !copy ? .bars : nil
         case "bars": return .bars
         case "off": return nil
-        case "": throw ValidationError("--slate is bars, off, or the name of an image or a video file.")
+        case "": throw TextFailure("\(option: "--slate") is bars, off, or the name of an image or a video file.")
         case let path?:
             guard access(path, R_OK) == 0 else {
-                throw ValidationError("--slate: there is no file \(path) that can be read. It may also be bars or off.")
+                throw TextFailure(
+                    "\(option: "--slate"): there is no file \(path) that can be read. It may also be bars or off.")
             }
             return .file(path: path)
         }
     }
 
-    private func checkCopy(_ configuration: ChannelConfiguration) throws {
+    private func checkCopy(_ configuration: ChannelConfiguration) throws(TextFailure) {
         guard let flag = copyFlag, case let input = configuration.sources[0].input else { return }
         if input.isTest {
-            throw ValidationError("\(flag) needs an input that is encoded already: test: is not. Give --input.")
+            throw TextFailure(
+                "\(option: flag) needs an input that is encoded already: test: is not. Give \(option: "--input").")
         }
         if input.tracks.channels != nil {
-            throw ValidationError(
-                "#channels= is for audio that is decoded, and --copy leaves it as it is. Leave one out.")
+            throw TextFailure(
+                "#channels= is for audio that is decoded, and \(option: "--copy") leaves it as it is. Leave one out.")
         }
         if audioInput != nil {
-            throw ValidationError("\(flag) takes video and audio from one input: leave --audio-input out.")
+            throw TextFailure(
+                "\(option: flag) takes video and audio from one input: leave \(option: "--audio-input") out.")
         }
     }
 
@@ -223,64 +239,69 @@ struct InputOptions: ParsableArguments {
     var copyFlag: String? { copy ? "--copy" : copyVideo ? "--copy-video" : copyAudio ? "--copy-audio" : nil }
 
     private var copying: ChannelConfiguration.Copying {
-        get throws {
+        get throws(TextFailure) {
             if [copy, copyVideo, copyAudio].filter(\.self).count > 1 {
-                throw ValidationError("--copy, --copy-video and --copy-audio exclude each other; --copy is both.")
+                throw TextFailure(
+                    "\(option: "--copy"), \(option: "--copy-video") and \(option: "--copy-audio") exclude each other; "
+                        + "\(option: "--copy") is both."
+                )
             }
             return copy ? .all : copyVideo ? .video : copyAudio ? .audio : .nothing
         }
     }
 
-    private func checkListeners(_ configuration: ChannelConfiguration) throws {
+    private func checkListeners(_ configuration: ChannelConfiguration) throws(TextFailure) {
         for location in configuration.allInputs {
             do {
                 _ = try Self.listenURL(of: location)
             } catch {
-                throw ValidationError("\(location) is not usable: \(error)")
+                throw TextFailure("\(location) is not usable: \(error)")
             }
         }
     }
 
-    private func checkCommand(_ configuration: inout ChannelConfiguration) throws {
+    private func checkCommand(_ configuration: inout ChannelConfiguration) throws(TextFailure) {
         guard let onPublish else { return }
         guard configuration.allInputs.contains(where: { $0.rtmpListenAddress != nil }) else {
-            throw ValidationError("--on-publish is for an --input of rtmp-listen://. Leave it out.")
+            throw TextFailure(
+                "\(option: "--on-publish") is for an \(option: "--input") of rtmp-listen://. Leave it out.")
         }
-        do throws(ClientDecision.Fault) {
-            configuration.onPublish = try ClientDecision(onPublish, of: "--on-publish")
-        } catch {
-            throw ValidationError("\(error)")
-        }
+        configuration.onPublish = try ClientDecision(onPublish, of: "--on-publish")
     }
 
-    private static func listenURL(of location: InputLocation?) throws -> RTMPListenURL? {
-        try location?.rtmpListenAddress.map { try RTMPListenURL($0, for: .input) }
+    private static func listenURL(of location: InputLocation) throws(AddressError) -> RTMPListenURL? {
+        try location.rtmpListenAddress.map { (text) throws(AddressError) in try RTMPListenURL(text, for: .input) }
     }
 
     /// Takes the certificate that inputs and outputs show to those who connect to them with TLS.
-    func applyCertificate(to configuration: inout ChannelConfiguration) throws {
+    func applyCertificate(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         let isNeeded =
-            try configuration.allInputs.contains { try Self.listenURL(of: $0)?.isSecure == true }
-            || configuration.outputs.contains { $0.address.isSecureListener }
+            // An address that cannot be read was refused before.
+            configuration.allInputs.contains { (try? Self.listenURL(of: $0))?.isSecure == true }
+            || configuration.outputs.contains { $0.address.destination.listening?.offer?.isSecure == true }
         switch (certificate, key) {
         case (nil, nil) where !isNeeded: return
         case (let certificate?, let key?) where isNeeded: configuration.certificate = (certificate, key)
-        case _ where isNeeded: throw ValidationError("rtmps-listen:// needs --tls-cert and --tls-key.")
+        case _ where isNeeded:
+            throw TextFailure("rtmps-listen:// needs \(option: "--tls-cert") and \(option: "--tls-key").")
         default:
             let flag = certificate == nil ? "--tls-key" : "--tls-cert"
-            throw ValidationError("\(flag) is for an --input or --output of rtmps-listen://. Leave it out.")
+            throw TextFailure(
+                "\(option: flag) is for an \(option: "--input") or \(option: "--output") of rtmps-listen://. Leave it "
+                    + "out."
+            )
         }
     }
 
-    private static func location(_ text: String, flag: String) throws -> InputLocation {
-        guard !text.isEmpty else { throw ValidationError("\(flag) is empty: name a file, a URL or test:.") }
+    private static func location(_ text: String, flag: String) throws(TextFailure) -> InputLocation {
+        guard !text.isEmpty else { throw TextFailure("\(option: flag) is empty: name a file, a URL or test:.") }
         let location: InputLocation
         do throws(SecretReferenceError) {
             location = InputLocation(try SecretReferences.process.expand(text), shownAs: text)
         } catch {
-            throw ValidationError("\(flag) is not usable: \(error)")
+            throw TextFailure("\(option: flag) is not usable: \(error)")
         }
-        if let fault = location.fault { throw ValidationError("\(flag) is not usable: \(fault)") }
+        if let fault = location.fault { throw TextFailure("\(option: flag) is not usable: \(fault)") }
         return location
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import Media
 internal import Monitor
 
 /// The flags of what is watched of the program.
@@ -47,14 +48,15 @@ struct MonitorOptions: ParsableArguments {
             "Video is frozen while no more of its pixels change than this. (default: 0.05)", valueName: "percent"))
     var frozenLevel: Double?
 
-    func validate() throws {
+    /// Throws where a value is out of its range.
+    func check() throws(TextFailure) {
         let bounds: [(String, Double?, ClosedRange<Double>)] = [
             ("--loudness", loudness, -50 ... -5), ("--silence-level", silenceLevel, -100 ... -20),
             ("--black-level", blackLevel, 1...50), ("--frozen-level", frozenLevel, 0...20),
         ]
         for (flag, value, range) in bounds {
             guard let value, !range.contains(value) else { continue }
-            throw ValidationError("\(flag) must be from \(Int(range.lowerBound)) to \(Int(range.upperBound)).")
+            throw TextFailure("\(option: flag) must be from \(Int(range.lowerBound)) to \(Int(range.upperBound)).")
         }
     }
 

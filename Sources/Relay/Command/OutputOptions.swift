@@ -2,9 +2,9 @@
 
 internal import ArgumentParser
 internal import Channel
+internal import Media
 internal import Networking
 internal import Publisher
-internal import RTMP
 
 /// The flags that name live outputs. Addresses are read here and not by the parser, whose messages would show them
 /// with their keys.
@@ -12,34 +12,22 @@ struct OutputOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Publish by RTMP or RTMPS. May be given again and again.",
-            discussion: "rtmp://host[:port]/app/key or rtmps://…; with a login rtmp://user:password@host/app/key",
-            valueName: "url"))
+            discussion: OutputKind.rtmp.help, valueName: "url"))
     var rtmp: [String] = []
 
     @Option(
         help: ArgumentHelp(
             "Send MPEG-TS by SRT. May be given again and again.",
-            discussion: "srt://host:port?mode=caller&latency=200&passphrase=…&streamid=…, times in milliseconds; "
-                + "with mode=listener receivers call us, with mode=rendezvous both call.", valueName: "url"))
+            discussion: OutputKind.srt.help, valueName: "url"))
     var srt: [String] = []
 
     @Option(
         help: ArgumentHelp(
             "Send to any address, with options. May be given again and again.",
-            discussion:
-                "An address as for --rtmp or --srt, udp://host-or-group:port (MPEG-TS; ?ttl=, localaddr=, dscp=, "
-                + "pkt_size=), hls:directory or rtmp-listen://[address][:port]/app/name, from which players pull, on the "
-                + "loopback interface unless an address is given, such as 0.0.0.0 (?players=, how many, key=, which they "
-                + "add to the name as ?key=; rtmps-listen:// with --tls-cert and --tls-key). Behind a #, here and there, options of this output: "
-                + "name=youtube, rendition=archive (an encoding that --rendition names), queue=2s (what may wait for a slow target), queue-bytes=8MB, retry=forever or a number, "
-                + "backup=address (used after backup-after=3 failures in a row; the first is looked at each "
-                + "primary-check=15s and gets the stream back when it answers). "
-                + "For RTMP(S): proxy=http://… or socks5://…, tls-ca=file, tls=insecure, enhanced=yes (the server takes HEVC, "
-                + "AV1, Opus and AC-3, which --copy can bring). For HLS: segment=4s, list=6, "
-                + "endlist=program, always or never (which ends close the playlist). "
-                + "A comma in a value is written %2C. "
-                + "In addresses and values, ${NAME} is a variable of the environment and ${file:/path} a file of mode 600, "
-                + "which keep secrets out of the command line; write $${ for ${ itself.",
+            discussion: "\(OutputOptions.addressHelp) Behind a #, here and there, options of this output: "
+                + "\(OutputOptions.optionHelp) A comma in a value is written %2C. In addresses and values, ${NAME} is a "
+                + "variable of the environment and ${file:/path} a file of mode 600, which keep secrets out of the "
+                + "command line; write $${ for ${ itself.",
             valueName: "address"))
     var output: [String] = []
 
@@ -55,49 +43,71 @@ struct OutputOptions: ParsableArguments {
             "Trust the authorities in this PEM file, and no others, with all rtmps:// outputs.", valueName: "file"))
     var authorities: String?
 
-    private var transport: RTMPTransport {
-        RTMPTransport(tls: authorities.map { .authority(file: $0) } ?? .system)
+    /// How addresses of each kind are written.
+    private static var addressHelp: String {
+        let others = OutputKind.all.filter { ![OutputKind.rtmp.name, OutputKind.srt.name].contains($0.name) }
+        let forms = others.map(\.help)
+        return "An address as for --rtmp or --srt, \(forms.dropLast().joined(separator: ", ")) or \(forms.last ?? "")."
     }
 
-    func apply(to configuration: inout ChannelConfiguration) throws {
+    /// The options of all kinds, and of each.
+    private static var optionHelp: String {
+        let list = { (options: [AddressOption]) in options.map(\.help).joined(separator: ", ") + "." }
+        let own = OutputKind.all.filter { !$0.options.isEmpty }.map { "For \($0.title): \(list($0.options))" }
+        return ([list(OutputSpecification.options)] + own).joined(separator: " ")
+    }
+
+    private var defaults: OutputDefaults {
+        var defaults = OutputDefaults()
+        if let authorities { defaults.tls = .authority(file: authorities) }
+        return defaults
+    }
+
+    func apply(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         configuration.outputs =
-            try read(rtmp, of: "--rtmp", schemes: ["rtmp"]) + read(srt, of: "--srt", schemes: ["srt"])
-            + read(output, of: "--output", schemes: [])
+            try read(rtmp, of: "--rtmp", kind: .rtmp) + read(srt, of: "--srt", kind: .srt)
+            + read(output, of: "--output", kind: nil)
         if let onPlay {
-            guard configuration.outputs.contains(where: { $0.address.scheme == "rtmp-listen" }) else {
-                throw ValidationError("--on-play is for an --output of rtmp-listen://. Leave it out.")
+            guard configuration.outputs.contains(where: { $0.address.destination.listening?.offer != nil }) else {
+                throw TextFailure(
+                    "\(option: "--on-play") is for an \(option: "--output") of rtmp-listen://. Leave it out.")
             }
-            do throws(ClientDecision.Fault) {
-                configuration.onPlay = try ClientDecision(onPlay, of: "--on-play")
-            } catch {
-                throw ValidationError("\(error)")
-            }
+            configuration.onPlay = try ClientDecision(onPlay, of: "--on-play")
         }
-        if Set(configuration.outputs.map(\.text)).count < configuration.outputs.count {
-            throw ValidationError("The same output address is given twice; give each once.")
+        if let second = Self.repeated(in: configuration.outputs.map(\.text)) {
+            throw TextFailure("The same output address is given twice; give each once.", about: label(of: second))
         }
         let names = configuration.outputNames
-        if let twice = names.first(where: { name in names.count { $0 == name } > 1 }) {
-            throw ValidationError("Two outputs have the name \(twice); give each its own by #name=.")
+        if let second = Self.repeated(in: names) {
+            throw TextFailure(
+                "Two outputs have the name \(names[second]); give each its own by #name=.", about: label(of: second))
         }
     }
 
-    /// Returns how the output with this index was given, such as `--srt number 1`.
-    func label(of index: Int) -> String {
+    /// How the output of this index among all of them was given, such as `--srt number 1`.
+    func label(of index: Int) -> OptionReference {
         var number = index
         for (flag, texts) in [("--rtmp", rtmp), ("--srt", srt)] {
-            if number < texts.count { return "\(flag) number \(number + 1)" }
+            if number < texts.count { return OptionReference(flag, .number(number + 1)) }
             number -= texts.count
         }
-        return "--output number \(number + 1)"
+        return OptionReference("--output", .number(number + 1))
     }
 
-    private func read(_ texts: [String], of flag: String, schemes: [String]) throws -> [OutputSpecification] {
-        try texts.enumerated().map { index, text in
-            do {
-                return try OutputSpecification(text, schemes: schemes, standard: transport)
+    /// The index of the first of `texts` that is equal to one before it; nil if all differ.
+    private static func repeated(in texts: [String]) -> Int? {
+        var seen: Set<String> = []
+        return texts.firstIndex { !seen.insert($0).inserted }
+    }
+
+    private func read(
+        _ texts: [String], of flag: String, kind: OutputKind?
+    ) throws(TextFailure) -> [OutputSpecification] {
+        try texts.enumerated().map { (index, text) throws(TextFailure) in
+            do throws(OutputSpecificationError) {
+                return try OutputSpecification(text, kind: kind, defaults: defaults)
             } catch {
-                throw ValidationError("\(flag) number \(index + 1) is not usable: \(error)")
+                throw TextFailure("\(option: flag, .number(index + 1)) is not usable: \(error)")
             }
         }
     }

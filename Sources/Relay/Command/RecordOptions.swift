@@ -29,7 +29,7 @@ struct RecordOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Start a new file after this time or size, such as 10s, 1h or 2GB. (default: 30m)", valueName: "length"),
-        transform: ArgumentParsing.segmentLength)
+        transform: SegmentLength.init(parsing:))
     var segment = RecordOptions.usualLength
 
     @Option(
@@ -52,7 +52,7 @@ struct RecordOptions: ParsableArguments {
                 "Also {date}, {time}, {year}, {month}, {day}, {hour}, {minute}, {second}, the forms %Y %m %d %H %M %S %F "
                 + "%y %j of strftime, and directories, such as %Y-%m-%d/{channel}_{time}_{sequence}.", valueName: "name"
         ),
-        transform: ArgumentParsing.nameTemplate)
+        transform: NameTemplate.init(parsing:))
     var recordName: NameTemplate = .standard
 
     @Option(
@@ -98,7 +98,7 @@ struct RecordOptions: ParsableArguments {
         help: ArgumentHelp(
             "When recordings are made durable: never, segment, fragment, or a length of time. (default: 10s)",
             discussion: "A length of time means at the end of each file, too.", valueName: "when"),
-        transform: ArgumentParsing.syncPolicy)
+        transform: SyncPolicy.init(parsing:))
     var sync: SyncPolicy = .standard
 
     @Option(
@@ -123,7 +123,7 @@ struct RecordOptions: ParsableArguments {
                 The default is at most a tenth of the disk, and at least 60 s of recording. The stream goes on, and \
                 recording resumes when space returns.
                 """, valueName: "size"),
-        transform: ArgumentParsing.byteSize)
+        transform: ByteSize.init(parsing:))
     var diskReserve: ByteSize?
 
     @Option(
@@ -149,14 +149,16 @@ struct RecordOptions: ParsableArguments {
                 """, valueName: "program"))
     var onSegment: String?
 
-    func apply(to configuration: inout ChannelConfiguration, duration: Duration?) throws {
+    func apply(to configuration: inout ChannelConfiguration, duration: Duration?) throws(TextFailure) {
         let target = try uploadTarget()
         guard let record else {
-            guard target == nil else { throw ValidationError("--upload and --on-segment need --record.") }
+            guard target == nil else {
+                throw TextFailure("\(option: "--upload") and \(option: "--on-segment") need \(option: "--record").")
+            }
             guard let flag = given else { return }
-            throw ValidationError("\(flag) is for recordings: give --record too, or leave it out.")
+            throw TextFailure("\(option: flag) is for recordings: give \(option: "--record") too, or leave it out.")
         }
-        guard !record.isEmpty else { throw ValidationError("--record is empty: name a directory.") }
+        guard !record.isEmpty else { throw TextFailure("\(option: "--record") is empty: name a directory.") }
         var recording = ChannelConfiguration.Recording(
             directory: record, length: segment, expected: expect ?? duration ?? .seconds(3600),
             warning: diskWarn ?? .seconds(1800), reserve: diskReserve)
@@ -171,12 +173,13 @@ struct RecordOptions: ParsableArguments {
             }
         }
         if upload != nil, !recordName.isDated || !recordName.hasChannel {
-            throw ValidationError(
-                "--upload must not replace older files at the remote: put {channel} and {start}, or date and time, into "
-                    + "--record-name.")
+            throw TextFailure(
+                "\(option: "--upload") must not replace older files at the remote: put {channel} and {start}, or date "
+                    + "and time, into "
+                    + "\(option: "--record-name").")
         }
         if let replay, !(Duration.seconds(1)...Duration.seconds(300)).contains(replay) {
-            throw ValidationError("--replay is from 1s to 5m: it is kept in memory.")
+            throw TextFailure("\(option: "--replay") is from 1s to 5m: it is kept in memory.")
         }
         recording.replay = replay ?? (clipsOnly ? Self.usualReplay : nil)
         recording.isForClips = clipsOnly
@@ -186,25 +189,30 @@ struct RecordOptions: ParsableArguments {
     }
 
     /// Lets each source of `configuration` be recorded, too, if that was asked for and can be.
-    func applySources(to configuration: inout ChannelConfiguration) throws {
+    func applySources(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         guard recordSources, configuration.recording != nil else {
-            guard sourceCoding == .copy else { throw ValidationError("--source-coding needs --record-sources.") }
+            guard sourceCoding == .copy else {
+                throw TextFailure("\(option: "--source-coding") needs \(option: "--record-sources").")
+            }
             return
         }
         guard configuration.hasScenes, !configuration.sources.isEmpty else {
-            throw ValidationError("--record-sources is for several --input. Leave it out.")
+            throw TextFailure("\(option: "--record-sources") is for several \(option: "--input"). Leave it out.")
         }
         guard case .duration = segment else {
-            throw ValidationError(
-                "--record-sources ends all files at the same frames: give --segment a time, such as 30m.")
+            throw TextFailure(
+                "\(option: "--record-sources") ends all files at the same frames: give \(option: "--segment") a time, "
+                    + "such as 30m."
+            )
         }
         guard recordName.hasChannel else {
-            throw ValidationError("--record-sources needs names that differ: put {channel} into --record-name.")
+            throw TextFailure(
+                "\(option: "--record-sources") needs names that differ: put {channel} into \(option: "--record-name").")
         }
         for (index, source) in configuration.sources.enumerated() where source.selection.unseen != .hot {
             guard !source.backups.isEmpty else {
-                throw ValidationError(
-                    "--record-sources needs all of \(source.name) all the time: leave its standby= out.")
+                throw TextFailure(
+                    "\(option: "--record-sources") needs all of \(source.name) all the time: leave its standby= out.")
             }
             configuration.sources[index].selection.unseen = .hot
         }
@@ -212,19 +220,22 @@ struct RecordOptions: ParsableArguments {
         if configuration.audioInput != nil { configuration.recording?.sources.append("audio") }
         configuration.recording?.copiesSources = sourceCoding == .copy
         if let long = configuration.recordedNames.first(where: { SegmentName.safe($0) != $0 }) {
-            throw ValidationError("--record-sources: \(long) is too long for the name of a file.")
+            throw TextFailure("\(option: "--record-sources"): \(long) is too long for the name of a file.")
         }
     }
 
-    /// Refuses clock alignment for a program that runs faster than the wall clock.
-    func checkAlignment(isPaced: Bool) throws {
+    /// The wall clock says nothing to a program that runs faster than it.
+    func checkAlignment(isPaced: Bool) throws(TextFailure) {
         guard record != nil, segmentAlign == .clock else { return }
         guard isPaced else {
-            throw ValidationError("--segment-align clock needs a program in real time: leave out --unpaced.")
+            throw TextFailure(
+                "\(option: "--segment-align") clock needs a program in real time: leave out \(option: "--unpaced").")
         }
         guard case .duration(let length) = segment, WallClockGrid(period: length) != nil else {
-            throw ValidationError(
-                "--segment-align clock needs a --segment that divides a day into equal parts, such as 10s, 30m or 1h.")
+            throw TextFailure(
+                "\(option: "--segment-align") clock needs a \(option: "--segment") that divides a day into equal "
+                    + "parts, such as 10s, 30m or 1h."
+            )
         }
     }
 
@@ -246,24 +257,24 @@ struct RecordOptions: ParsableArguments {
         return flags.first { $0.1 }?.0
     }
 
-    private func uploadTarget() throws -> UploadTarget? {
+    private func uploadTarget() throws(TextFailure) -> UploadTarget? {
         if let uploadLimit {
-            guard upload != nil else { throw ValidationError("--upload-limit is for --upload, which is not given.") }
+            guard upload != nil else {
+                throw TextFailure("\(option: "--upload-limit") is for \(option: "--upload"), which is not given.")
+            }
             guard uploadLimit.first?.isNumber == true else {
-                throw ValidationError("--upload-limit is a rate such as 10M, for 10 MiB/s.")
+                throw TextFailure("\(option: "--upload-limit") is a rate such as 10M, for 10 MiB/s.")
             }
         }
         switch (upload, onSegment) {
         case (nil, nil): return nil
         case (nil, let program?): return .command(program)
-        case (let text?, nil):
-            do throws(UploadRefusal) {
-                return .remote(try RcloneRemote(parsing: text), limit: uploadLimit)
-            } catch {
-                throw ValidationError(error.description)
-            }
+        case (let text?, nil): return .remote(try RcloneRemote(parsing: text), limit: uploadLimit)
         case (_?, _?):
-            throw ValidationError("--upload and --on-segment exclude each other: a program can do both, with rclone.")
+            throw TextFailure(
+                "\(option: "--upload") and \(option: "--on-segment") exclude each other: a program can do both, with "
+                    + "rclone."
+            )
         }
     }
 }

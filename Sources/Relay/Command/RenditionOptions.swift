@@ -19,49 +19,52 @@ struct RenditionOptions: ParsableArguments {
                 """, valueName: "rendition"))
     var rendition: [String] = []
 
-    func apply(to configuration: inout ChannelConfiguration) throws {
-        configuration.renditions = try rendition.map { text in
-            try ArgumentParsing.message { () throws(TextFailure) in try RenditionSpecification(text) }
-        }
+    func apply(to configuration: inout ChannelConfiguration) throws(TextFailure) {
+        configuration.renditions = try rendition.map { (text) throws(TextFailure) in try RenditionSpecification(text) }
         let names = configuration.renditions.map(\.name)
         if let twice = names.first(where: { name in names.count { $0 == name } > 1 }) {
-            throw ValidationError("--rendition \(twice): there are two of this name; each has one of its own.")
+            throw TextFailure(
+                "\(option: "--rendition", .name(twice)): there are two of this name; each has one of its own.")
         }
         guard names.count <= RenditionSpecification.most else {
-            throw ValidationError("--rendition is given \(names.count) times; \(RenditionSpecification.most) can be.")
+            throw TextFailure(
+                "\(option: "--rendition") is given \(names.count) times; \(RenditionSpecification.most) can be.")
         }
         for one in configuration.renditions {
             let settings = one.settings(beside: configuration.encoder)
             if settings.profile == .baseline, settings.bFrames ?? 0 > 0 {
-                throw ValidationError("--rendition \(one.name): the baseline profile has no B-frames; say bframes=0.")
+                throw TextFailure(
+                    "\(option: "--rendition", .name(one.name)): the baseline profile has no B-frames; say bframes=0.")
             }
         }
     }
 
-    /// Throws if a rendition needs something that is not encoded here, or if the program is not paced.
-    func check(against configuration: ChannelConfiguration, by copyFlag: String?) throws {
+    /// Throws where a rendition would be of something that is not encoded here, or faster than the clock.
+    func check(against configuration: ChannelConfiguration, by copyFlag: String?) throws(TextFailure) {
         guard !rendition.isEmpty else { return }
         if let copyFlag {
-            throw ValidationError(
-                "--rendition is for a program that is encoded here, and \(copyFlag) passes it on. Leave one of them out."
+            throw TextFailure(
+                "\(option: "--rendition") is for a program that is encoded here, and \(option: copyFlag) passes it on. "
+                    + "Leave one of them out."
             )
         }
         guard configuration.isPaced else {
-            throw ValidationError("--rendition is for a program in real time: leave out --unpaced.")
+            throw TextFailure(
+                "\(option: "--rendition") is for a program in real time: leave out \(option: "--unpaced").")
         }
     }
 
-    /// Throws if an output or the recording of `configuration` names an unknown rendition. `label` returns how the
-    /// output with a given index was specified.
-    func checkNames(in configuration: ChannelConfiguration, label: (Int) -> String) throws {
+    /// Throws where an output or the recording of `configuration` names a rendition that there is not. `label` is how an
+    /// output was given, by its number.
+    func checkNames(in configuration: ChannelConfiguration, label: (Int) -> OptionReference) throws(TextFailure) {
         let renditions = configuration.renditions
         let isKnown = { (name: String) in renditions.contains { $0.name == name } }
         for (index, output) in configuration.outputs.enumerated() {
             guard let name = output.rendition, !isKnown(name) else { continue }
-            throw ValidationError("\(label(index)) is not usable: \(renditions.unknown(name))")
+            throw TextFailure("\(label(index)) is not usable: \(renditions.unknown(name))")
         }
         if let name = configuration.recording?.rendition, !isKnown(name) {
-            throw ValidationError("--record-rendition: \(renditions.unknown(name))")
+            throw TextFailure("\(option: "--record-rendition"): \(renditions.unknown(name))")
         }
     }
 }

@@ -19,14 +19,14 @@ struct RetentionOptions: ParsableArguments {
         help: ArgumentHelp(
             "Delete the oldest recordings when all of the channel's take more than this, such as 500GB.",
             valueName: "size"),
-        transform: ArgumentParsing.byteSize)
+        transform: ByteSize.init(parsing:))
     var keepSize: ByteSize?
 
     @Option(
         help: ArgumentHelp(
             "Delete the oldest recordings when less of the disk is free than this part or size, such as 10% or 50GB.",
             discussion: "They also go before --disk-reserve would stop the recording.", valueName: "part"),
-        transform: ArgumentParsing.freeSpace)
+        transform: FreeSpaceGoal.init(parsing:))
     var keepFree: FreeSpaceGoal?
 
     @Option(
@@ -36,20 +36,27 @@ struct RetentionOptions: ParsableArguments {
         transform: ArgumentParsing.anyDuration)
     var keepMin: Duration?
 
-    func apply(to configuration: inout ChannelConfiguration) throws {
+    func apply(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         guard keep != nil || keepSize != nil || keepFree != nil else {
             guard keepMin == nil else {
-                throw ValidationError("--keep-min limits --keep, --keep-size and --keep-free: give one of them too.")
+                throw TextFailure(
+                    "\(option: "--keep-min") limits \(option: "--keep"), \(option: "--keep-size") and "
+                        + "\(option: "--keep-free"): give one of them too."
+                )
             }
             return
         }
         guard let recording = configuration.recording else {
-            throw ValidationError("--keep, --keep-size and --keep-free are for recordings: give --record too.")
+            throw TextFailure(
+                "\(option: "--keep"), \(option: "--keep-size") and \(option: "--keep-free") are for recordings: give "
+                    + "\(option: "--record") too."
+            )
         }
         guard recording.template.hasChannel else {
-            throw ValidationError(
-                "--keep, --keep-size and --keep-free tell a channel's files by their names: put {channel} into "
-                    + "--record-name.")
+            throw TextFailure(
+                "\(option: "--keep"), \(option: "--keep-size") and \(option: "--keep-free") tell a channel's files by "
+                    + "their names: put {channel} into "
+                    + "\(option: "--record-name").")
         }
         configuration.recording?.retention = RetentionRules(
             maximumAge: keep, maximumBytes: keepSize?.bytes, minimumFree: keepFree,

@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Archive
 internal import ArgumentParser
 internal import Channel
 internal import Control
-package import Encoder
 internal import Glibc
-internal import Ingest
 internal import Logging
 internal import Media
 internal import Networking
-internal import Publisher
-internal import Segmenter
 internal import Status
-
-extension EncoderSettings.Preset: ExpressibleByArgument {}
-extension EncoderSettings.Tune: ExpressibleByArgument {}
-extension EncoderSettings.Profile: ExpressibleByArgument {}
 
 /// `relay run`, or `relay` with flags: runs one channel, and ends with its status.
 struct RunCommand: BlockingCommand {
@@ -29,16 +20,11 @@ struct RunCommand: BlockingCommand {
             given up after retry=, or were refused.
             """)
 
-    @OptionGroup(title: "Input") var input: InputOptions
-    @OptionGroup(title: "Outputs") var output: OutputOptions
-    @OptionGroup(title: "Recording") var record: RecordOptions
-    @OptionGroup(title: "Retention") var retention: RetentionOptions
-    @OptionGroup(title: "Encoder") var encoder: EncoderOptions
-    @OptionGroup(title: "Renditions") var renditions: RenditionOptions
-    @OptionGroup(title: "Monitors") var monitor: MonitorOptions
-    @OptionGroup(title: "Operation") var operation: OperationOptions
+    @OptionGroup var flags: RunFlags
 
-    func validate() throws {
+    var operation: OperationOptions { flags.operation }
+
+    func check() throws {
         if operation.config == nil {
             _ = try channelConfiguration()
             _ = try httpSettings()
@@ -119,7 +105,10 @@ struct RunCommand: BlockingCommand {
         return names.first { single.contains(String($0)) && !seen.insert($0).inserted }.map(String.init)
     }
 
-    /// Returns the settings of the HTTP server from the flags; throws a sentence if they are invalid.
+    /// The flags as one configuration, or the sentence that says what is wrong with them.
+    func channelConfiguration() throws(TextFailure) -> ChannelConfiguration { try flags.channelConfiguration() }
+
+    /// What the flags say of the HTTP server, or the sentence that says what is wrong with them.
     private func httpSettings() throws -> ControlSettings {
         var keys = ControlKeys()
         (keys.address, keys.socket) = (operation.http, operation.httpSocket)
@@ -151,47 +140,5 @@ struct RunCommand: BlockingCommand {
         case "webhooks": "webhook"
         default: key
         }
-    }
-
-    /// The flags as one configuration, or the sentence that says what is wrong with them.
-    func channelConfiguration() throws -> ChannelConfiguration {
-        var configuration = ChannelConfiguration()
-        try input.apply(to: &configuration)
-        try output.apply(to: &configuration)
-        try input.applyCertificate(to: &configuration)
-        try record.apply(to: &configuration, duration: operation.duration)
-        try record.checkAlignment(isPaced: !input.unpaced)
-        try retention.apply(to: &configuration)
-        if let flag = input.copyFlag {
-            try encoder.check(against: configuration.copying, by: flag)
-            if let monitoring = monitor.givenForEncoded {
-                throw ValidationError(
-                    "\(monitoring) is for what is encoded, and \(flag) passes it on. Leave one of them out.")
-            }
-        }
-        try renditions.check(against: configuration, by: input.copyFlag)
-        encoder.apply(to: &configuration)
-        try renditions.apply(to: &configuration)
-        try renditions.checkNames(in: configuration, label: output.label(of:))
-        configuration.monitor = monitor.settings(isCopied: configuration.copies)
-        configuration.name = operation.channel
-        try record.applySources(to: &configuration)
-        configuration.duration = operation.duration
-        guard !configuration.outputs.isEmpty || configuration.recording != nil else {
-            throw ValidationError("There is nothing to do: give at least one of --rtmp, --srt, --output and --record.")
-        }
-        if !configuration.outputs.isEmpty {
-            if input.unpaced {
-                throw ValidationError("--unpaced is for recordings alone: a live output needs the clock. Leave it out.")
-            }
-            if encoder.crf != nil {
-                throw ValidationError(
-                    "--crf is for recordings alone: a live output needs a bitrate. Use --video-bitrate.")
-            }
-        }
-        guard SegmentName.safe(operation.channel) == operation.channel, !operation.channel.isEmpty else {
-            throw ValidationError("--channel is the beginning of file names: letters, digits and hyphens only.")
-        }
-        return configuration
     }
 }

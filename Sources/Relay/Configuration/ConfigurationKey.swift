@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Channel
+internal import Networking
 internal import Program
+internal import Publisher
 internal import Studio
 
 /// A key of a channel in a configuration file, and the flag that it stands for. The flags are the one model of what a
@@ -31,8 +34,8 @@ struct ConfigurationKey {
     /// Keys that say what is recorded, and how long it is kept.
     var isOfRecording: Bool { path.hasPrefix("recording.") }
 
-    /// All keys but `input`, `inputs` and `outputs`, which are ``ConfigurationOption/ofInput`` and
-    /// ``ConfigurationOption/ofOutput`` behind an address, and ``mappings``.
+    /// All keys but `input`, `inputs` and `outputs`, which are ``AddressOption/ofInput`` and
+    /// ``AddressOption/ofOutput`` behind an address, and ``mappings``.
     static let all: [ConfigurationKey] = [
         .init("name", "--channel"),
         .init("duration", "--duration", .time),
@@ -94,13 +97,31 @@ struct ConfigurationKey {
         .init("recording.keepMin", "--keep-min", .time),
     ]
 
+    /// The key that stands for a flag; nil if no key does.
+    static func path(of flag: String) -> String? {
+        switch flag {
+        case "--input": return "input"
+        case "--output", "--rtmp", "--srt": return "outputs"
+        case "--rendition": return "renditions"
+        case "--scene": return "scenes"
+        case "--overlay": return "overlays"
+        case "--stinger": return "stingers"
+        default: break
+        }
+        let key = all.first { key in
+            if case .choice(let flags) = key.form { return flags.values.contains(flag) }
+            return key.flag == flag
+        }
+        return key?.path
+    }
+
     /// Keys with names below them.
     static let mappings = ["renditions", "scenes", "overlays", "stingers"]
 
     /// Every word that is a key.
     static let words = Set(
         all.flatMap { $0.path.split(separator: ".").map(String.init) }
-            + (ConfigurationOption.ofInput + ConfigurationOption.ofOutput).map(\.key)
+            + (AddressOption.ofInput + AddressOption.ofOutput).map(\.key)
             + SceneLayout.keys + SceneLayout.Inset.keys
             + ConfigurationReader.overlayKeys + ConfigurationReader.stingerKeys
             + ConfigurationReader.renditionOptions.map(\.key) + mappings
@@ -118,47 +139,24 @@ struct ConfigurationKey {
     ]
 }
 
-/// An option behind the address of an input or an output.
-struct ConfigurationOption {
-    /// What stands behind its key.
-    enum Form: Equatable {
-        case text
-        /// A text, or a number of seconds.
-        case time
-        /// `true` or `false`, which stand for `yes` and `no`.
-        case answer
-        /// A list of addresses, each of which may have options: the option is given once for each.
-        case addresses
-    }
-
-    let key: String
-    let option: String
-    let form: Form
-
-    init(_ key: String, _ option: String, _ form: Form = .text) {
-        (self.key, self.option, self.form) = (key, option, form)
-    }
-
-    private static let tracks: [ConfigurationOption] = [
+extension AddressOption {
+    private static let tracks: [AddressOption] = [
         .init("program", "program"), .init("videoTrack", "video-track"), .init("audioTrack", "audio-track"),
         .init("channels", "channels"), .init("audio", "audio", .answer), .init("audioOffset", "audio-offset", .time),
         .init("latency", "latency", .time),
     ]
     /// The options of a backup, and of an input for audio.
-    static let ofBackup: [ConfigurationOption] = tracks + [.init("reference", "reference", .answer)]
-    static let ofInput: [ConfigurationOption] =
+    static let ofBackup: [AddressOption] = tracks + [.init("reference", "reference", .answer)]
+    static let ofInput: [AddressOption] =
         ofBackup + [
             .init("name", "name"), .init("timeout", "timeout", .time),
             .init("standby", "standby"), .init("return", "return", .time), .init("whenOff", "when-off"),
             .init("gain", "gain"), .init("muted", "muted", .answer),
             .init("backups", "backup", .addresses),
         ]
-    static let ofOutput: [ConfigurationOption] = [
-        .init("name", "name"), .init("rendition", "rendition"), .init("queue", "queue", .time),
-        .init("queueBytes", "queue-bytes"),
-        .init("retry", "retry"), .init("backup", "backup"), .init("backupAfter", "backup-after"),
-        .init("primaryCheck", "primary-check", .time), .init("proxy", "proxy"), .init("tlsCa", "tls-ca"),
-        .init("tls", "tls"), .init("enhanced", "enhanced", .answer), .init("segment", "segment", .time),
-        .init("list", "list"), .init("endList", "endlist"),
-    ]
+    /// The options of an output, of whatever kind it is. Several kinds may have one of the same name.
+    static let ofOutput: [AddressOption] = (OutputSpecification.options + OutputKind.all.flatMap(\.options))
+        .reduce(into: []) { options, option in
+            if !options.contains(where: { $0.key == option.key }) { options.append(option) }
+        }
 }

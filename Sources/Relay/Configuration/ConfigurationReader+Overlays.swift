@@ -8,10 +8,12 @@ extension ConfigurationReader {
     static let stingerKeys = ["file", "cut"]
 
     /// `overlays`: a mapping of names to what is shown.
-    mutating func readOverlays(_ node: ConfigurationNode, _ key: String) -> [String]? {
+    mutating func readOverlays(_ node: ConfigurationNode, _ key: String) -> [ChannelFlags.Flag]? {
         let entries = mapping(node, key, "It is a mapping, an overlay behind each name.") ?? []
         return entries.compactMap { entry in
-            readOverlay(entry.node, "\(key).\(entry.key)").map { "--overlay=\(entry.key)=\($0)" }
+            readOverlay(entry.node, "\(key).\(entry.key)").map {
+                .named(entry.key, "--overlay=\(entry.key)=\($0)", path: "overlays", entry.node.mark)
+            }
         }
     }
 
@@ -36,10 +38,12 @@ extension ConfigurationReader {
     }
 
     /// `stingers`: a mapping of names to files.
-    mutating func readStingers(_ node: ConfigurationNode, _ key: String) -> [String]? {
+    mutating func readStingers(_ node: ConfigurationNode, _ key: String) -> [ChannelFlags.Flag]? {
         let entries = mapping(node, key, "It is a mapping, a file and its cut behind each name.") ?? []
         return entries.compactMap { entry in
-            readStinger(entry.node, "\(key).\(entry.key)").map { "--stinger=\(entry.key)=\($0)" }
+            readStinger(entry.node, "\(key).\(entry.key)").map {
+                .named(entry.key, "--stinger=\(entry.key)=\($0)", path: "stingers", entry.node.mark)
+            }
         }
     }
 

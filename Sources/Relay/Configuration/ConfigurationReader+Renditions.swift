@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Networking
 internal import Studio
 
 // Renditions by name, and the flags that they stand for.
 extension ConfigurationReader {
     /// The keys of a rendition. Each may be written as the option is, too.
-    static let renditionOptions: [ConfigurationOption] = [
+    static let renditionOptions: [AddressOption] = [
         .init("videoBitrate", "video-bitrate"), .init("gop", "gop", .time), .init("size", "size"),
         .init("preset", "preset"), .init("tune", "tune"), .init("profile", "profile"), .init("bFrames", "bframes"),
         .init("audioBitrate", "audio-bitrate"),
@@ -13,13 +14,14 @@ extension ConfigurationReader {
 
     /// `renditions`: a mapping of names to how each is encoded.
     mutating func readRenditions(
-        _ node: ConfigurationNode, _ key: String, _ channel: inout ChannelFlags
-    ) -> [String]? {
+        _ node: ConfigurationNode, _ key: String
+    ) -> [ChannelFlags.Flag]? {
         let entries = mapping(node, key, "It is a mapping, a rendition behind each name.") ?? []
-        for entry in entries { channel.marks["renditions.\(entry.key)"] = entry.node.mark }
         // Their order means nothing: another one is no change.
         return entries.sorted { $0.key < $1.key }.compactMap { entry in
-            readRendition(entry.node, "\(key).\(entry.key)").map { "--rendition=\(entry.key)#\($0)" }
+            readRendition(entry.node, "\(key).\(entry.key)").map {
+                .named(entry.key, "--rendition=\(entry.key)#\($0)", path: "renditions", entry.node.mark)
+            }
         }
     }
 
@@ -28,17 +30,17 @@ extension ConfigurationReader {
         if entries.isEmpty { fault(node.mark, key, "It says nothing: give at least one key, such as videoBitrate.") }
         var given: [String: String] = [:]
         for entry in entries {
-            let option = Self.renditionOptions.first { [$0.key, $0.option].contains(entry.key) }
+            let option = Self.renditionOptions.first { [$0.key, $0.name].contains(entry.key) }
             guard let option else {
                 unknown(entry, in: key, known: Self.renditionOptions.map(\.key))
                 continue
             }
             let place = "\(key).\(entry.key)"
-            if given[option.option] != nil { fault(entry.mark, place, "It is given twice, in two ways.") }
-            given[option.option] = values(of: option, entry.node, place)?.first
+            if given[option.name] != nil { fault(entry.mark, place, "It is given twice, in two ways.") }
+            given[option.name] = values(of: option, entry.node, place)?.first
         }
         if given.isEmpty { return nil }
-        return Self.renditionOptions.compactMap { option in given[option.option].map { "\(option.option)=\($0)" } }
+        return Self.renditionOptions.compactMap { option in given[option.name].map { "\(option.name)=\($0)" } }
             .joined(separator: ",")
     }
 }

@@ -6,10 +6,12 @@ internal import Studio
 // Scenes by name, and the flags that they stand for.
 extension ConfigurationReader {
     /// `scenes`: a mapping of names to layouts.
-    mutating func readScenes(_ node: ConfigurationNode, _ key: String) -> [String]? {
+    mutating func readScenes(_ node: ConfigurationNode, _ key: String) -> [ChannelFlags.Flag]? {
         let entries = mapping(node, key, "It is a mapping, a scene behind each name.") ?? []
         return entries.compactMap { entry in
-            readScene(entry.node, "\(key).\(entry.key)").map { "--scene=\(entry.key)=\($0)" }
+            readScene(entry.node, "\(key).\(entry.key)").map {
+                .named(entry.key, "--scene=\(entry.key)=\($0)", path: "scenes", entry.node.mark)
+            }
         }
     }
 

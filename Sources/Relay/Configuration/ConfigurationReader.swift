@@ -1,26 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Networking
 internal import Studio
 
 /// Reads a configuration file's tree as the flags that it stands for. Each fault is noted with its place, and reading
 /// continues, so that all faults are reported at once.
 struct ConfigurationReader: NodeReader {
-    /// What a channel stands for, and where each flag comes from.
-    struct ChannelFlags {
-        /// One `--flag=value` or `--flag` for each, in an order of its own and not the file's.
-        var flags: [Flag] = []
-        let key: String
-        let mark: ConfigurationMark
-        /// Where each key is written, by its path from the channel on.
-        var marks: [String: ConfigurationMark] = [:]
-    }
-
-    /// One flag, and the key that stands for it.
-    struct Flag: Equatable {
-        let argument: String
-        let path: String
-    }
-
     /// How the log looks.
     struct Log: Equatable {
         var format: LogFormat?
@@ -30,7 +15,8 @@ struct ConfigurationReader: NodeReader {
 
     private(set) var channels: [ChannelFlags] = []
     private(set) var log = Log()
-    /// What is said of the HTTP server, and where.
+    /// What is said of the HTTP server, where, and whether all of it could be read.
+    private(set) var isHTTPRead = true
     var http = ControlKeys()
     var httpMarks: [String: ConfigurationMark] = [:]
     var faults: [ConfigurationFailure.Fault] = []
@@ -44,7 +30,10 @@ struct ConfigurationReader: NodeReader {
             switch entry.key {
             case "channels": readChannels(entry.node)
             case "log": readLog(entry.node)
-            case "http": readHTTP(entry.node)
+            case "http":
+                let before = faults.count
+                readHTTP(entry.node)
+                isHTTPRead = faults.count == before
             default: unknown(entry, in: "", known: ["channels", "log", "http"])
             }
         }
@@ -81,27 +70,27 @@ extension ConfigurationReader {
 
     private mutating func readChannel(_ node: ConfigurationNode, _ name: String) {
         var channel = ChannelFlags(key: name, mark: node.mark)
-        var values: [String: [String]] = [:]
+        var values: [String: [ChannelFlags.Flag]] = [:]
+        let before = faults.count
         for entry in mapping(node, name, "It is a mapping with the channel's keys.") ?? [] {
             channel.marks[entry.key] = entry.node.mark
             let key = "\(name).\(entry.key)"
             switch entry.key {
-            case "input":
-                values["input"] = address(entry.node, key, ConfigurationOption.ofInput).map { ["--input=\($0)"] }
-            case "audioInput":
-                values["audioInput"] = address(entry.node, key, ConfigurationOption.ofBackup).map {
-                    ["--audio-input=\($0)"]
+            case "input", "audioInput":
+                let (flag, options) =
+                    entry.key == "input"
+                    ? ("--input", AddressOption.ofInput) : ("--audio-input", AddressOption.ofBackup)
+                values[entry.key] = address(entry.node, key, options).map {
+                    [.init("\(flag)=\($0)", path: entry.key, entry.node.mark)]
                 }
             case "inputs":
-                values["input"] = readAddresses(
-                    entry.node, key, "inputs", "--input", ConfigurationOption.ofInput, &channel)
-            case "renditions": values["renditions"] = readRenditions(entry.node, key, &channel)
+                values["input"] = readAddresses(entry.node, key, "inputs", "--input", AddressOption.ofInput)
+            case "renditions": values["renditions"] = readRenditions(entry.node, key)
             case "scenes": values["scenes"] = readScenes(entry.node, key)
             case "overlays": values["overlays"] = readOverlays(entry.node, key)
             case "stingers": values["stingers"] = readStingers(entry.node, key)
             case "outputs":
-                values["outputs"] = readAddresses(
-                    entry.node, key, "outputs", "--output", ConfigurationOption.ofOutput, &channel)
+                values["outputs"] = readAddresses(entry.node, key, "outputs", "--output", AddressOption.ofOutput)
             case let section where Self.sections.contains(section):
                 for inner in mapping(entry.node, key, "It is a mapping.") ?? [] {
                     read(inner, "\(section).\(inner.key)", name, &channel, &values)
@@ -113,14 +102,15 @@ extension ConfigurationReader {
             fault(channel.marks["inputs"], "\(name).inputs", "There is input, too: leave one of them out.")
         }
         for path in ["input"] + ConfigurationKey.mappings + ConfigurationKey.all.map(\.path) + ["outputs"] {
-            channel.flags += (values[path] ?? []).map { Flag(argument: $0, path: path) }
+            channel.flags += values[path] ?? []
         }
+        channel.isRead = faults.count == before
         channels.append(channel)
     }
 
     private mutating func read(
         _ entry: ConfigurationNode.Entry, _ path: String, _ name: String, _ channel: inout ChannelFlags,
-        _ values: inout [String: [String]]
+        _ values: inout [String: [ChannelFlags.Flag]]
     ) {
         channel.marks[path] = entry.node.mark
         guard let key = ConfigurationKey.all.first(where: { $0.path == path }) else {
@@ -134,37 +124,38 @@ extension ConfigurationReader {
                 known: own + known.map(String.init))
         }
         let place = "\(name).\(path)"
+        let mark = entry.node.mark
         switch key.form {
-        case .text: values[path] = scalar(entry.node, place).map { ["\(key.flag)=\($0)"] }
-        case .time: values[path] = time(entry.node, place).map { ["\(key.flag)=\($0)"] }
-        case .isGiven: values[path] = truth(entry.node, place).map { $0 ? [key.flag] : [] }
+        case .text: values[path] = scalar(entry.node, place).map { [.init("\(key.flag)=\($0)", path: path, mark)] }
+        case .time: values[path] = time(entry.node, place).map { [.init("\(key.flag)=\($0)", path: path, mark)] }
+        case .isGiven: values[path] = truth(entry.node, place).map { $0 ? [.init(key.flag, path: path, mark)] : [] }
         case .choice(let flags):
             guard let word = scalar(entry.node, place) else { return }
             guard let flag = flags[word] else {
                 return fault(entry.node.mark, place, "It is \(Self.either(flags.keys.sorted())).")
             }
-            values[path] = flag.map { [$0] } ?? []
+            values[path] = flag.map { [.init($0, path: path, mark)] } ?? []
         }
     }
 
     /// A list of addresses, as the flags that they stand for.
     private mutating func readAddresses(
-        _ node: ConfigurationNode, _ key: String, _ path: String, _ flag: String, _ options: [ConfigurationOption],
-        _ channel: inout ChannelFlags
-    ) -> [String]? {
+        _ node: ConfigurationNode, _ key: String, _ path: String, _ flag: String, _ options: [AddressOption]
+    ) -> [ChannelFlags.Flag]? {
         guard case .sequence(let nodes) = node.content else {
             fault(node.mark, key, "It is a list, one \(path.dropLast()) behind each hyphen.")
             return nil
         }
-        for (index, node) in nodes.enumerated() { channel.marks["\(path)[\(index)]"] = node.mark }
         return nodes.enumerated().compactMap { index, node in
-            address(node, "\(key)[\(index)]", options).map { "\(flag)=\($0)" }
+            address(node, "\(key)[\(index)]", options).map {
+                .init("\(flag)=\($0)", path: path, key: "\(path)[\(index)]", node.mark)
+            }
         }
     }
 
     /// An address with its options, as the flag takes it: a text, or a mapping with `address` and the options' keys.
     private mutating func address(
-        _ node: ConfigurationNode, _ key: String, _ options: [ConfigurationOption]
+        _ node: ConfigurationNode, _ key: String, _ options: [AddressOption]
     ) -> String? {
         guard case .mapping(let entries) = node.content else {
             return scalar(node, key, orElse: "It is an address, or a mapping with address: and options.")
@@ -176,7 +167,7 @@ extension ConfigurationReader {
             if entry.key == "address" {
                 address = scalar(entry.node, place)
             } else if let option = options.first(where: { $0.key == entry.key }) {
-                given[option.option] = values(of: option, entry.node, place)
+                given[option.name] = values(of: option, entry.node, place)
             } else {
                 unknown(entry, in: key, known: ["address"] + options.map(\.key))
             }
@@ -186,7 +177,7 @@ extension ConfigurationReader {
             return nil
         }
         let pairs = options.flatMap { option in
-            (given[option.option] ?? []).map { "\(option.option)=\($0.replacing(",", with: "%2C"))" }
+            (given[option.name] ?? []).map { "\(option.name)=\($0.replacing(",", with: "%2C"))" }
         }
         guard !pairs.isEmpty else { return address }
         guard !address.replacing("#!", with: "").contains("#") else {
@@ -197,7 +188,7 @@ extension ConfigurationReader {
     }
 
     mutating func values(
-        of option: ConfigurationOption, _ node: ConfigurationNode, _ key: String
+        of option: AddressOption, _ node: ConfigurationNode, _ key: String
     ) -> [String]? {
         switch option.form {
         case .text: return scalar(node, key).map { [$0] }
@@ -208,7 +199,7 @@ extension ConfigurationReader {
                 fault(node.mark, key, "It is a list, one address behind each hyphen.")
                 return nil
             }
-            return nodes.enumerated().compactMap { address($1, "\(key)[\($0)]", ConfigurationOption.ofBackup) }
+            return nodes.enumerated().compactMap { address($1, "\(key)[\($0)]", AddressOption.ofBackup) }
         }
     }
 }

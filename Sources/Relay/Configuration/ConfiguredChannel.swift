@@ -3,6 +3,8 @@
 internal import ArgumentParser
 internal import Channel
 internal import FanOut
+internal import Foundation
+internal import Media
 internal import Studio
 
 /// One channel as flags or a configuration file describe it, with what is needed to tell what another version of the
@@ -34,20 +36,26 @@ struct ConfiguredChannel {
     }
 
     /// Checks `flags` by the rules of the command line. Throws what is wrong, with its place in the file at `path`.
-    init(_ flags: ConfigurationReader.ChannelFlags, path: String) throws(ConfigurationFailure) {
+    init(_ flags: ChannelFlags, path: String) throws(ConfigurationFailure) {
         let arguments = flags.flags.map(\.argument)
         let has = { (path: String) in flags.flags.contains { $0.path == path } }
         guard has("outputs") || has("recording.directory") else {
             let text = "There is nothing to do: give outputs, or a recording with its directory."
             throw ConfigurationFailure(path: path, faults: [.init(mark: flags.mark, key: flags.key, text: text)])
         }
+        let hiding = { (text: String) in ArgumentMask.hidingSecrets(of: arguments, in: text) }
+        let options: RunFlags
         do {
-            var configuration = try RunCommand.parse(arguments).channelConfiguration()
+            options = try RunFlags.parse(arguments)
+        } catch {
+            throw ConfigurationFailure(path: path, faults: [Self.unreadable(error, flags, hiding: hiding)])
+        }
+        do throws(TextFailure) {
+            var configuration = try options.channelConfiguration()
             configuration.origin = .file
             self.configuration = configuration
         } catch {
-            let message = ArgumentMask.hidingSecrets(of: arguments, in: RunCommand.message(for: error))
-            throw ConfigurationFailure(path: path, faults: [Self.fault(message, flags)])
+            throw ConfigurationFailure(path: path, faults: [flags.fault(error, hiding: hiding)])
         }
         let texts = flags.flags.filter { $0.path == "outputs" }.map(\.argument)
         outputs = zip(texts, configuration.outputs).map { Output(text: $0, identity: $1.identity) }
@@ -66,47 +74,27 @@ struct ConfiguredChannel {
         others == other.others && configuration.allInputs == other.configuration.allInputs
     }
 
-    /// Converts an error of the command line to a fault of the corresponding key.
-    private static func fault(
-        _ message: String, _ flags: ConfigurationReader.ChannelFlags
+    /// The first of `flags` whose value the command line cannot read, as a fault of its node.
+    private static func unreadable(
+        _ error: any Error, _ flags: ChannelFlags, hiding: (String) -> String
     ) -> ConfigurationFailure.Fault {
-        var paths: [String] = []
-        let flag = /'?(--[a-z][a-z-]*)(?: <[^>]*>)?'?/
-        let text = message.replacing(flag) { match in
-            guard let path = Self.path(of: String(match.output.1)) else { return String(match.output.0) }
-            paths.append(path)
-            return path
+        for flag in flags.flags {
+            do {
+                _ = try RunFlags.parse([flag.argument])
+            } catch {
+                let message = hiding(RunFlags.message(for: error))
+                return .init(
+                    mark: flag.mark, key: "\(flags.key).\(flag.key)",
+                    text: naming(flag.path, insteadOf: flag.flag, in: message))
+            }
         }
-        if paths.first == "outputs", let number = text.firstMatch(of: /outputs number (\d+)/).flatMap({ Int($0.1) }) {
-            paths[0] = "outputs[\(number - 1)]"
-        }
-        if paths.first == "input", flags.marks["inputs"] != nil {
-            let number = text.firstMatch(of: /input number (\d+)/).flatMap { Int($0.1) }
-            paths[0] = number.map { "inputs[\($0 - 1)]" } ?? "inputs"
-        }
-        if paths.first == "renditions", let name = text.firstMatch(of: /renditions ([A-Za-z0-9._-]+):/)?.1 {
-            paths[0] = "renditions.\(name)"
-        }
-        let path = paths.first { flags.marks[$0] != nil } ?? paths.first
-        let key = [flags.key, path].compactMap(\.self).joined(separator: ".")
-        return .init(mark: path.flatMap { flags.marks[$0] } ?? flags.mark, key: key, text: text)
+        return .init(mark: flags.mark, key: flags.key, text: hiding(RunFlags.message(for: error)))
     }
 
-    /// The key that stands for a flag; nil if no key does.
-    private static func path(of flag: String) -> String? {
-        switch flag {
-        case "--input": return "input"
-        case "--output", "--rtmp", "--srt": return "outputs"
-        case "--rendition": return "renditions"
-        case "--scene": return "scenes"
-        case "--overlay": return "overlays"
-        case "--stinger": return "stingers"
-        default: break
-        }
-        let key = ConfigurationKey.all.first { key in
-            if case .choice(let flags) = key.form { return flags.values.contains(flag) }
-            return key.flag == flag
-        }
-        return key?.path
+    /// The parser's `message` about `flag`, which it shows in quotation marks with what it takes, as one about `path`.
+    private static func naming(_ path: String, insteadOf flag: Substring, in message: String) -> String {
+        guard let start = message.range(of: "'\(flag)"), let end = message[start.upperBound...].firstIndex(of: "'")
+        else { return message }
+        return message.replacingCharacters(in: start.lowerBound...end, with: path)
     }
 }

@@ -46,7 +46,7 @@ struct HostConfiguration {
         var channels: [ConfiguredChannel] = []
         var http = ControlSettings()
         do throws(ControlKeys.Fault) {
-            if !reader.faults.contains(where: { $0.key.hasPrefix("http") }) { http = try reader.http.settings() }
+            if reader.isHTTPRead { http = try reader.http.settings() }
         } catch {
             faults.append(
                 .init(
@@ -57,7 +57,7 @@ struct HostConfiguration {
         listening.add(http)
         for flags in reader.channels {
             // What is missing because it could not be read is no fault of its own.
-            guard !reader.faults.contains(where: { $0.key.hasPrefix(flags.key) }) else { continue }
+            guard flags.isRead else { continue }
             do throws(ConfigurationFailure) {
                 let channel = try ConfiguredChannel(flags, path: path)
                 if channels.contains(where: { $0.name == channel.name }) {

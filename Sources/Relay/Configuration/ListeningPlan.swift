@@ -3,6 +3,8 @@
 internal import Channel
 internal import Control
 internal import Ingest
+internal import Media
+internal import Publisher
 internal import RTMP
 internal import SRT
 internal import Studio
@@ -12,23 +14,23 @@ struct ListeningPlan {
     private enum Use {
         /// One listener serves all who name the same address, if they agree about TLS.
         case rtmp(RTMPListenURL, certificate: String?)
-        /// One listener serves all inputs that name the same address, by their stream ids. An output has its own.
-        case srt(SRTURL, isInput: Bool)
-        case http
+        /// One listener serves all inputs that name the same address, by their stream ids.
+        case srtInput(SRTURL)
+        /// Nothing else listens there.
+        case alone
     }
 
     private struct Place {
         let owner: String
         let host: String
         let port: Int
+        var transport = ListeningPort.Transport.tcp
         let use: Use
-
-        var isTCP: Bool { if case .srt = use { false } else { true } }
 
         /// Whether one of the two takes the port of the other.
         func overlaps(_ other: Place) -> Bool {
             let any: Set = ["0.0.0.0", "::"]
-            return isTCP == other.isTCP && port == other.port
+            return transport == other.transport && port == other.port
                 && (host == other.host || any.contains(host) || any.contains(other.host))
         }
     }
@@ -40,62 +42,61 @@ struct ListeningPlan {
     mutating func add(_ http: ControlSettings) {
         guard let address = http.address else { return }
         let host = address.host == "localhost" ? "127.0.0.1" : address.host
-        places.append(Place(owner: "http.address", host: host, port: address.port, use: .http))
+        places.append(Place(owner: "http.address", host: host, port: address.port, use: .alone))
     }
 
     /// Notes a channel, and what of it contradicts what was noted before.
-    mutating func add(_ channel: ConfiguredChannel, _ flags: ConfigurationReader.ChannelFlags) {
+    mutating func add(_ channel: ConfiguredChannel, _ flags: ChannelFlags) {
         let configuration = channel.configuration
         let certificate = configuration.certificate?.certificate
-        let isListed = flags.marks["inputs"] != nil
         for (index, source) in configuration.sources.enumerated() {
-            let path = isListed ? "inputs[\(index)]" : "input"
+            let option = OptionReference("--input", .number(index + 1))
             for input in source.inputs {
                 if let text = input.rtmpListenAddress, let url = try? RTMPListenURL(text, for: .input) {
-                    add(url, certificate, flags, path)
-                } else if let text = input.srtAddress, let url = try? SRTURL(text, for: .input) {
-                    add(url, isInput: true, flags, path)
+                    add(url, certificate, flags, option)
+                } else if let text = input.srtAddress, let url = try? SRTURL(text, for: .input), url.mode == .listener {
+                    add(url.host, Int(url.port), .udp, .srtInput(url), flags, option)
                 }
             }
         }
         for (index, output) in configuration.outputs.enumerated() {
-            switch output.address {
-            case .listen(let url): add(url, certificate, flags, "outputs[\(index)]")
-            case .srt(let url): add(url, isInput: false, flags, "outputs[\(index)]")
-            default: break
+            guard let place = output.address.destination.listening else { continue }
+            let option = OptionReference("--output", .number(index + 1))
+            if let url = place.offer {
+                add(url, certificate, flags, option)
+            } else {
+                add(place.host, Int(place.port), place.transport, .alone, flags, option)
             }
         }
     }
 
     private mutating func add(
-        _ url: RTMPListenURL, _ certificate: String?, _ flags: ConfigurationReader.ChannelFlags, _ path: String
+        _ url: RTMPListenURL, _ certificate: String?, _ flags: ChannelFlags, _ option: OptionReference
     ) {
         let use = Use.rtmp(url, certificate: url.isSecure ? certificate : nil)
-        add(Place(owner: "\(flags.key).\(path)", host: url.host, port: Int(url.port), use: use), flags, path)
+        add(url.host, Int(url.port), .tcp, use, flags, option)
     }
 
     private mutating func add(
-        _ url: SRTURL, isInput: Bool, _ flags: ConfigurationReader.ChannelFlags, _ path: String
+        _ host: String, _ port: Int, _ transport: ListeningPort.Transport, _ use: Use,
+        _ flags: ChannelFlags, _ option: OptionReference
     ) {
-        guard url.mode == .listener else { return }
-        let use = Use.srt(url, isInput: isInput)
-        add(Place(owner: "\(flags.key).\(path)", host: url.host, port: Int(url.port), use: use), flags, path)
-    }
-
-    private mutating func add(_ place: Place, _ flags: ConfigurationReader.ChannelFlags, _ path: String) {
+        let node = flags.place(of: option)
+        let owner = [flags.key, node?.key].compactMap(\.self).joined(separator: ".")
+        let place = Place(owner: owner, host: host, port: port, transport: transport, use: use)
         let found = places.lazy.filter { $0.overlaps(place) }.compactMap { other in
             Self.contradiction(place, other).map { (other, $0) }
         }.first
         if let (other, text) = found {
             faults.append(
-                .init(mark: flags.marks[path] ?? flags.mark, key: place.owner, text: "\(other.owner) \(text)."))
+                .init(mark: node?.mark ?? flags.mark, key: place.owner, text: "\(other.owner) \(text)."))
         }
         places.append(place)
     }
 
     /// Why two that overlap cannot listen at the same time, as what the other does; nil if they can.
     private static func contradiction(_ place: Place, _ other: Place) -> String? {
-        if case .srt(let url, true) = place.use, case .srt(let otherURL, true) = other.use, place.host == other.host {
+        if case .srtInput(let url) = place.use, case .srtInput(let otherURL) = other.use, place.host == other.host {
             if url.hasSameStream(as: otherURL) { return "has the same stream id, or none, at port \(place.port)" }
             return url.canShare(with: otherURL) ? nil : "has other options at port \(place.port), which is shared"
         }

@@ -18,12 +18,11 @@ struct OutputCheck {
             return AddressCheck([.init("address", .failed, "\(error)")])
         }
         let written = AddressCheck.Step("address", .ok, "The address is well formed.")
-        var configuration = ChannelConfiguration()
-        configuration.outputs = [output]
-        let rows = ChannelCheck(configuration, resources: resources).outputs()
-        let found = rows.map { row in
-            AddressCheck.Step(
-                row.subject.hasPrefix("backup") ? "backup" : "reach", row.result == .failed ? .failed : .ok, row.text)
+        let check = ChannelCheck(ChannelConfiguration(), resources: resources)
+        let addresses = [("reach", output.address)] + (output.backup.map { [("backup", $0)] } ?? [])
+        let found = addresses.map { name, address in
+            let row = check.row(of: address, name)
+            return AddressCheck.Step(name, row.result == .failed ? .failed : .ok, row.text)
         }
         return AddressCheck([written] + found)
     }

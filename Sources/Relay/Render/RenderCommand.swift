@@ -98,9 +98,7 @@ struct RenderCommand: BlockingCommand {
     /// Returns the configuration of a channel for the run-down, without a clock.
     func channelConfiguration() throws -> ChannelConfiguration {
         var configuration = ChannelConfiguration()
-        let inputs = try input.map { text in
-            try ArgumentParsing.message { () throws(TextFailure) in try RenderedInput(text) }
-        }
+        let inputs = try input.map { (text) throws(TextFailure) in try RenderedInput(text) }
         let flags: [[String]] = [
             ["--rundown=\(show)"], inputs.map { "--input=\($0.text)" }, scene.map { "--scene=\($0)" },
             overlay.map { "--overlay=\($0)" }, stinger.map { "--stinger=\($0)" },
@@ -108,6 +106,7 @@ struct RenderCommand: BlockingCommand {
             loop ? ["--loop"] : [],
         ]
         try InputOptions.parse(flags.flatMap(\.self)).apply(to: &configuration)
+        try encoder.check()
         encoder.apply(to: &configuration)
         (configuration.isPaced, configuration.encoder.isLive) = (false, false)
         (configuration.name, configuration.duration) = ("render", duration)
@@ -122,7 +121,8 @@ struct RenderCommand: BlockingCommand {
             }
             guard source.whenOff == .keep, source.selection == SourceSelector.Options() else {
                 throw ValidationError(
-                    "--input \(source.name): when-off=, standby=, timeout= and return= are for what is on air: in a show "
+                    "--input \(source.name): when-off=, standby=, timeout= and return= are for what is on air: in a "
+                        + "show "
                         + "each input plays on, and is waited for. Leave them out.")
             }
         }

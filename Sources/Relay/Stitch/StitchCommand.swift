@@ -57,7 +57,7 @@ struct StitchCommand: BlockingCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
-    func validate() throws {
+    func check() throws {
         guard dryRun || output != nil else { throw ValidationError("--output names the file to make.") }
         if let output, output.isEmpty || output.hasSuffix("/") {
             throw ValidationError("--output names the file to make.")

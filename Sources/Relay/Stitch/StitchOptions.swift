@@ -2,6 +2,7 @@
 
 internal import Archive
 internal import ArgumentParser
+internal import Channel
 internal import Encoder
 internal import LibAV
 internal import MP4
@@ -20,7 +21,7 @@ struct StitchOptions: ParsableArguments {
         help: ArgumentHelp(
             "Frames a second of the result, such as 25, 29.97 or 30000/1001. (default: the first clip's)",
             valueName: "rate"),
-        transform: ArgumentParsing.frameRate)
+        transform: EncodingText.frameRate)
     var fps: FrameRate?
 
     @Option(help: "How frames of another shape are fitted: contain (bars), cover (cut off) or stretch.")
@@ -56,13 +57,13 @@ struct StitchOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp("Bits a second of AAC that is coded again. (default: 160k)", valueName: "rate"),
-        transform: { try ArgumentParsing.bitrate($0, in: 32_000...512_000) })
+        transform: { try EncodingText.bitrate($0, in: 32_000...512_000) })
     var audioBitrate: Int?
 
     @Option(
         help: ArgumentHelp(
             "Free space that is left on the disk. (default: 1GiB, but at most a tenth of the disk)", valueName: "size"),
-        transform: ArgumentParsing.byteSize)
+        transform: ByteSize.init(parsing:))
     var diskReserve: ByteSize?
 
     func validate() throws {
@@ -110,7 +111,7 @@ struct StitchOptions: ParsableArguments {
         switch text {
         case "first": .first
         case "smallest": .smallest
-        default: .exactly(try ArgumentParsing.size(text))
+        default: .exactly(try EncodingText.size(text))
         }
     }
 }

@@ -51,7 +51,9 @@ package struct OverlaySpecification: Sendable, Equatable {
     package init(_ text: String) throws(TextFailure) {
         guard let match = text.wholeMatch(of: /([A-Za-z0-9._-]{1,40})=(image|text):(.+)/) else {
             throw TextFailure(
-                "--overlay is NAME=image:FILE or NAME=text:TEXT, such as logo=image:logo.png#x=0.8,y=0.05,width=0.15.")
+                "\(option: "--overlay") is NAME=image:FILE or NAME=text:TEXT, such as "
+                    + "logo=image:logo.png#x=0.8,y=0.05,width=0.15."
+            )
         }
         let (name, rest) = (String(match.output.1), String(match.output.3))
         let mark = rest.firstRange(of: /#[a-z][a-z-]*=/)
@@ -71,10 +73,11 @@ package struct OverlaySpecification: Sendable, Equatable {
             try options.finish()
             content = isImage ? .image(path: subject) : .text(try OverlayText(subject))
         } catch {
-            throw TextFailure("--overlay \(name): \(error)")
+            throw TextFailure("\(option: "--overlay", .name(name)): \(error)")
         }
-        if isImage { try Self.check(subject, "--overlay \(name)", most: Self.mostBytes) }
-        if let font { try Self.check(font, "--overlay \(name)", most: Self.mostBytes) }
+        let option = OptionReference("--overlay", .name(name))
+        if isImage { try Self.check(subject, of: option, most: Self.mostBytes) }
+        if let font { try Self.check(font, of: option, most: Self.mostBytes) }
     }
 
     private static func size(taking options: inout OptionList, isImage: Bool) throws(AddressError) -> Size {
@@ -96,12 +99,12 @@ package struct OverlaySpecification: Sendable, Equatable {
     }
 
     /// Throws where `path` is no file that can be read, or a larger one than `most` bytes.
-    static func check(_ path: String, _ subject: String, most: Int) throws(TextFailure) {
+    static func check(_ path: String, of option: OptionReference, most: Int) throws(TextFailure) {
         guard let status = FileStatus(path), status.kind == .regular, access(path, R_OK) == 0 else {
-            throw TextFailure("\(subject): there is no file \(path) that can be read.")
+            throw TextFailure("\(option): there is no file \(path) that can be read.")
         }
         guard status.size <= most else {
-            throw TextFailure("\(subject): the file \(path) is larger than \(most >> 20) MB.")
+            throw TextFailure("\(option): the file \(path) is larger than \(most >> 20) MB.")
         }
     }
 }

@@ -18,9 +18,9 @@ package struct StingerSpecification: Sendable, Equatable {
 
     /// Reads `text`, and looks whether there is the file that it names.
     package init(_ text: String) throws(TextFailure) {
-        let advice = "--stinger is NAME=FILE#cut=SECONDS, such as wipe=wipe.mov#cut=0.5."
         guard let match = text.wholeMatch(of: /([A-Za-z0-9._-]{1,40})=(.+?)#(cut=.*)/) else {
-            throw TextFailure(advice)
+            throw TextFailure(
+                "\(option: "--stinger") is NAME=FILE#cut=SECONDS, such as wipe=wipe.mov#cut=0.5.")
         }
         (name, path) = (String(match.output.1), String(match.output.2))
         do {
@@ -31,8 +31,8 @@ package struct StingerSpecification: Sendable, Equatable {
             self.cut = cut
             try options.finish()
         } catch {
-            throw TextFailure("--stinger \(name): \(error)")
+            throw TextFailure("\(option: "--stinger", .name(name)): \(error)")
         }
-        try OverlaySpecification.check(path, "--stinger \(name)", most: Self.mostBytes)
+        try OverlaySpecification.check(path, of: OptionReference("--stinger", .name(name)), most: Self.mostBytes)
     }
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Media
-internal import Networking
+package import Media
 
-/// Tests whether a server can be reached. Each function blocks for at most 15 s, and throws the obstacle.
-enum EndpointCheck {
+/// Whether a server can be reached. Each function blocks, 15 s at most, and throws what is in the way.
+package enum EndpointCheck {
     private static let connectTimeout = Duration.seconds(4)
     private static let openTimeout = Duration.seconds(5)
 
     /// The addresses of `host`.
-    static func resolve(_ host: String, port: UInt16) throws(OutputFailure) -> [HostAddress] {
+    package static func resolve(_ host: String, port: UInt16) throws(OutputFailure) -> [HostAddress] {
         let answer = Answer<HostResolver.Answer>()
         HostResolver.shared.resolve(host, port: port) { answer.give($0) }
         // It keeps a deadline of its own, which comes first.
@@ -18,7 +17,7 @@ enum EndpointCheck {
     }
 
     /// Connects to `host`, through `proxy` and with TLS if there are any, and closes the connection.
-    static func connect(
+    package static func connect(
         to host: String, port: UInt16, proxy: ProxyURL? = nil, tls: TLSVerification?
     ) throws(OutputFailure) {
         _ = TCPSocket.ignoresBrokenPipes

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FanOut
+internal import HLS
+internal import Media
+internal import Networking
+
+extension OutputKind {
+    /// HLS, in a directory that a web server hands out.
+    package static let hls = OutputKind(
+        "hls", beginnings: ["hls:"], title: "HLS", help: "hls:directory", options: HLSOptions.options,
+        numbers: [.segments]
+    ) { text, options, _ throws(AddressError) in
+        HLSDestination(location: try HLSLocation(text), options: try HLSOptions(taking: &options))
+    }
+}
+
+extension OutputNumber {
+    /// Segments written.
+    static let segments = OutputNumber(
+        "segments", metric: "relay_output_segments_total", "HLS: segments written.")
+}
+
+/// A directory of HLS, and how it is written.
+private struct HLSDestination: OutputDestination {
+    let location: HLSLocation
+    let options: HLSOptions
+
+    func target(name: String, with _: OutputResources) throws(OutputFailure) -> any OutputTarget {
+        HLSTarget(location: location, options: options, name: name)
+    }
+
+    func check(with _: OutputCheckResources) -> OutputFinding { DirectoryCheck.check(location.path) }
+}

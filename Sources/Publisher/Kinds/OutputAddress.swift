@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Networking
+
+/// Where a live output goes, with the options of its kind.
+package struct OutputAddress: Sendable {
+    /// The kind of output.
+    package let kind: OutputKind
+    /// Where it goes.
+    package let destination: any OutputDestination
+
+    /// The address in `text`. The options of its kind are taken out of `options`; `defaults` is for what they leave open.
+    package init(
+        _ text: String, options: inout OptionList, defaults: OutputDefaults = OutputDefaults()
+    ) throws(AddressError) {
+        guard let kind = OutputKind.of(text) else {
+            let all = OutputKind.all.flatMap(\.beginnings)
+            throw AddressError("Addresses begin with \(all.dropLast().joined(separator: ", ")) or \(all.last ?? "").")
+        }
+        self.kind = kind
+        destination = try kind.read(text, &options, defaults)
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import FanOut
+package import Networking
+
+/// One kind of live output, and all that relay knows of it. The command line, the configuration file, the help, the checks,
+/// the status and the metrics read it from here.
+package struct OutputKind: Sendable {
+    /// The kind in one word. Outputs without a name of their own are called by it: `srt-1`.
+    package let name: String
+    /// How its addresses begin, such as `rtmp://` and `rtmps://`.
+    package let beginnings: [String]
+    /// The name of the protocol for sentences, such as `RTMP`.
+    package let title: String
+    /// How an address of it is written, for the help of flags.
+    package let help: String
+    /// The options of this kind behind the `#` of an address.
+    package let options: [AddressOption]
+    /// What its outputs count beside what all outputs tell.
+    package let numbers: [OutputNumber]
+    /// Reads an address, and takes the options of this kind out of a list.
+    let read: @Sendable (String, inout OptionList, OutputDefaults) throws(AddressError) -> any OutputDestination
+
+    /// A kind whose addresses `read` reads.
+    init(
+        _ name: String, beginnings: [String], title: String, help: String, options: [AddressOption] = [],
+        numbers: [OutputNumber] = [],
+        read:
+            @escaping @Sendable (String, inout OptionList, OutputDefaults) throws(AddressError)
+            -> any OutputDestination
+    ) {
+        (self.name, self.beginnings, self.title, self.help) = (name, beginnings, title, help)
+        (self.options, self.numbers, self.read) = (options, numbers, read)
+    }
+
+    /// The kind of the address in `text`, which need not be a valid one; nil if it begins as none of ours does.
+    package static func of(_ text: String) -> OutputKind? {
+        let scheme = text.prefix { $0 != ":" && $0 != "/" }.lowercased()
+        return all.first { kind in
+            kind.beginnings.contains { $0.prefix { $0 != ":" } == scheme }
+        }
+    }
+}
+
+/// What flags say of all outputs, unless the options of one say otherwise.
+package struct OutputDefaults: Sendable {
+    /// Whose certificates servers may show.
+    package var tls = TLSVerification.system
+
+    /// The usual defaults.
+    package init() {}
+}

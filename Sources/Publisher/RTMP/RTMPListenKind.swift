@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import FanOut
+package import Media
+internal import Networking
+package import RTMP
+
+extension OutputKind {
+    /// RTMP and RTMPS for players that pull.
+    package static let rtmpListen = OutputKind(
+        "rtmp-listen", beginnings: ["rtmp-listen://", "rtmps-listen://"], title: "RTMP",
+        help: "rtmp-listen://[address][:port]/app/name, from which players pull, on the loopback interface unless an "
+            + "address is given, such as 0.0.0.0 (?players=, how many, key=, which they add to the name as ?key=; "
+            + "rtmps-listen:// with --tls-cert and --tls-key)"
+    ) { text, _, _ throws(AddressError) in try RTMPListenURL(text, for: .output) }
+}
+
+extension RTMPListenURL: OutputDestination {
+    package var descriptors: Int { maximumPlayers * (isSecure ? 3 : 1) + 2 }
+
+    package var listening: ListeningPort? {
+        ListeningPort(host: host, port: port, transport: .tcp, offer: self)
+    }
+
+    package func target(name: String, with resources: OutputResources) throws(OutputFailure) -> any OutputTarget {
+        let offer = try RTMPOffer(
+            self, server: resources.server, identity: isSecure ? resources.identity : nil,
+            authorization: resources.onPlay)
+        return RTMPListenTarget(offer: offer, name: name, pool: resources.writers, stream: resources.stream)
+    }
+
+    /// A port that is taken may be that of the relay that the check is for.
+    package func check(with resources: OutputCheckResources) -> OutputFinding {
+        do throws(OutputFailure) {
+            let identity = isSecure ? try resources.identity() : nil
+            try resources.server.offer(self, identity: identity, host: NoPlayer()).cancel()
+            return OutputFinding(.usable, "\(self): the port can be opened")
+        } catch {
+            return OutputFinding(error.kind == .unreachable ? .doubtful : .unusable, error.reason)
+        }
+    }
+}
+
+/// A host that no player plays from: a port is only tried.
+private final class NoPlayer: RTMPPlayerHost {
+    func joined(_ player: RTMPPlayer) {}
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import FanOut
+package import Media
+package import Networking
+
+extension OutputKind {
+    /// MPEG-TS by UDP, to one host or a group.
+    package static let udp = OutputKind(
+        "udp", beginnings: ["udp://"], title: "UDP",
+        help: "udp://host-or-group:port (MPEG-TS; ?ttl=, localaddr=, dscp=, pkt_size=)", numbers: [.sendErrors]
+    ) { text, _, _ throws(AddressError) in try UDPURL(text) }
+}
+
+extension OutputNumber {
+    /// Datagrams that the system did not take.
+    static let sendErrors = OutputNumber(
+        "send_errors", metric: "relay_output_send_errors_total", "UDP: datagrams that the system did not take.")
+}
+
+extension UDPURL: OutputDestination {
+    package func target(name: String, with _: OutputResources) throws(OutputFailure) -> any OutputTarget {
+        UDPTarget(url: self, name: name)
+    }
+
+    package func check(with _: OutputCheckResources) -> OutputFinding {
+        OutputFinding.of { () throws(OutputFailure) in
+            _ = try EndpointCheck.resolve(host, port: port)
+            return "\(self): the name is known"
+        }
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FanOut
+import Media
+import Networking
+import RTMP
+import TestSupport
+import Testing
+
+@testable import Publisher
+
+@Suite("Kinds of outputs")
+struct OutputKindTests {
+    /// An address of each kind.
+    private static let addresses = [
+        "rtmp": "rtmp://host/live/key", "rtmp-listen": "rtmp-listen://:1935/live/name", "srt": "srt://host:9000",
+        "udp": "udp://239.0.0.1:5000", "hls": "hls:/tmp/live",
+    ]
+
+    @Test("No two kinds have a name, a beginning or a number's name in common")
+    func apart() {
+        for values in [
+            OutputKind.all.map(\.name), OutputKind.all.flatMap(\.beginnings),
+            OutputKind.all.flatMap(\.numbers).map(\.key), OutputKind.all.flatMap(\.numbers).map(\.metric),
+        ] {
+            #expect(Set(values).count == values.count, "\(values)")
+        }
+    }
+
+    @Test("A kind takes the options that it names, and no others", arguments: OutputKind.all.map(\.name))
+    func options(name: String) throws {
+        let kind = try #require(OutputKind.all.first { $0.name == name })
+        let address = try #require(Self.addresses[name], "give an example of \(name)")
+        var list = OptionList([:], of: kind.title)
+        let read = try OutputAddress(address, options: &list)
+        #expect(read.kind.name == name)
+        #expect(Set(list.known) == Set(kind.options.map(\.name)))
+    }
+
+    @Test("An address is known by how it begins, in whatever letters, and by the whole of its scheme")
+    func beginnings() {
+        for (text, name) in [
+            ("RTMPS://host/a/b", "rtmp"), ("rtmps-listen://host/a/b", "rtmp-listen"), ("hls:live", "hls"),
+            ("udp:", "udp"), ("rtmpx://host/a/b", nil), ("rtmpss://host/a/b", nil), ("srt2://host:1", nil), ("", nil),
+        ] as [(String, String?)] {
+            #expect(OutputKind.of(text)?.name == name, "\(text)")
+        }
+    }
+
+    @Test("Only outputs that receivers call take a port")
+    func ports() throws {
+        let port = { (text: String) in
+            var list = OptionList([:], of: "test")
+            return try OutputAddress(text, options: &list).destination.listening
+        }
+        let offer = try #require(try port("rtmps-listen://0.0.0.0/live/name"))
+        #expect(offer.port == 443 && offer.transport == .tcp && offer.offer?.isSecure == true)
+        let listener = try #require(try port("srt://:9000?mode=listener"))
+        #expect(listener.port == 9000 && listener.transport == .udp && listener.offer == nil)
+        for text in ["srt://host:9000", "udp://host:5000", "rtmp://host/live/key", "hls:/tmp/live"] {
+            #expect(try port(text) == nil, "\(text)")
+        }
+    }
+
+    @Test("A check says what it found at an address")
+    func checks() throws {
+        let resources = OutputCheckResources(server: RTMPServer()) { () throws(OutputFailure) in nil }
+        let finding = { (text: String) in
+            var list = OptionList([:], of: "test")
+            return try OutputAddress(text, options: &list).destination.check(with: resources)
+        }
+        let directory = try TemporaryDirectory()
+        let (there, later) = (directory.path, directory.path("live"))
+        #expect(try finding("hls:\(there)") == OutputFinding(.usable, "\(there) can be written"))
+        #expect(try finding("hls:\(later)") == OutputFinding(.usable, "\(later) can be made in \(there)"))
+        #expect(try finding("udp://127.0.0.1:9") == OutputFinding(.usable, "udp://127.0.0.1:9: the name is known"))
+    }
+}
