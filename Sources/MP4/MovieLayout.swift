@@ -5,7 +5,7 @@ package import Media
 /// What a file's `moov` says besides its samples.
 package struct MovieLayout {
     /// One track.
-    package struct Track {
+    package struct Track: Sendable {
         /// `track_ID`: 1 is the frame, 2 the audio.
         package var id: UInt32
         /// Video or audio.

@@ -5,20 +5,10 @@ package import Stitcher
 
 /// What one export is made of.
 package struct ExportContents: Sendable {
-    /// A range of recordings that may be copied.
-    struct Recorded: Sendable {
-        /// The recordings that meet the range, in the order of time: paths, and names for sentences about them.
-        var files: [(path: String, name: String)]
-        /// Milliseconds since 1970, by the files' own dates.
-        var range: Range<Int64>
-        /// Program times in nanoseconds, if the frames are wanted that begin within them.
-        var program: Range<Int64>?
-        /// The file that is being written now, if the range reaches into it and it is not among the files.
-        var beingWritten: String?
-    }
-
     /// What may be copied as one range; nil for several ranges and for MPEG-TS, which are stitched.
-    var recorded: Recorded?
+    var recorded: RecordedRange?
+    /// The file that is being written now, if the range reaches into it and it is not among the files.
+    var beingWritten: String?
     /// Whether it is one range of MPEG-TS.
     var isStream = false
     /// The same for stitching.
@@ -34,10 +24,8 @@ extension ExportContents {
     /// What `selection` says, in one piece.
     package init(_ selection: ExportSelection) {
         self.init(
-            recorded: Recorded(
-                files: selection.spans.map { ($0.path, $0.name) }, range: selection.range,
-                beingWritten: selection.beingWritten),
-            clips: selection.pieces, notes: selection.notes)
+            recorded: RecordedRange(files: selection.spans.map { ($0.path, $0.name) }, range: selection.range),
+            beingWritten: selection.beingWritten, clips: selection.pieces, notes: selection.notes)
         isStream = selection.spans.contains { $0.name.hasSuffix(RecordFormat.ts.fileExtension) }
         if isStream { recorded = nil }
     }

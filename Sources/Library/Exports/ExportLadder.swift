@@ -101,26 +101,29 @@ extension ExportContents {
         _ rung: ExportRung, _ request: StitchRequest, _ progress: @escaping (Int64, Int64) -> Void,
         _ isCancelled: @escaping () -> Bool
     ) throws -> ExportResult {
+        let job = try job(rung, request, isCancelled)
+        let stitched = try job.run(progress: { progress(Int64($0), Int64($1)) }, isCancelled: isCancelled)
+        guard case .copy(let isExact) = rung, var report = job.rangeReport else {
+            return ExportResult(
+                report: .stitched(stitched), isExact: true, audioOffset: job.plan.audio == nil ? nil : 0,
+                notes: notes + job.notes)
+        }
+        report.beingWritten = beingWritten
+        return ExportResult(report: .copied(report), isExact: isExact, audioOffset: report.audioOffset)
+    }
+
+    private func job(_ rung: ExportRung, _ request: StitchRequest, _ isCancelled: () -> Bool) throws -> StitchJob {
         switch rung {
         case .copy(let isExact):
-            guard let recorded else { throw ClipFailure("There are no recordings of that time.") }
-            var copied = ClipRequest(
-                files: recorded.files, range: recorded.range, isExact: isExact, output: request.output,
-                replaces: request.replaces, version: request.version)
-            (copied.reserve, copied.program) = (request.reserve, recorded.program)
-            var exporter = try ClipExporter(copied)
-            var report = try exporter.run(progress: progress, isCancelled: isCancelled)
-            report.beingWritten = recorded.beingWritten
-            return ExportResult(report: .copied(report), isExact: isExact, audioOffset: report.audioOffset)
+            guard var range = recorded else { throw ClipFailure("There are no recordings of that time.") }
+            range.isExact = isExact
+            return try StitchJob(range, request, isCancelled: isCancelled)
         case .stitch(let isCheap):
             var request = request
             request.clips = clips
             let job = try StitchJob(request, isCancelled: isCancelled)
             guard !isCheap || Self.isCheap(job.plan) else { throw ExportCost() }
-            let report = try job.run(progress: { progress(Int64($0), Int64($1)) }, isCancelled: isCancelled)
-            return ExportResult(
-                report: .stitched(report), isExact: true, audioOffset: job.plan.audio == nil ? nil : 0,
-                notes: notes + job.notes)
+            return job
         }
     }
 

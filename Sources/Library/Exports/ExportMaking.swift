@@ -81,7 +81,7 @@ struct ExportMaking: Sendable {
         let files = try archive.files(ofRun: clip.run)
         let (chosen, range) = try clip.selection(files, in: directory.path)
         return ExportContents(
-            recorded: ExportContents.Recorded(files: chosen, range: range, program: clip.times),
+            recorded: RecordedRange(files: chosen, range: range, program: clip.times),
             clips: ClipStitching.pieces(of: StitchedClip(clip), files, in: directory.path),
             notes: ClipStitching.notes(of: clip, files))
     }

@@ -157,7 +157,7 @@ struct RecordingsExportCommand: BlockingCommand {
             return .cannotRecord
         } catch let failure as ClipFailure where failure.isCancellation {
             bar.clear()
-            Terminal.put("\(failure)\n")
+            Terminal.put("The export was cancelled; nothing is left of it.\n")
             throw ExitCode(128 + (signals.first ?? SIGINT))
         }
     }
