@@ -20,20 +20,7 @@ package struct ClipMovie {
     /// The samples by track ID.
     package private(set) var tables: [UInt32: SampleTable] = [:]
 
-    /// A movie of tracks, each coded like the indexed track next to it. `creationTime` is in seconds since 1904,
-    /// `userData` the complete `udta` box. A track without samples is left out.
-    package init(
-        video: (ClipTrack, like: IndexedTrack), audio: (ClipTrack, like: IndexedTrack)?, creationTime: UInt64,
-        userData: [UInt8]
-    ) {
-        layout = MovieLayout(
-            timescale: (audio?.like ?? video.like).layout.timescale, creationTime: creationTime, tracks: [],
-            userData: userData)
-        append(video.0, like: video.like.layout)
-        if let audio { append(audio.0, like: audio.like.layout) }
-    }
-
-    /// A movie of the tracks that `layout` describes. A track without samples is left out.
+    /// The movie of tracks that `layout` describes. A track without samples is left out.
     package init(video: ClipTrack, audio: ClipTrack?, chapters: ClipTrack? = nil, layout: MovieLayout) {
         self.layout = layout
         self.layout.tracks = []

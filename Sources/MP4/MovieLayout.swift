@@ -5,8 +5,8 @@ package import Media
 /// The contents of a file's `moov` except for the samples.
 package struct MovieLayout {
     /// One track.
-    package struct Track {
-        /// `track_ID`: 1 is the video, 2 the audio.
+    package struct Track: Sendable {
+        /// `track_ID`: 1 is the frame, 2 the audio.
         package var id: UInt32
         /// Kind of the track.
         package var kind: TrackKind

@@ -43,11 +43,6 @@ package final class ClipFile {
         descriptor.unlock()
     }
 
-    /// Appends `range` of the file of `segment`, and returns where it lies.
-    package func copy(_ range: Range<Int64>, of segment: SegmentIndex) throws(FileFailure) -> Int64 {
-        try copy(range, of: segment.descriptor)
-    }
-
     /// Appends `range` of `file`, and returns where it lies.
     package func copy(_ range: Range<Int64>, of file: FileDescriptor) throws(FileFailure) -> Int64 {
         let offset = end
@@ -62,19 +57,6 @@ package final class ClipFile {
         try descriptor.write([bytes], at: offset)
         end += Int64(bytes.count)
         return offset
-    }
-
-    /// Completes the file, whose tracks are coded as those of `segment` are and whose first frame was on air at
-    /// `start`, and gives it its name.
-    package func finish(
-        video: ClipTrack, audio: ClipTrack?, like segment: SegmentIndex, start: UTCTime, version: String
-    ) throws(FileFailure) {
-        let tags = MovieTags(
-            channel: segment.facts.channel, start: start, encoderSettings: segment.encoderSettings, version: version)
-        let clip = ClipMovie(
-            video: (video, segment.video), audio: audio.flatMap { track in segment.audio.map { (track, $0) } },
-            creationTime: tags.secondsSince1904, userData: tags.box)
-        try finish(clip)
     }
 
     /// Completes the file with the tables of `clip`, and gives it its name.
@@ -102,7 +84,7 @@ package final class ClipFile {
         whole.end = 0
         _ = try whole.append(SharedBytes(fragments.head))
         while let piece = fragments.next(at: whole.end) {
-            if isCancelled() { throw ClipFailure.stitchCancelled }
+            if isCancelled() { throw ClipFailure.cancelled }
             _ = try whole.append(SharedBytes(piece.header))
             for range in piece.payload { _ = try whole.copy(range, of: descriptor) }
         }

@@ -2,8 +2,7 @@
 
 internal import MP4
 
-/// The bytes of a file that a clip takes, in as few runs as possible. Between two samples of a run may lie what the
-/// container needs, but no sample that is not taken.
+/// The bytes of a file that a clip takes, in as few runs as possible. Between the samples of a run there is nothing else.
 struct CopyRuns {
     /// Bytes one behind the other, and the samples in them, by their numbers.
     struct Run: Equatable {
@@ -14,18 +13,10 @@ struct CopyRuns {
 
     private(set) var runs: [Run] = []
 
-    /// More than a container needs between two samples.
-    private static let largestHole: Int64 = 64 << 10
-
-    /// The runs of `frames` and `audio` of `source`, both of whose tracks lie in the order of decoding.
-    init(_ source: ClipSource, frames: Range<Int>, audio: Range<Int>) {
-        self.init(source.video, source.audio, frames: frames, audio: audio)
-    }
-
-    /// The runs of `frames` of `video` and `audio` of `packets`, none of which has more than `limit` frames or a larger hole.
+    /// The runs of `frames` of `video` and `audio` of `packets`, both of which are in the order of decoding; no run has more
+    /// than `limit` frames.
     init(
-        _ video: [IndexedSample], _ packets: [IndexedSample], frames: Range<Int>, audio: Range<Int>, limit: Int = .max,
-        hole largestHole: Int64 = largestHole
+        _ video: [IndexedSample], _ packets: [IndexedSample], frames: Range<Int>, audio: Range<Int>, limit: Int = .max
     ) {
         var (nextFrame, nextPacket) = (0, 0)
         var isBroken = true
@@ -36,8 +27,7 @@ struct CopyRuns {
             let sample = isVideo ? video[nextFrame] : packets[nextPacket]
             if isVideo, let last = runs.last, last.frames.count >= limit { isBroken = true }
             if isVideo ? frames.contains(nextFrame) : audio.contains(nextPacket) {
-                let hole = sample.offset - (runs.last?.bytes.upperBound ?? 0)
-                if isBroken || hole > largestHole || hole < 0 {
+                if isBroken || sample.offset != runs.last?.bytes.upperBound {
                     runs.append(
                         Run(
                             bytes: sample.offset..<sample.offset, frames: nextFrame..<nextFrame,

@@ -60,19 +60,4 @@ struct FrameCut {
 
     /// The latest time that is shown of `range`, if any is.
     func latest(_ range: Range<Int>) -> Int64? { samples[range].map(\.pts).max() }
-
-    /// The frames shown within `times`, in the order in which they are shown.
-    func shown(within times: Range<Int64>) -> [Int] {
-        samples.indices.filter { times.contains(samples[$0].pts) }.sorted { samples[$0].pts < samples[$1].pts }
-    }
-
-    /// The frame that is shown before the one at `index`; nil if that is the first.
-    func frame(before index: Int) -> Int? {
-        samples.indices.filter { samples[$0].pts < samples[index].pts }.max { samples[$0].pts < samples[$1].pts }
-    }
-
-    /// The time of the frame that is on the screen at `time`; the first one's if that is later.
-    func time(ofFrameAt time: Int64) -> Int64 {
-        samples.map(\.pts).filter { $0 <= time }.max() ?? earliestFrom[0]
-    }
 }

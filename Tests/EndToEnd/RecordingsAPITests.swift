@@ -156,6 +156,13 @@ extension SerialShows {
             try await recorder.end()
             let verified = try await RelayProcess.run(["recordings", "verify", recorder.path])
             #expect(verified.ending == .exited(0) && verified.log.contains("no frame missing"), "\(verified.log)")
+            // The command makes the same file, now that the recordings are closed.
+            let same = recorder.directory.file("same.mp4")
+            let exported = try await RelayProcess.run(
+                ["recordings", "export", recorder.path, "--from", from, "--to", formatter.string(from: end)]
+                    + ["--exact", "-o", same])
+            #expect(exported.ending == .exited(0), "\(exported.log)")
+            #expect(FileManager.default.contentsEqual(atPath: clip, andPath: same))
         }
 
         @Test("A held file is not deleted; another one is deleted on the second request, and the catalogue notes it")

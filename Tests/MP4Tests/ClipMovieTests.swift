@@ -6,10 +6,15 @@ import Testing
 @testable import MP4
 
 @Suite struct ClipMovieTests {
-    private func track(_ id: UInt32, _ kind: TrackKind, _ timescale: UInt32) -> IndexedTrack {
-        IndexedTrack(
-            layout: MovieLayout.Track(id: id, kind: kind, timescale: timescale, sampleDescription: [1, 2, 3]),
-            samples: [], coding: [], decoderConfiguration: [])
+    /// A movie of tracks of these timescales, that of the audio if there is one.
+    private func movie(_ video: ClipTrack, _ timescale: UInt32, audio: (ClipTrack, UInt32)? = nil) -> ClipMovie {
+        var tracks = [MovieLayout.Track(id: 1, kind: .video, timescale: timescale, sampleDescription: [1, 2, 3])]
+        if let audio {
+            tracks.append(.init(id: 2, kind: .audio, timescale: audio.1, sampleDescription: [1, 2, 3]))
+        }
+        let layout = MovieLayout(
+            timescale: audio?.1 ?? timescale, creationTime: 5, tracks: tracks, userData: [])
+        return ClipMovie(video: video, audio: audio?.0, layout: layout)
     }
 
     private func samples(_ times: [Int64], duration: Int64, reorder: Int64 = 0) -> [IndexedSample] {
@@ -20,16 +25,10 @@ import Testing
         }
     }
 
-    @Test func `Times begin at 0, and samples decoded before the first visible frame are hidden`() throws {
-        let clip = ClipMovie(
-            video: (
-                ClipTrack(samples: samples([7000, 7100, 7200], duration: 100, reorder: 200), start: 7200),
-                like: track(1, .video, 3000)
-            ),
-            audio: (
-                ClipTrack(samples: samples([112_000, 113_024], duration: 1024), start: 111_520),
-                like: track(2, .audio, 48_000)
-            ), creationTime: 5, userData: [])
+    @Test func `Times begin at 0, and what is decoded before the first frame is hidden`() throws {
+        let clip = movie(
+            ClipTrack(samples: samples([7000, 7100, 7200], duration: 100, reorder: 200), start: 7200), 3000,
+            audio: (ClipTrack(samples: samples([112_000, 113_024], duration: 1024), start: 111_520), 48_000))
         #expect(clip.layout.timescale == 48_000 && clip.layout.tracks.map(\.id) == [1, 2])
         let video = try #require(clip.tables[1])
         #expect(video.start == 0 && video.duration == 300 && video.presentationEnd == 500)
@@ -41,14 +40,7 @@ import Testing
         #expect(video.syncSamples == [1])
     }
 
-    @Test func `Without audio the movie has the video's timescale`() {
-        let clip = ClipMovie(
-            video: (ClipTrack(samples: samples([0, 100], duration: 100), start: 0), like: track(1, .video, 3000)),
-            audio: nil, creationTime: 0, userData: [])
-        #expect(clip.layout.timescale == 3000 && clip.layout.tracks.count == 1)
-    }
-
-    @Test func `Each GOP is one fragment, with the audio of its time`() throws {
+    @Test func `In fragments each GOP is one, with the audio that is heard meanwhile`() throws {
         var frames = samples([0, 100, 200, 300, 400], duration: 100)
         frames[3].isSync = true
         // An audio packet between two frames: the frames are no longer contiguous.
@@ -56,9 +48,7 @@ import Testing
         var packets = samples([500, 1524, 2548, 3572, 4596], duration: 1024)
         for index in packets.indices { packets[index].offset = index == 0 ? 120 : 1000 + Int64(index) * 10 }
         let (video, audio) = (ClipTrack(samples: frames, start: 0), ClipTrack(samples: packets, start: 500))
-        let movie = ClipMovie(
-            video: (video, like: track(1, .video, 1000)), audio: (audio, like: track(2, .audio, 10_000)),
-            creationTime: 0, userData: [])
+        let movie = movie(video, 1000, audio: (audio, 10_000))
         var clip = FragmentedClip(movie, video: video, audio: audio)
         // 0.3 s of audio are 2.93 packets: the third begins before the second keyframe.
         let pieces = [clip.next(at: 500), clip.next(at: 900), clip.next(at: 1300)]
@@ -69,8 +59,7 @@ import Testing
 
     /// All fragments of a clip without audio, with the start and duration from each `traf`.
     private func fragments(_ video: ClipTrack, timescale: UInt32) throws -> [(start: Int64, duration: Int64)] {
-        let movie = ClipMovie(
-            video: (video, like: track(1, .video, timescale)), audio: nil, creationTime: 0, userData: [])
+        let movie = movie(video, timescale)
         var clip = FragmentedClip(movie, video: video, audio: nil)
         var found: [(start: Int64, duration: Int64)] = []
         while let piece = clip.next(at: 500) {
@@ -110,9 +99,7 @@ import Testing
         }
         let (video, packets) = (ClipTrack(samples: frames, start: 0), samples([0, 1024], duration: 1024))
         let audio = ClipTrack(samples: packets, start: 0)
-        let movie = ClipMovie(
-            video: (video, like: track(1, .video, 1000)), audio: (audio, like: track(2, .audio, 48_000)),
-            creationTime: 0, userData: [])
+        let movie = movie(video, 1000, audio: (audio, 48_000))
         let head = FragmentedClip(movie, video: video, audio: audio).head
         var moov = BoxReader(head[MovieBox.headSize...])
         let extends = try moov.box().body.first("mvex").boxes()

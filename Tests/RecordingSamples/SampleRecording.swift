@@ -28,19 +28,23 @@ package struct SampleRecording {
     /// Where each fragment begins in either.
     package let fragments: [Int]
 
-    /// A recording of `seconds` that ended so.
-    package init(seconds: Int = 4, channel: String = "test", ending: SegmentEnding = .recovered) {
+    /// A recording of `seconds` that ended so, of frames of this width, and began so many seconds `late` in its program.
+    package init(
+        seconds: Int = 4, channel: String = "test", ending: SegmentEnding = .recovered, late: Int64 = 0,
+        width: Int = 320
+    ) {
         let rate = FrameRate(25)
         let description = StreamDescription(
             video: .init(
-                format: VideoFormat(width: 320, height: 180, frameRate: rate),
+                format: VideoFormat(width: width, height: 180, frameRate: rate),
                 decoderConfiguration: SharedBytes([1, 100, 0, 31, 255, 224, 0]), bitrate: 500_000, reorderDepth: 0,
                 encoderSettings: "x264 test settings"),
             audio: .init(
                 format: .program, decoderConfiguration: SharedBytes([0x11, 0x90]), bitrate: 128_000, frameLength: 1024))
         let tags = MovieTags(
-            channel: channel, start: Self.start, encoderSettings: "x264 test settings",
-            position: SegmentPosition(run: "a1", programStart: 0, ending: ending))
+            channel: channel, start: UTCTime(milliseconds: Self.start.milliseconds + late * 1000),
+            encoderSettings: "x264 test settings",
+            position: SegmentPosition(run: "a1", programStart: late * 1_000_000_000, ending: ending))
         let layout = MovieLayout(
             description: description, creationTime: tags.secondsSince1904, userData: tags.box)
         var bytes = MovieBox.openHead + MovieBox.open(layout)

@@ -110,11 +110,13 @@ import Testing
                 return sample
             }
         }
-        let samples = try plan.track(of: frames, timescale: 30_000, moves: [0, 300]).samples
+        let samples = try plan.track(of: frames, sources, timescale: 30_000, moves: [0, 300]).samples
         let shown = (0..<90).map { Int64($0) * 1000 } + (300..<390).map { Int64($0) * 1000 + 300 }
         #expect(samples.map(\.pts).sorted() == shown)
         #expect(samples.allSatisfy { $0.dts <= $0.pts && $0.pts - $0.dts <= 3000 && $0.duration == 1000 })
         #expect(samples[0].dts == -1000 && samples[90].dts == 299_300 && samples[90].dts - samples[89].dts == 211_300)
-        #expect(throws: ClipFailure.self) { try plan.track(of: Array(frames.dropLast()), timescale: 30_000, moves: []) }
+        #expect(throws: ClipFailure.self) {
+            try plan.track(of: Array(frames.dropLast()), sources, timescale: 30_000, moves: [])
+        }
     }
 }

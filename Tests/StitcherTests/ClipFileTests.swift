@@ -26,7 +26,8 @@ import Testing
             var samples = Array(track.samples[range])
             for index in samples.indices {
                 let sample = samples[index]
-                samples[index].offset = try clip.copy(sample.offset..<sample.offset + sample.size, of: source)
+                samples[index].offset = try clip.copy(
+                    sample.offset..<sample.offset + sample.size, of: source.descriptor)
             }
             return ClipTrack(samples: samples, start: samples[0].pts)
         }
@@ -36,9 +37,13 @@ import Testing
 
     private func finish(_ clip: ClipFile) throws {
         let tracks = try fill(clip)
-        try clip.finish(
-            video: tracks.video, audio: tracks.audio, like: source, start: UTCTime(milliseconds: 1_795_269_791_123),
-            version: "1.2.3")
+        let tags = MovieTags(
+            channel: source.facts.channel, start: UTCTime(milliseconds: 1_795_269_791_123),
+            encoderSettings: source.encoderSettings, version: "1.2.3")
+        let layout = MovieLayout(
+            timescale: 48_000, creationTime: tags.secondsSince1904,
+            tracks: [source.video.layout] + (source.audio.map { [$0.layout] } ?? []), userData: tags.box)
+        try clip.finish(ClipMovie(video: tracks.video, audio: tracks.audio, layout: layout))
     }
 
     @Test func `A clip is a plain MP4 of the samples that were copied, with the recording's settings`() throws {

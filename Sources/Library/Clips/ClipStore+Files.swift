@@ -32,11 +32,9 @@ extension ClipStore {
         let clip = ClipExport(
             run: row.clip.run, times: times, frameDuration: row.time(of: 1), isRecorded: { true }, finished: { _ in })
         let chosen = try clip.selection(try archive.files(ofRun: clip.run), in: directory.path)
-        var request = ClipRequest(
-            files: chosen.files, range: chosen.range, isExact: true, output: "", replaces: false,
-            version: RelayVersion.text)
-        request.program = times
-        return try ClipExporter(request).audioOffset
+        let range = RecordedRange(files: chosen.files, range: chosen.range, program: times)
+        let request = StitchRequest(output: "", replaces: false, version: RelayVersion.text)
+        return try StitchJob(range, request, isCancelled: { false }).audioOffset
     }
 
     /// Puts pieces of a project on the frames of their files, which it reads: once each, where they come file by file.

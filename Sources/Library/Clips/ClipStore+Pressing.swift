@@ -212,7 +212,7 @@ extension ClipStore {
     }
 
     /// Returns the frame that is seen a millisecond after `seconds`: a client that gives the time of a frame in
-    /// decimals, or counts as RTMP does, may be off by so much. ``ClipSource`` takes frames by the same rule.
+    /// decimals, or counts as RTMP does, may be off by so much. A ``RecordedRange`` takes frames by the same rule.
     static func frame(at seconds: Double, _ rate: FrameRate) -> Int64 {
         Int64(((seconds + 0.001) * rate.value).rounded(.down))
     }

@@ -164,8 +164,8 @@ extension ExportJobs {
         }
         let logger = entry.archive.logger
         do {
-            let made = try make(entry)
-            change(id) { $0.finish(made) }
+            let (made, bytes) = try make(entry)
+            change(id) { $0.finish(made, bytes: bytes) }
             keep(id)
             logger.notice("export finished: \(made.milliseconds) ms", metadata: ["export": "\(id)"])
         } catch let failure as ClipFailure where failure.isCancellation {
@@ -194,7 +194,8 @@ extension ExportJobs {
         }
     }
 
-    private func make(_ entry: Entry) throws -> ExportResult {
+    /// Makes the clip; the number is its size in bytes.
+    private func make(_ entry: Entry) throws -> (ExportResult, Int64) {
         guard let directory = try entry.archive.directory() else { throw ClipFailure("Nothing was recorded yet.") }
         // Every file that the clip is made of stays open.
         DescriptorLimit.raise()
@@ -209,7 +210,7 @@ extension ExportJobs {
             reserve: entry.reserve,
             progress: { done, total in self.change(id) { $0.progressed(done, of: total) } },
             isCancelled: { self.isCancelled(id) })
-        return try making.make()
+        return (try making.make(), try FileDescriptor.open(readOnly: place.path(of: id)).size())
     }
 
     private func isCancelled(_ id: String) -> Bool {
@@ -248,13 +249,13 @@ extension ExportJobs.Entry {
         job.secondsLeft = Double(elapsed.components.seconds) * (1 - job.progress) / job.progress
     }
 
-    fileprivate mutating func finish(_ made: ExportResult) {
-        end(.done, made.notes.joined(separator: "; "))
+    fileprivate mutating func finish(_ made: ExportResult, bytes: Int64) {
+        end(.done, made.details.joined(separator: "; "))
         job.progress = 1
         job.isExact = made.isExact
-        job.bytes = made.bytes
+        job.bytes = bytes
         job.durationSeconds = Double(made.milliseconds) / 1000
-        (job.copiedFrames, job.encodedFrames) = (made.copiedFrames, made.encodedFrames)
+        (job.copiedFrames, job.encodedFrames) = made.frames
         job.url = "v1/exports/\(job.id)/file"
     }
 

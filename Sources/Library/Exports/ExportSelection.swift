@@ -31,9 +31,9 @@ package struct ExportSelection {
     /// The files that meet the range, of one channel, in the order of time.
     let spans: [Span]
     /// What was asked for, up to what is being written now.
-    package let range: Range<Int64>
+    let range: Range<Int64>
     /// The file that is being written now, if the range reaches into it.
-    package let beingWritten: String?
+    let beingWritten: String?
 
     /// Selects of `segments`, which lie in `directory`, those of `channel`, or of the one channel that meets `range`. The
     /// file that is being written is one of them only if that `includesOpen`.
@@ -77,16 +77,10 @@ package struct ExportSelection {
         self.range = range.lowerBound..<min(range.upperBound, max(open?.start ?? .max, end))
     }
 
-    /// The files for an export that copies.
-    package var files: [(path: String, name: String)] { spans.map { (path: $0.path, name: $0.name) } }
-
-    /// Whether some of it is MPEG-TS, which is not copied into MP4.
-    package var hasStreams: Bool { spans.contains { $0.name.hasSuffix(RecordFormat.ts.fileExtension) } }
-
     /// What of which file is in the range, for stitching, with the frames that were on air at its ends. Files that follow
     /// each other are taken whole at their joins, so that no frame is lost there or comes twice. Behind a hole a file begins
     /// when it was on air.
-    package var pieces: [StitchClip] {
+    var pieces: [StitchClip] {
         let airtimes = zip(spans, spans.dropFirst()).reduce(into: [Duration.zero]) { times, spans in
             times.append((times.last ?? .zero) + spans.1.distance(from: spans.0))
         }
@@ -95,7 +89,7 @@ package struct ExportSelection {
 
     /// The same for one file of several ranges, in which each file follows the one before at once, behind a range that ended at
     /// `end`, milliseconds since 1970: a frame that both ranges share was shown there.
-    package func joinedPieces(behind end: Int64?) -> [StitchClip] { pieces(behind: end, airtimes: nil) }
+    func joinedPieces(behind end: Int64?) -> [StitchClip] { pieces(behind: end, airtimes: nil) }
 
     private func pieces(behind end: Int64?, airtimes: [Duration]?) -> [StitchClip] {
         var begin = range.lowerBound
@@ -118,10 +112,10 @@ package struct ExportSelection {
     }
 
     /// What a reader of the file of ``pieces`` should know.
-    package var notes: [String] { notes(ofHole: "the frame before it stays, without audio") }
+    var notes: [String] { notes(ofHole: "the frame before it stays, without audio") }
 
     /// The same of ``joinedPieces(behind:)``.
-    package var joinedNotes: [String] { notes(ofHole: "it is left out") }
+    var joinedNotes: [String] { notes(ofHole: "it is left out") }
 
     private func notes(ofHole fate: String) -> [String] {
         let holes = zip(spans, spans.dropFirst()).compactMap { one, next -> String? in

@@ -3,12 +3,10 @@
 internal import Archive
 internal import ArgumentParser
 internal import Catalogue
-internal import Encoder
 internal import Glibc
 internal import Library
 internal import Media
 internal import Networking
-internal import Publisher
 internal import Stitcher
 
 /// `relay recordings export`.
@@ -116,9 +114,11 @@ struct RecordingsExportCommand: BlockingCommand {
         let selections = try ranges.map {
             try ExportSelection(contents.segments, in: options.directory, channel: channel, range: $0)
         }
-        if join { return try stitch(selections, to: output) }
+        if join {
+            return try make(ExportContents(joining: selections, transition: transition), .exact, to: output)
+        }
         for (selection, output) in zip(selections, outputs) {
-            let status = try export(selection, to: output)
+            let status = try make(ExportContents(selection), exact ? .exact : .widened, to: output)
             guard status == .done else { return status }
         }
         return .done
@@ -131,74 +131,25 @@ struct RecordingsExportCommand: BlockingCommand {
         return "\(path.dropLast(name[point...].count))-\(number)\(name[point...])"
     }
 
-    private func export(_ selection: ExportSelection, to output: String) throws -> ExitStatus {
-        if selection.hasStreams { return try stitch([selection], to: output) }
-        let bar = ProgressBar()
-        defer { bar.clear() }
-        var exporter: ClipExporter
-        do {
-            var request = ClipRequest(
-                files: selection.files, range: selection.range, isExact: exact, output: output, replaces: force,
-                version: RelayVersion.text)
-            request.reserve = ExportOutput.reserve(of: output, recordings: options.directory)
-            exporter = try ClipExporter(request)
-        } catch let failure as ClipFailure where failure.isDifference {
-            Terminal.put("note: \(failure) It is coded again where it has to be.\n")
-            return try stitch([selection], to: output)
-        }
-        // Created only now: until there is something to clean up, a signal ends the process at once.
-        let signals = HeldSignals()
-        do {
-            var report = try exporter.run(
-                progress: { bar.show("exporting", done: $0, of: $1) }, isCancelled: { signals.first != nil })
-            report.beingWritten = selection.beingWritten
-            bar.clear()
-            let text = options.json ? try RecordingsListing.json(report) : report.text(output)
-            Terminal.put(text, to: STDOUT_FILENO)
-            return .done
-        } catch let failure as FileFailure {
-            bar.clear()
-            Terminal.put("Error: \(failure)\n")
-            return .cannotRecord
-        } catch let failure as ClipFailure where failure == .cancelled {
-            bar.clear()
-            Terminal.put("\(failure)\n")
-            throw ExitCode(128 + (signals.first ?? SIGINT))
-        } catch let error as EncoderError where exact {
-            bar.clear()
-            Terminal.put("note: \(error); it is stitched.\n")
-            return try stitch([selection], to: output, signals)
-        }
-    }
-}
-
-extension RecordingsExportCommand {
-    /// Joins the ranges to one file, exact to the frame.
-    private func stitch(
-        _ selections: [ExportSelection], to output: String, _ signals: HeldSignals = HeldSignals()
+    private func make(
+        _ contents: ExportContents, _ ends: ExportEnds, to output: String
     ) throws -> ExitStatus {
-        var clips: [StitchClip] = []
-        var end: Int64?
-        for selection in selections {
-            var pieces = join ? selection.joinedPieces(behind: end) : selection.pieces
-            if !clips.isEmpty, !pieces.isEmpty { pieces[0].transition = transition }
-            clips += pieces
-            end = selection.range.upperBound
-        }
-        var request = StitchRequest(
-            clips: clips, settings: StitchSettings(), output: output, replaces: force, version: RelayVersion.text)
+        var request = StitchRequest(output: output, replaces: force, version: RelayVersion.text)
         request.reserve = ExportOutput.reserve(of: output, recordings: options.directory)
-        let bar = ProgressBar()
+        let (bar, signals) = (ProgressBar(), HeldSignals())
         defer { bar.clear() }
         do {
-            let job = try StitchJob(request, isCancelled: { signals.first != nil })
-            let report = try job.run(
-                progress: { bar.show("exporting", done: Int64($0), of: Int64($1)) },
-                isCancelled: { signals.first != nil })
+            let result = try contents.make(
+                ends, request, progress: { bar.show("exporting", done: $0, of: $1) },
+                isCancelled: { signals.first != nil }
+            ) { obstacle, error in
+                bar.clear()
+                let fate = obstacle == .difference ? " It is coded again where it has to be." : "; it is stitched."
+                Terminal.put("note: \(error)\(fate)\n")
+            }
             bar.clear()
-            let notes = selections.flatMap { join ? $0.joinedNotes : $0.notes }
-            for note in notes + job.notes { Terminal.put("note: \(note)\n") }
-            Terminal.put(options.json ? try RecordingsListing.json(report) : report.text, to: STDOUT_FILENO)
+            for note in result.notes { Terminal.put("note: \(note)\n") }
+            Terminal.put(try text(of: result, output), to: STDOUT_FILENO)
             return .done
         } catch let failure as FileFailure {
             bar.clear()
@@ -206,8 +157,15 @@ extension RecordingsExportCommand {
             return .cannotRecord
         } catch let failure as ClipFailure where failure.isCancellation {
             bar.clear()
-            Terminal.put("\(failure)\n")
+            Terminal.put("The export was cancelled; nothing is left of it.\n")
             throw ExitCode(128 + (signals.first ?? SIGINT))
+        }
+    }
+
+    private func text(of result: ExportResult, _ output: String) throws -> String {
+        switch result.report {
+        case .copied(let report): options.json ? try RecordingsListing.json(report) : report.text(output)
+        case .stitched(let report): options.json ? try RecordingsListing.json(report) : report.text
         }
     }
 }

@@ -140,7 +140,7 @@ struct StitchCommand: BlockingCommand {
     private func ending(_ error: any Error, _ signals: HeldSignals) throws -> ExitCode {
         let status: ExitStatus
         switch error {
-        case let failure as ClipFailure where failure == .stitchCancelled:
+        case let failure as ClipFailure where failure.isCancellation:
             Terminal.put(resume ? "It was cancelled; the same command with --resume continues it.\n" : "\(failure)\n")
             return ExitCode(128 + (signals.first ?? SIGINT))
         case is ClipFailure, is AVFailure: status = .inputUnreadable

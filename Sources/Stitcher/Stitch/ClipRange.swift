@@ -41,7 +41,7 @@ struct ClipRange: Equatable {
             end =
                 clip.takesBegun
                 ? times.partitionPoint { $0 >= high - slack }
-                : times.indices.dropFirst().partitionCount { times[$0] <= high + slack }
+                : times.dropFirst().partitionPoint { $0 > high + slack }
             if source.video.end <= high + slack, !times.isEmpty { end = times.count }
         }
         guard first < end, end <= times.count else { throw Self.nothing(clip, source) }
@@ -71,17 +71,5 @@ struct ClipRange: Equatable {
             return ClipFailure("\(source.name): there is no whole frame in the range; the file lasts \(length).")
         }
         return ClipFailure("\(source.name): it would begin at \(DurationText(from)), but lasts only \(length).")
-    }
-}
-
-extension RandomAccessCollection where Index == Int {
-    /// How many elements at the beginning `predicate` is true of, where it is false of all behind.
-    func partitionCount(_ predicate: (Element) -> Bool) -> Int {
-        var (low, high) = (startIndex, endIndex)
-        while low < high {
-            let middle = (low + high) / 2
-            if predicate(self[middle]) { low = middle + 1 } else { high = middle }
-        }
-        return low - startIndex
     }
 }

@@ -28,14 +28,9 @@ final class FrameReader {
     /// A reader of the frames of `source`, which become those of `target`; what of them is damaged goes into `damage`.
     init(_ source: StitchSource, target: VideoFormat, fitting: FrameFitting, damage: DamageLog) throws {
         (self.source, self.damage) = (source, damage)
-        demuxer = try StitchInspector.open(source.path, name: source.name)
-        guard let stream = demuxer.streams.first(where: { $0.index == source.video.stream }) else {
-            throw ClipFailure("\(source.name) has changed.")
-        }
-        self.stream = stream
+        (demuxer, stream) = try StitchInspector.open(source, stream: source.video.stream)
         decoder = try Decoder(stream, threading: .frames, subject: source.name)
         converter = try FrameConverter(stream, target: target, fitting: fitting, mapsTones: true, subject: source.name)
-        demuxer.select([stream.index])
     }
 
     /// The frame `number`. Throws if it cannot be decoded.

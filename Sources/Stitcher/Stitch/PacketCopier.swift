@@ -20,12 +20,7 @@ struct PacketCopier {
     init(_ source: StitchSource) throws {
         self.source = source
         units = source.video.units
-        demuxer = try StitchInspector.open(source.path, name: source.name)
-        guard let stream = demuxer.streams.first(where: { $0.index == source.video.stream }) else {
-            throw ClipFailure("\(source.name) has changed.")
-        }
-        self.stream = stream
-        demuxer.select([stream.index])
+        (demuxer, stream) = try StitchInspector.open(source, stream: source.video.stream)
     }
 
     /// Gives the frames of the numbers `samples`, in the order of decoding; the first is shown.

@@ -9,9 +9,12 @@ extension StitchInspector {
         guard let audio, let heard, audio.sampleRate > 0 else { return nil }
         let format = AudioFormat(sampleRate: Int32(clamping: audio.sampleRate), channels: max(1, audio.channels))
         let obstacle = obstacle(audio, format)
+        var packets = obstacle == nil ? audioPackets : []
+        // Tables that are read here do not say it.
+        for index in packets.indices { packets[index].duration = AudioGrid.step }
         return StitchSource.Audio(
             stream: audio.index, codec: audio.codecName, format: format, timeBase: audio.timeBase, range: heard,
-            configuration: audio.configuration, packets: obstacle == nil ? audioPackets : [], obstacle: obstacle)
+            configuration: audio.configuration, packets: packets, obstacle: obstacle)
     }
 
     /// Why the packets of `audio` cannot be copied; nil if they can: AAC-LC of 1024 samples in each packet, one right behind

@@ -27,7 +27,7 @@ extension StitchInspector {
             Self.canHold((frames + heard).map(\.dts)), let delay = try prove(frames, order, heard), try takeEnd(heard)
         else { return false }
         for (number, entry) in frames.enumerated() {
-            if number.isMultiple(of: 256), isCancelled() { throw ClipFailure.stitchCancelled }
+            if number.isMultiple(of: 256), isCancelled() { throw ClipFailure.cancelled }
             let offset = order.offsets.isEmpty ? 0 : Int64(order.offsets[number])
             let sample = IndexedSample(
                 dts: entry.dts, pts: entry.dts + delay + offset, duration: 0, offset: entry.position,

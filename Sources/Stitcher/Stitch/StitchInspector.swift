@@ -61,6 +61,16 @@ struct StitchInspector {
         }
     }
 
+    /// Opens the file of `source` for reading the stream of the number `index` alone.
+    static func open(_ source: StitchSource, stream index: Int) throws(ClipFailure) -> (Demuxer, StreamInfo) {
+        let demuxer = try open(source.path, name: source.name)
+        guard let stream = demuxer.streams.first(where: { $0.index == index }) else {
+            throw ClipFailure("\(source.name) has changed.")
+        }
+        demuxer.select([stream.index])
+        return (demuxer, stream)
+    }
+
     /// What the file `path` is made of. Blocks on the disk.
     static func read(_ path: String, isCancelled: () -> Bool) throws(ClipFailure) -> StitchSource {
         guard let found = realpath(path, nil) else {
@@ -119,7 +129,7 @@ struct StitchInspector {
                 takeAudio(packet)
             }
         }
-        if isCancelled() { throw ClipFailure.stitchCancelled }
+        if isCancelled() { throw ClipFailure.cancelled }
         guard statesDuration, let duration = demuxer.duration, duration - end > Self.missing else { return }
         throw ClipFailure("\(name) is truncated: it ends after \(DurationText(end)) of \(DurationText(duration)).")
     }
@@ -257,14 +267,6 @@ extension StitchInspector {
         if sets == nil, hevcSets == nil { return "its parameter sets are not in the container" }
         return changesSets ? "its parameter sets change within it" : nil
     }
-}
-
-extension ClipFailure {
-    /// Somebody wanted it to end.
-    package static let stitchCancelled = ClipFailure("It was cancelled; nothing is left of it.")
-
-    /// Whether somebody did not want it any more.
-    package var isCancellation: Bool { self == .cancelled || self == .stitchCancelled }
 }
 
 extension UTCTime {

@@ -29,9 +29,12 @@ package struct StitchReport: Sendable, Codable, Equatable {
     }
 }
 
-/// Makes one file of many: looks at all of them, plans, and does it.
+/// Makes one file of pieces of others: looks at all of them, plans, and does it. These are clips, one behind the other, or
+/// a range of recordings.
 package struct StitchJob {
     let request: StitchRequest
+    /// The range of recordings that it makes; nil for clips.
+    let range: RangePlan?
     /// What the clips are made of, by their numbers.
     package let sources: [StitchSource]
     /// What will be done.
@@ -71,7 +74,18 @@ package struct StitchJob {
                     + "zscale or tonemap.")
         }
         heard = try Self.heard(plan, ordered, self.sources, isCancelled: isCancelled)
-        self.plan = plan
+        (self.plan, range) = (plan, nil)
+    }
+
+    /// Reads the recordings of `range` and plans; `request` says where it goes, and has no clips. Blocks on the disk.
+    package init(
+        _ range: RecordedRange, _ request: StitchRequest, isCancelled: () -> Bool
+    ) throws(ClipFailure) {
+        sources = try range.read(isCancelled: isCancelled)
+        let plan = try RangePlan(
+            sources, from: range.range.lowerBound, to: range.range.upperBound, isExact: range.isExact,
+            program: range.program)
+        (self.range, self.plan, heard, self.request, leftOut) = (plan, plan.frames, plan.audio, request, [])
     }
 
     /// What is heard, with copied packets as far as new ones meet them.
@@ -170,7 +184,12 @@ package struct StitchJob {
         for case .copied(let clip, let packets) in heard?.spans ?? [] {
             bytes += sources[clip].audio?.packets[packets].reduce(0) { $0 + $1.size } ?? 0
         }
-        if plan.audio != nil { bytes += seconds * Int64(request.settings.encoder.audioBitrate / 8) }
+        if range != nil {
+            // A file system that is nearly full may need more for the file than its bytes.
+            bytes += 1 << 20
+        } else if plan.audio != nil {
+            bytes += seconds * Int64(request.settings.encoder.audioBitrate / 8)
+        }
         // Fragments are made of a file that is there, too.
         return (bytes + tableBytes) * (request.form == .fragmented ? 2 : 1)
     }
@@ -195,8 +214,11 @@ package struct StitchJob {
         let there = try journal?.size() ?? 0
         try FinishedFile.checkRoom(
             for: max(0, estimatedBytes - there) + request.reserve, at: request.output,
-            request.reserve > 0 ? "with what stays free it may need" : "it may need")
-        let file = try ClipFile(request.output, replaces: request.replaces, reserving: tableBytes)
+            range != nil ? "it needs" : request.reserve > 0 ? "with what stays free it may need" : "it may need")
+        // The tables of a range are written behind the media, as those of recordings are.
+        let reserved = range == nil ? tableBytes : 0
+        let file = try ClipFile(request.output, replaces: request.replaces, reserving: reserved)
+        let pieces = try pieces(isCancelled)
         let settings = request.settings.encoder
         var audio: AudioWriter?
         if let format = plan.audio, let heard {
@@ -207,9 +229,9 @@ package struct StitchJob {
         let base = plan.audio?.timeBase ?? .milliseconds
         let renderer = FrameRenderer(plan, request.clips, sources, request.settings.fitting)
         let video = VideoWriter(
-            plan, sources, settings, renderer: renderer, file: file, audio: audio, journal: journal
+            plan, sources, settings, renderer: renderer, file: file, audio: audio, pieces: pieces, journal: journal
         ) { frames in
-            if isCancelled() { throw ClipFailure.stitchCancelled }
+            if isCancelled() { throw ClipFailure.cancelled }
             progress(frames, total)
             try writer?.advance(to: frame.rescale(Int64(frames), to: base))
         }
@@ -220,6 +242,20 @@ package struct StitchJob {
         report.resumedFrames = journal.map { _ in video.resumedFrames }
         report.warnings = renderer.damage.sentences
         return report
+    }
+
+    /// What is coded again of a range, by the numbers of the plan's parts: before anything is copied, because it is not
+    /// possible to continue the stream of another encoder.
+    private func pieces(_ isCancelled: () -> Bool) throws -> [Int: [EncodedPacket]] {
+        guard range != nil else { return [:] }
+        var pieces: [Int: [EncodedPacket]] = [:]
+        for (number, part) in plan.parts.enumerated() {
+            guard case .encoded(let clip, let frames) = part else { continue }
+            let first = plan.clips[clip].frames.lowerBound
+            pieces[number] = try PieceRender(sources[clip])?
+                .render(first + frames.lowerBound..<first + frames.upperBound, isCancelled: isCancelled)
+        }
+        return pieces
     }
 
     /// The journal of an earlier run, or a new one for a later run; nil if the request does not resume.
@@ -243,15 +279,7 @@ package struct StitchJob {
         _ file: ClipFile, _ video: VideoWriter, _ audio: AudioWriter?, begun: UTCTime, _ isCancelled: () -> Bool
     ) throws {
         let track = try audio?.finish()
-        var tags = MovieTags(
-            channel: Self.name(of: request.output), start: begun, encoderSettings: "", version: request.version)
-        tags.chapters = chapters
-        var layout = MovieLayout(
-            description: StreamDescription(video: video.description, audio: audio?.description),
-            creationTime: tags.secondsSince1904, userData: tags.box, form: request.form)
-        for index in layout.tracks.indices where layout.tracks[index].kind == .video {
-            layout.tracks[index].matrix = plan.orientation.matrix(plan.video.width, plan.video.height)
-        }
+        var layout = rangeLayout(hasAudio: track != nil) ?? layout(video, audio, begun: begun)
         let timescale = layout.tracks.first { $0.kind == .video }?.timescale ?? 1
         let (base, ticks) = (plan.audio?.timeBase ?? .milliseconds, TimeBase(1, Int32(clamping: timescale)))
         let moves = heard?.moves.map { base.rescale($0, to: ticks) } ?? []
@@ -261,6 +289,19 @@ package struct StitchJob {
         let movie = ClipMovie(video: frames, audio: track, chapters: texts, layout: layout)
         guard request.form == .fragmented else { return try file.finish(movie) }
         try file.finishInFragments(movie, video: frames, audio: track, isCancelled: isCancelled)
+    }
+
+    private func layout(_ video: VideoWriter, _ audio: AudioWriter?, begun: UTCTime) -> MovieLayout {
+        var tags = MovieTags(
+            channel: Self.name(of: request.output), start: begun, encoderSettings: "", version: request.version)
+        tags.chapters = chapters
+        var layout = MovieLayout(
+            description: StreamDescription(video: video.description, audio: audio?.description),
+            creationTime: tags.secondsSince1904, userData: tags.box, form: request.form)
+        for index in layout.tracks.indices where layout.tracks[index].kind == .video {
+            layout.tracks[index].matrix = plan.orientation.matrix(plan.video.width, plan.video.height)
+        }
+        return layout
     }
 
     /// Clips some of whose frames are copied.

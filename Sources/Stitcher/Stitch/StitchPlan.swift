@@ -47,11 +47,20 @@ package struct StitchPlan: Sendable {
     /// Whether a held frame lasts longer instead of being coded repeatedly. That is so only if all frames are copied
     /// and the encoder could not code any of them in the same way.
     package private(set) var lengthens = false
+    /// Where each clip's file begins in the result, in ticks of its video, if frames keep the times that they have in their
+    /// files, as those of a range do; nil if they lie on the grid of the rate.
+    private(set) var places: [Int64]?
+    /// Frames in front of the first one that are coded, and not shown.
+    private(set) var hidden = 0
 
     /// Frames of the result.
     package var frameCount: Int { clips.last.map { $0.place + $0.count } ?? 0 }
     /// Frames that are copied; a frame that is lengthened counts as often as it would be shown.
-    package var copiedFrames: Int { clips.indices.reduce(0) { $0 + copiedFrames(of: $1) } }
+    package var copiedFrames: Int {
+        parts.reduce(lengthens ? clips.reduce(0) { $0 + $1.held } : 0) {
+            if case .copied(_, let samples) = $1 { $0 + samples.count } else { $0 }
+        }
+    }
 
     /// Frames of the clip `index` that are copied.
     package func copiedFrames(of index: Int) -> Int {
@@ -95,6 +104,21 @@ package struct StitchPlan: Sendable {
         target.video.color = .bt709
         video = target.video
         planParts(sources, target, codec: "h264")
+    }
+
+    /// A plan for `clips` of recordings of one kind, whose frames keep their times; `places` is where each one's file begins.
+    ///
+    /// A frame that is coded alone is a keyframe. Where what follows begins with one, too, these are two in a row of two
+    /// encoders, which cannot be told apart (ITU-T H.264, 7.4.1.2.4: idr_pic_id). So the frame before it is coded with it,
+    /// and hidden.
+    init(recorded clips: [Clip], _ parts: [Part], places: [Int64], video: VideoFormat, audio: AudioFormat?) {
+        (self.clips, self.parts, self.places) = (clips, parts, places)
+        (self.video, self.audio, codec) = (video, audio, "h264")
+        guard parts.count > 1, parts[0] == .encoded(clip: 0, frames: 0..<1), clips[0].frames.lowerBound > 0 else {
+            return
+        }
+        hidden = 1
+        self.parts[0] = .encoded(clip: 0, frames: -1..<1)
     }
 
     /// The clip of the number `index`, which is put behind those that are there.
@@ -195,7 +219,9 @@ package struct StitchPlan: Sendable {
             let track = sources[index].video
             parts +=
                 clip.reasons.isEmpty
-                ? copy(index, clip, FrameCut(index == 0 ? track.samples : track.joinableSamples))
+                ? Self.copy(
+                    index, clip, FrameCut(index == 0 ? track.samples : track.joinableSamples),
+                    count: written(of: index).count)
                 : [.encoded(clip: index, frames: 0..<clip.count)]
         }
         if copiedFrames == 0 { configuration = [] }
@@ -220,16 +246,17 @@ package struct StitchPlan: Sendable {
         }
     }
 
-    /// Copies what can be decoded by itself, and codes the rest at both ends again.
-    private func copy(_ index: Int, _ clip: Clip, _ cut: FrameCut) -> [Part] {
+    /// Copies what can be decoded by itself, and codes the rest at both ends again, `count` frames in all. A clip that
+    /// `continues` the one before as one stream is copied from its first sample on.
+    static func copy(_ index: Int, _ clip: Clip, _ cut: FrameCut, count: Int, continues: Bool = false) -> [Part] {
         let (begin, end) = (Int64(clip.frames.lowerBound + clip.transition), Int64(clip.frames.upperBound))
         // Behind its frames the last one may stay.
         let first = Int64(clip.frames.lowerBound)
-        let stop = first + Int64(written(of: index).count)
+        let stop = first + Int64(count)
         func encoded(_ numbers: Range<Int64>) -> Part {
             .encoded(clip: index, frames: Int(numbers.lowerBound - first)..<Int(numbers.upperBound - first))
         }
-        let entry = cut.entry(after: begin)
+        let entry = continues ? 0 : cut.entry(after: begin)
         var exit = cut.end(before: end, from: entry)
         if let last = cut.latest(entry..<exit), last + 1 < stop {
             // What is encoded behind it begins with a keyframe.
@@ -260,15 +287,15 @@ package struct StitchPlan: Sendable {
     }
 }
 
-extension Array where Element == Int64 {
-    /// The first index whose element fulfills `predicate`, provided that all elements behind it fulfill it, too; the
-    /// count if no element does.
+extension RandomAccessCollection where Index == Int {
+    /// How many elements are in front of the first one that fulfills `predicate`, provided that all elements behind it
+    /// fulfill it, too; the count if no element does.
     func partitionPoint(_ predicate: (Element) -> Bool) -> Int {
-        var (low, high) = (0, count)
+        var (low, high) = (startIndex, endIndex)
         while low < high {
             let middle = (low + high) / 2
             if predicate(self[middle]) { high = middle } else { low = middle + 1 }
         }
-        return low
+        return low - startIndex
     }
 }

@@ -128,8 +128,8 @@ package struct StitchRequest: Sendable {
 
     /// A request of these properties.
     package init(
-        clips: [StitchClip], settings: StitchSettings, order: StitchOrder = .given, output: String, replaces: Bool,
-        version: String
+        clips: [StitchClip] = [], settings: StitchSettings = StitchSettings(), order: StitchOrder = .given,
+        output: String, replaces: Bool, version: String
     ) {
         (self.clips, self.settings, self.order, self.output) = (clips, settings, order, output)
         (self.replaces, self.version) = (replaces, version)

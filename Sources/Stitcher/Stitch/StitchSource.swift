@@ -81,10 +81,24 @@ package struct StitchSource: Sendable {
         package var range: Range<Int64>
         /// What a decoder is told before the first packet.
         package var configuration: [UInt8] = []
-        /// All packets, 1024 samples each, if they can be copied; their times are samples.
+        /// All packets, if they can be copied, with times in ticks: 1024 samples each, which are ticks, unless it is a
+        /// recording.
         package var packets: [IndexedSample] = []
         /// Why they cannot; nil if they can.
         package var obstacle: String?
+    }
+
+    /// What a recording says that other files do not.
+    package struct Recording: Sendable {
+        /// The open file, which is the same however it is called meanwhile.
+        package var file: FileDescriptor
+        /// How its tracks are coded, the video first.
+        package var tracks: [MovieLayout.Track]
+        /// All frames in the order of decoding, with their times in ticks.
+        package var samples: [IndexedSample]
+        /// The encoder's settings in its own words; empty if the file does not say them.
+        package var encoderSettings: String
+        package var channel: String
     }
 
     /// The file as the user named it, for sentences about it.
@@ -101,6 +115,14 @@ package struct StitchSource: Sendable {
     package var position: SegmentPosition?
     /// What of the file is in no result.
     package var notes: [String] = []
+    /// Set if its tables were read as those of a recording, for a range.
+    package var recording: Recording?
+
+    /// The file, for a caller that copies its samples.
+    func opened() throws(FileFailure) -> FileDescriptor {
+        if let recording { return recording.file }
+        return try .open(readOnly: path)
+    }
 
     /// How long it is, from the first frame to the end of the last.
     package var duration: Duration { video.timeBase.duration(video.end - (video.times.first ?? 0)) }

@@ -14,6 +14,8 @@ final class VideoWriter {
     private let renderer: FrameRenderer
     private let file: ClipFile
     private let audio: AudioWriter?
+    /// What was encoded before, by the numbers of the plan's parts.
+    private let pieces: [Int: [EncodedPacket]]
     /// Where what is encoded is kept for a later run; nil for nowhere.
     private let journal: StitchJournal?
     /// Told of each second of frames that is in the file, or more often; throws to end it.
@@ -38,8 +40,10 @@ final class VideoWriter {
 
     init(
         _ plan: StitchPlan, _ sources: [StitchSource], _ settings: EncoderSettings, renderer: FrameRenderer,
-        file: ClipFile, audio: AudioWriter?, journal: StitchJournal?, wrote: @escaping (_ frames: Int) throws -> Void
+        file: ClipFile, audio: AudioWriter?, pieces: [Int: [EncodedPacket]] = [:], journal: StitchJournal?,
+        wrote: @escaping (_ frames: Int) throws -> Void
     ) {
+        self.pieces = pieces
         (self.plan, self.sources, self.settings, self.renderer) = (plan, sources, settings, renderer)
         (self.file, self.audio, self.journal, self.wrote) = (file, audio, journal, wrote)
     }
@@ -58,7 +62,7 @@ final class VideoWriter {
 
     /// Writes all parts.
     func writeAll() throws {
-        for part in plan.parts {
+        for (number, part) in plan.parts.enumerated() {
             switch part {
             case .copied(let clip, let samples):
                 try endEncoder()
@@ -66,7 +70,15 @@ final class VideoWriter {
                 try wrote(done)
                 try audio?.complete(before: clip)
                 try copy(samples, of: clip)
-            case .encoded(let clip, let range): try encode(range, of: clip)
+            case .encoded(let clip, let range):
+                guard let piece = pieces[number] else {
+                    try encode(range, of: clip)
+                    continue
+                }
+                let first = Int64(plan.clips[clip].place + range.lowerBound)
+                for packet in piece {
+                    try append(packet.payload, pts: packet.pts + first, isSync: packet.isKeyframe)
+                }
             }
         }
         try endEncoder()
@@ -93,11 +105,10 @@ final class VideoWriter {
                 try append(bytes, pts: sample.pts + shift, isSync: sample.isSync)
             }
         }
-        let descriptor = try FileDescriptor.open(readOnly: source.path)
+        let descriptor = try source.opened()
         let heard = audio?.packets(of: clip) ?? 0..<0
-        // What lies in a hole may be a track that is not in the result.
         let runs = CopyRuns(
-            source.video.samples, source.audio?.packets ?? [], frames: samples, audio: heard, limit: second, hole: 0
+            source.video.samples, source.audio?.packets ?? [], frames: samples, audio: heard, limit: second
         ).runs
         var told = frames.count
         for run in runs {
@@ -207,8 +218,8 @@ extension VideoWriter {
             decoderConfiguration: SharedBytes(record))
     }
 
-    /// The track in ticks of `timescale`; see ``StitchPlan/track(of:timescale:moves:)``. For after ``writeAll()``.
+    /// The track in ticks of `timescale`; see ``StitchPlan/track(of:_:timescale:moves:)``. For after ``writeAll()``.
     func track(timescale: UInt32, moves: [Int64]) throws(ClipFailure) -> ClipTrack {
-        try plan.track(of: frames, timescale: timescale, moves: moves)
+        try plan.track(of: frames, sources, timescale: timescale, moves: moves)
     }
 }

@@ -53,11 +53,7 @@ final class DemuxedAudio: AudioFeed {
     private static func open(
         _ source: StitchSource, _ audio: StitchSource.Audio, from start: Int64
     ) throws -> (demuxer: Demuxer, stream: StreamInfo) {
-        let demuxer = try StitchInspector.open(source.path, name: source.name)
-        guard let stream = demuxer.streams.first(where: { $0.index == audio.stream }) else {
-            throw ClipFailure("\(source.name) has changed.")
-        }
-        demuxer.select([stream.index])
+        let (demuxer, stream) = try StitchInspector.open(source, stream: audio.stream)
         if start - audio.range.lowerBound > stream.timeBase.ticks(stride) {
             try demuxer.seek(stream, to: start - stream.timeBase.ticks(preroll))
         }

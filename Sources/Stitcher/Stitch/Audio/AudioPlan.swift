@@ -86,6 +86,8 @@ struct AudioPlan: Equatable {
     private(set) var reasons: [String?] = []
     /// Samples of the result.
     let count: Int64
+    /// Whether there may be holes between the packets.
+    private(set) var hasHoles = false
 
     /// How long a fade to or from nothing lasts, where a file has no audio beyond the cut: short enough not to be heard, long
     /// enough not to click.
@@ -140,6 +142,13 @@ struct AudioPlan: Equatable {
             if mode == .encode { return "no audio is to be copied" }
             return Self.difference(sources[clip.source].audio, format) ?? grid.reasons[index]
         }
+    }
+
+    /// The packets of recordings, by clip: each clip's come later by its shift, and all that begins before `count` is heard.
+    init(copying packets: [Range<Int>], shifts: [Int64], count: Int64) {
+        (self.count, hasHoles) = (count, true)
+        clips = shifts.map { Clip(range: 0..<0, shift: $0, available: 0..<0) }
+        spans = packets.enumerated().compactMap { $1.isEmpty ? nil : .copied(clip: $0, packets: $1) }
     }
 
     /// Why packets of `audio` cannot be copied into a track of `format`; nil if they can.

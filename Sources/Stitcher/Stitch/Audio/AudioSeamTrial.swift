@@ -41,7 +41,7 @@ struct AudioSeamTrial {
         var torn: Set<AudioSeam> = []
         for (index, span) in plan.spans.enumerated() {
             guard case .encoded(let range) = span, !done.contains(span) else { continue }
-            if isCancelled() { throw ClipFailure.stitchCancelled }
+            if isCancelled() { throw ClipFailure.cancelled }
             try look(at: range, index, of: plan, &torn)
         }
         return torn

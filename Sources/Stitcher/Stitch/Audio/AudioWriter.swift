@@ -63,15 +63,14 @@ final class AudioWriter {
     func placed(_ range: Range<Int>, of clip: Int, by distance: Int64) {
         guard let number = number(of: clip)?.span, let audio = sources[clip].audio else { return }
         for sample in audio.packets[range] {
-            append(
-                pts: sample.pts + plan.clips[clip].shift, offset: sample.offset + distance, size: sample.size,
-                to: number)
+            append(sample, of: clip, at: sample.offset + distance, to: number)
         }
     }
 
     private func number(of clip: Int) -> (span: Int, packets: Range<Int>)? {
-        for (number, span) in plan.spans.enumerated() {
-            if case .copied(clip, let packets) = span { return (number, packets) }
+        // Spans before the current one are complete.
+        for number in span..<plan.spans.count {
+            if case .copied(clip, let packets) = plan.spans[number] { return (number, packets) }
         }
         return nil
     }
@@ -105,15 +104,18 @@ final class AudioWriter {
         if let last = all.indices.last {
             all[last].duration = max(1, min(all[last].duration, plan.count - all[last].pts))
         }
-        guard zip(all, all.dropFirst()).allSatisfy({ $1.pts - $0.pts == AudioGrid.step }) else {
+        guard plan.hasHoles || zip(all, all.dropFirst()).allSatisfy({ $1.pts - $0.pts == AudioGrid.step }) else {
             throw ClipFailure("Audio is missing in the result, or there twice; nothing was written.")
         }
         return ClipTrack(samples: all, start: 0)
     }
 
-    private func append(pts: Int64, offset: Int64, size: Int64, to span: Int) {
+    /// Adds a packet that was copied from `clip`, and now begins at `offset`.
+    private func append(_ packet: IndexedSample, of clip: Int, at offset: Int64, to span: Int) {
+        let pts = packet.pts + plan.clips[clip].shift
         packets[span].append(
-            IndexedSample(dts: pts, pts: pts, duration: AudioGrid.step, offset: offset, size: size, isSync: true))
+            IndexedSample(
+                dts: pts, pts: pts, duration: packet.duration, offset: offset, size: packet.size, isSync: true))
     }
 }
 
@@ -122,12 +124,12 @@ extension AudioWriter {
     private func copy(_ range: Range<Int>, of clip: Int, to sample: Int64) throws -> Bool {
         guard !joint.contains(clip) else { return packets[span].count == range.count }
         guard let audio = sources[clip].audio else { return true }
-        let source = try FileDescriptor.open(readOnly: sources[clip].path)
+        let source = try sources[clip].opened()
         while copied < range.count {
             let packet = audio.packets[range.lowerBound + copied]
             guard packet.pts + plan.clips[clip].shift < sample else { return false }
             let place = try file.copy(packet.offset..<packet.offset + packet.size, of: source)
-            append(pts: packet.pts + plan.clips[clip].shift, offset: place, size: packet.size, to: span)
+            append(packet, of: clip, at: place, to: span)
             copied += 1
         }
         return true
@@ -175,7 +177,10 @@ extension AudioWriter {
     private func append(_ coded: [EncodedPacket], within range: Range<Int64>) throws {
         for packet in coded where range.contains(packet.pts) {
             let offset = try file.append(packet.payload)
-            append(pts: packet.pts, offset: offset, size: Int64(packet.payload.count), to: span)
+            packets[span].append(
+                IndexedSample(
+                    dts: packet.pts, pts: packet.pts, duration: AudioGrid.step, offset: offset,
+                    size: Int64(packet.payload.count), isSync: true))
         }
     }
 }

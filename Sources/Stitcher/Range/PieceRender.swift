@@ -8,28 +8,31 @@ internal import Media
 
 /// Decodes a few frames of a recording and encodes them again so that they fit it.
 struct PieceRender {
-    private let name: String
-    private let index: SegmentIndex
+    private let source: StitchSource
+    private let recording: StitchSource.Recording
+    private var name: String { source.name }
 
-    init(name: String, index: SegmentIndex) { (self.name, self.index) = (name, index) }
+    /// A render of frames of `source`; nil if it is not known as a recording.
+    init?(_ source: StitchSource) {
+        guard let recording = source.recording else { return nil }
+        (self.source, self.recording) = (source, recording)
+    }
 
-    /// The frames that are shown at `times`, which are in order, in the order of decoding. The times of what comes
-    /// are numbers of `times`.
-    func render(_ times: [Int64], isCancelled: () -> Bool) throws -> [EncodedPacket] {
-        guard let first = times.first else { return [] }
-        let track = try index.video.layout.video()
+    /// The frames of these `numbers` in the order of decoding. Their times count them, from 0 on.
+    func render(_ numbers: Range<Int>, isCancelled: () -> Bool) throws -> [EncodedPacket] {
+        let times = numbers.map(source.time)
+        guard let first = times.first, let track = try recording.tracks.first?.video() else { return [] }
         guard let frames = track.frameFormat, frames.width % 2 == 0, frames.height % 2 == 0 else {
             throw ClipFailure("\(name) cannot be decoded: its frames are not those of a recording.")
         }
         let format = VideoFormat(
-            width: frames.width, height: frames.height, frameRate: rate, sampleAspectRatio: frames.sampleAspectRatio,
-            color: frames.color)
+            width: frames.width, height: frames.height, frameRate: source.video.rate,
+            sampleAspectRatio: frames.sampleAspectRatio, color: frames.color)
         let encoder = try PieceEncoder(
-            like: index.encoderSettings, configuration: index.video.decoderConfiguration, format: format)
+            like: recording.encoderSettings, configuration: source.video.configuration, format: format)
         let converter = try FrameConverter(track, target: format, subject: name)
         let decoder = try Decoder(track, subject: name)
-        let samples = index.video.samples
-        // Read from the open file, which is the same however it is called meanwhile.
+        let samples = recording.samples
         var next = samples.lastIndex { $0.isSync && $0.pts <= first } ?? 0
 
         var (found, packets) = (0, [EncodedPacket]())
@@ -63,15 +66,10 @@ struct PieceRender {
     }
 
     private func packet(_ sample: IndexedSample, of track: TrackDescription) throws -> EncodedPacket {
-        let bytes = try index.descriptor.read(at: sample.offset, count: Int(sample.size))
+        let bytes = try recording.file.read(at: sample.offset, count: Int(sample.size))
         guard bytes.count == Int(sample.size) else { throw ClipFailure("\(name) ends too early.") }
         return EncodedPacket(
             of: track, pts: sample.pts, dts: sample.dts, duration: sample.duration, isKeyframe: sample.isSync,
             payload: SharedBytes(bytes))
-    }
-
-    private var rate: FrameRate {
-        FrameRate(
-            Int32(clamping: index.video.timescale), Int32(clamping: max(1, index.facts.leading.sampleDuration)))
     }
 }

@@ -21,7 +21,7 @@ package struct ClipGap: Sendable, Codable, Equatable {
 ///
 /// Files of one run lie as far apart as their program says, in whole frames; files of two runs as far as the wall clock
 /// says. Where no frame is missing, the audio continues where the audio of the previous file ends.
-struct ClipTimeline {
+struct RangeTimeline {
     /// Where a file's first frame lies, in ticks of the video, and the same place in samples of audio.
     struct Place: Equatable {
         var video: Int64
@@ -37,7 +37,7 @@ struct ClipTimeline {
     private static let clockTolerance: Int64 = 2000
 
     /// The timeline of `sources`, which are in order and of one kind.
-    init(_ sources: [ClipSource]) throws(ClipFailure) {
+    init(_ sources: [StitchSource]) throws(ClipFailure) {
         for (index, source) in sources.enumerated() {
             guard index > 0, let last = places.last else {
                 places.append(Place(video: 0, audio: 0))
@@ -46,13 +46,13 @@ struct ClipTimeline {
             let before = sources[index - 1]
             let missing = try Self.missingFrames(before, source)
             try Self.checkDistance(before, source, missing)
-            let distance = source.distance(from: before) ?? before.videoEnd + missing * source.frameDuration
+            let distance = source.distance(from: before) ?? before.video.end + missing * source.frameDuration
             let video = last.video + distance
-            var audio = source.videoBase.rescale(video, to: source.audioBase)
+            var audio = source.video.timeBase.rescale(video, to: source.audioBase)
             if missing > 0 {
-                gaps.append(ClipGap(from: before.end, to: max(before.end, source.start)))
-            } else if let end = before.audio.last.map({ last.audio + $0.pts + $0.duration }) {
-                let joined = end - source.audioStart
+                gaps.append(ClipGap(from: before.endTime, to: max(before.endTime, source.start)))
+            } else if let end = before.packets.last.map({ last.audio + $0.pts + $0.duration }) {
+                let joined = end - (source.audio?.range.lowerBound ?? 0)
                 if abs(joined - audio) <= Self.rounding { audio = joined }
             }
             places.append(Place(video: video, audio: audio))
@@ -61,35 +61,31 @@ struct ClipTimeline {
 
     /// The last sample before a gap lasts until the next, and a table says that in 32 bits (ISO/IEC 14496-12, 8.6.1.2).
     private static func checkDistance(
-        _ before: ClipSource, _ after: ClipSource, _ missing: Int64
+        _ before: StitchSource, _ after: StitchSource, _ missing: Int64
     ) throws(ClipFailure) {
-        let finest = max(after.videoBase.denominator, after.audioBase.denominator)
+        let finest = max(after.video.timeBase.denominator, after.audioBase.denominator)
         // Less a minute, for the samples on both sides.
         let longest = Int64(UInt32.max) / Int64(finest) - 60
-        guard missing > 0, frames(after).rescale(missing, to: TimeBase(1, 1), rounding: .up) > longest else { return }
+        guard missing > 0, after.video.rate.timeBase.rescale(missing, to: TimeBase(1, 1), rounding: .up) > longest
+        else { return }
         throw ClipFailure(
             "More than \(longest / 3600) hours lie between \(before.name) and \(after.name); export them separately.")
     }
 
-    /// Whole frames of `source` as a clock.
-    private static func frames(_ source: ClipSource) -> TimeBase {
-        TimeBase(Int32(clamping: source.frameDuration), source.videoBase.denominator)
-    }
-
-    private static func missingFrames(_ before: ClipSource, _ after: ClipSource) throws(ClipFailure) -> Int64 {
-        let frames = frames(after)
+    private static func missingFrames(_ before: StitchSource, _ after: StitchSource) throws(ClipFailure) -> Int64 {
+        let frames = after.video.rate.timeBase
         if let one = before.position, let other = after.position, one.run == other.run {
-            let end = one.programStart + before.videoBase.rescale(before.videoEnd, to: .nanoseconds)
+            let end = one.programStart + before.video.timeBase.rescale(before.video.end, to: .nanoseconds)
             let missing = TimeBase.nanoseconds.rescale(other.programStart - end, to: frames)
             guard missing >= 0 else { throw overlap(before, after) }
             return missing
         }
-        let apart = after.start - before.end
+        let apart = after.start - before.endTime
         guard apart >= -clockTolerance else { throw overlap(before, after) }
         return max(0, TimeBase.milliseconds.rescale(apart, to: frames))
     }
 
-    private static func overlap(_ before: ClipSource, _ after: ClipSource) -> ClipFailure {
+    private static func overlap(_ before: StitchSource, _ after: StitchSource) -> ClipFailure {
         ClipFailure("\(after.name) repeats a part of \(before.name), and it is not clear which of the two is meant.")
     }
 }

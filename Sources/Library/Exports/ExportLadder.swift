@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Encoder
+internal import Media
+package import Stitcher
+
+/// How much of an export may be coded again, so that it begins and ends with the requested frames.
+package enum ExportEnds: Sendable, CaseIterable {
+    /// Nothing, whatever that costs.
+    case copied
+    /// Nothing, unless the files cannot be joined otherwise.
+    case widened
+    /// A few frames; the export is longer than requested if that is not enough.
+    case cheap
+    /// Whatever has to be.
+    case exact
+}
+
+/// The ways to make an export and their order: copying, coding frames at the ends again as the recording's own encoder
+/// would, and stitching, for which more is coded again. Pure.
+package enum ExportRung: Equatable, Sendable {
+    /// Recordings are copied. If it `isExact`, frames at the ends are coded again with the parameter sets of the
+    /// recording.
+    case copy(isExact: Bool)
+    /// Files are stitched; if `isCheap`, only if little of them is coded again.
+    case stitch(isCheap: Bool)
+
+    /// Why a rung does not hold.
+    package enum Obstacle: Equatable, Sendable {
+        /// The recordings are not coded as one.
+        case difference
+        /// Another encoder made the recordings, and this one cannot continue their streams.
+        case encoder
+        /// More would be coded again than is wanted, or stitching failed.
+        case cost
+    }
+
+    /// The first way to try for `contents`.
+    package static func first(for contents: ExportContents, _ ends: ExportEnds) throws(ClipFailure) -> ExportRung {
+        guard contents.recorded == nil else { return .copy(isExact: ends == .cheap || ends == .exact) }
+        guard ends != .copied || !contents.isStream else {
+            throw ClipFailure("MPEG-TS is coded again for a clip, and that is not wanted.")
+        }
+        return .stitch(isCheap: false)
+    }
+
+    /// The way to try where this one met `obstacle`; nil if there is no other.
+    package func next(after obstacle: Obstacle, _ ends: ExportEnds) -> ExportRung? {
+        switch (self, obstacle) {
+        case (.copy, .difference): ends == .copied ? nil : .stitch(isCheap: false)
+        case (.copy(isExact: true), .encoder): .stitch(isCheap: ends == .cheap)
+        case (.stitch(isCheap: true), _): .copy(isExact: false)
+        default: nil
+        }
+    }
+
+    /// What `error` says of this rung; nil if no other rung would do better.
+    fileprivate func obstacle(_ error: any Error) -> Obstacle? {
+        switch (self, error) {
+        case (_, let failure as ClipFailure) where failure.isCancellation: nil
+        case (.stitch(let isCheap), _): isCheap ? .cost : nil
+        case (.copy, let failure as ClipFailure): failure.isDifference ? .difference : nil
+        case (.copy, is EncoderError): .encoder
+        default: nil
+        }
+    }
+}
+
+extension ExportContents {
+    /// How much of an export may be coded again without a request for it.
+    private static let mostEncoded = Duration.seconds(4)
+
+    /// Makes the file that `request` says, in the first way that is possible; `stepped` is told why another way is tried.
+    /// Blocks on the disk. `isCancelled` is asked often, by the same thread. Nothing is left of a file that could not be made.
+    package func make(
+        _ ends: ExportEnds, _ request: StitchRequest, progress: @escaping (_ done: Int64, _ total: Int64) -> Void,
+        isCancelled: @escaping () -> Bool, stepped: (ExportRung.Obstacle, any Error) -> Void = { _, _ in }
+    ) throws -> ExportResult {
+        var rung = try ExportRung.first(for: self, ends)
+        var reason = ""
+        while true {
+            do {
+                var result = try make(rung, request, progress, isCancelled)
+                if rung == .copy(isExact: false), !reason.isEmpty {
+                    result.notes.append("its ends are not exact: \(reason)")
+                }
+                return result
+            } catch {
+                guard let obstacle = rung.obstacle(error), let next = rung.next(after: obstacle, ends) else {
+                    throw error
+                }
+                // If too much would be coded again, the reason is why that is so.
+                if !(error is ExportCost) { reason = "\(error)" }
+                stepped(obstacle, error)
+                rung = next
+            }
+        }
+    }
+
+    private func make(
+        _ rung: ExportRung, _ request: StitchRequest, _ progress: @escaping (Int64, Int64) -> Void,
+        _ isCancelled: @escaping () -> Bool
+    ) throws -> ExportResult {
+        let job = try job(rung, request, isCancelled)
+        let stitched = try job.run(progress: { progress(Int64($0), Int64($1)) }, isCancelled: isCancelled)
+        guard case .copy(let isExact) = rung, var report = job.rangeReport else {
+            return ExportResult(
+                report: .stitched(stitched), isExact: true, audioOffset: job.plan.audio == nil ? nil : 0,
+                notes: notes + job.notes)
+        }
+        report.beingWritten = beingWritten
+        return ExportResult(report: .copied(report), isExact: isExact, audioOffset: report.audioOffset)
+    }
+
+    private func job(_ rung: ExportRung, _ request: StitchRequest, _ isCancelled: () -> Bool) throws -> StitchJob {
+        switch rung {
+        case .copy(let isExact):
+            guard var range = recorded else { throw ClipFailure("There are no recordings of that time.") }
+            range.isExact = isExact
+            return try StitchJob(range, request, isCancelled: isCancelled)
+        case .stitch(let isCheap):
+            var request = request
+            request.clips = clips
+            let job = try StitchJob(request, isCancelled: isCancelled)
+            guard !isCheap || Self.isCheap(job.plan) else { throw ExportCost() }
+            return job
+        }
+    }
+
+    /// Whether little enough is coded again: ends of a few seconds, or less than what is copied.
+    private static func isCheap(_ plan: StitchPlan) -> Bool {
+        let encoded = Int64(plan.frameCount - plan.copiedFrames)
+        return plan.clips.allSatisfy(\.reasons.isEmpty)
+            && (encoded <= plan.copiedFrames || encoded <= plan.video.frameRate.frames(atLeast: mostEncoded))
+    }
+}
+
+/// More would be coded again than is wanted.
+private struct ExportCost: Error {}

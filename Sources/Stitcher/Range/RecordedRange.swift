@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import MP4
+internal import Media
+
+/// A range of recordings of one channel, of which the result is to have all that was on air, each frame at its time.
+package struct RecordedRange: Sendable {
+    /// The recordings that meet the range, in the order of time: paths, and names for sentences about them.
+    package var files: [(path: String, name: String)]
+    /// When it begins and ends: milliseconds since 1970-01-01T00:00:00Z.
+    package var range: Range<Int64>
+    /// Whether frames at the ends are coded again so that the result is no longer than requested.
+    package var isExact: Bool
+    /// Program times in nanoseconds, if the frames are wanted that begin within them.
+    package var program: Range<Int64>?
+
+    /// A range of these properties.
+    package init(
+        files: [(path: String, name: String)], range: Range<Int64>, isExact: Bool = true, program: Range<Int64>? = nil
+    ) {
+        (self.files, self.range, self.isExact, self.program) = (files, range, isExact, program)
+    }
+
+    /// The recordings that have frames of the range. Blocks on the disk. Throws ``ClipFailure/isDifference`` if they are
+    /// not coded as one.
+    func read(isCancelled: () -> Bool) throws(ClipFailure) -> [StitchSource] {
+        var indexes: [(name: String, index: SegmentIndex)] = []
+        for file in files {
+            if isCancelled() { throw .cancelled }
+            do throws(SegmentReadFailure) {
+                indexes.append((file.name, try SegmentIndex.read(file.path)))
+            } catch {
+                throw ClipFailure("\(file.name) cannot be used: \(error).")
+            }
+        }
+        var sources = indexes.map { StitchSource(name: $0.name, $0.index) }
+        if let program {
+            let isWanted = sources.map { $0.hasFrame(within: program) }
+            indexes = zip(indexes, isWanted).filter(\.1).map(\.0)
+            sources = zip(sources, isWanted).filter(\.1).map(\.0)
+        }
+        guard let first = indexes.first else { return [] }
+        for (name, index) in indexes {
+            guard let difference = index.difference(from: first.index) else { continue }
+            var failure = ClipFailure("\(name) does not go with \(first.name): it has \(difference).")
+            failure.isDifference = true
+            throw failure
+        }
+        return StitchSource.joined(sources)
+    }
+}
+
+extension SegmentIndex {
+    /// What of this file a player could not take for a part of `other`; nil if there is nothing.
+    fileprivate func difference(from other: SegmentIndex) -> String? {
+        if video.size != other.video.size { return "another frame size" }
+        if video.timescale != other.video.timescale
+            || facts.leading.sampleDuration != other.facts.leading.sampleDuration
+        {
+            return "another frame rate"
+        }
+        if (audio == nil) != (other.audio == nil) { return audio == nil ? "no audio" : "audio" }
+        if audio?.timescale != other.audio?.timescale { return "another sample rate" }
+        if video.coding != other.video.coding { return "other parameter sets of the video" }
+        return audio?.coding != other.audio?.coding ? "another coding of the audio" : nil
+    }
+}
+
+/// The outcome of an export of a range.
+package struct ClipReport: Sendable, Codable, Equatable {
+    /// When the first frame was on air.
+    package var start: String
+    /// How long the clip lasts, in milliseconds.
+    package var milliseconds: Int64
+    /// By how many milliseconds it begins earlier and ends later than requested.
+    package var widenedStart: Int64
+    package var widenedEnd: Int64
+    /// Frames that are as they were recorded, and frames that were coded again.
+    package var copiedFrames: Int
+    package var encodedFrames: Int
+    /// Files that it is made of.
+    package var files: Int
+    /// The parts of the range that no file holds. The last frame before a gap stays, without audio.
+    package var gaps: [ClipGap]
+    /// The file that is being written now, if the range reaches into it: it is not in the clip.
+    package var beingWritten: String?
+    /// Where the first packet of audio begins, from the first frame on, in nanoseconds; nil without audio.
+    package var audioOffset: Int64?
+
+    enum CodingKeys: String, CodingKey {
+        case start, milliseconds, files, gaps
+        case widenedStart = "widened_start_ms"
+        case widenedEnd = "widened_end_ms"
+        case copiedFrames = "copied_frames"
+        case encodedFrames = "encoded_frames"
+        case beingWritten = "being_written"
+        case audioOffset = "audio_offset_ns"
+    }
+}

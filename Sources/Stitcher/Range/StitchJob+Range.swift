@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import MP4
+internal import Media
+
+/// What a job says of a range of recordings.
+extension StitchJob {
+    /// What it makes; nil for clips.
+    package var rangeReport: ClipReport? {
+        guard let range else { return nil }
+        func milliseconds(_ ticks: Int64) -> Int64 {
+            sources[0].video.timeBase.rescale(max(0, ticks), to: .milliseconds)
+        }
+        return ClipReport(
+            start: start(of: range).extended,
+            milliseconds: milliseconds(range.shown.upperBound - range.shown.lowerBound),
+            widenedStart: milliseconds(range.wanted.lowerBound - range.shown.lowerBound),
+            widenedEnd: milliseconds(range.shown.upperBound - range.wanted.upperBound),
+            copiedFrames: plan.copiedFrames, encodedFrames: plan.frameCount - plan.copiedFrames, files: sources.count,
+            gaps: range.gaps, audioOffset: audioOffset)
+    }
+
+    /// Where the copied audio begins, in nanoseconds from the first frame on; nil without any.
+    package var audioOffset: Int64? {
+        guard let heard, case .copied(let clip, let packets) = heard.spans.first else { return nil }
+        return sources[clip].audioBase.rescale(
+            sources[clip].packets[packets.lowerBound].pts + heard.clips[clip].shift, to: .nanoseconds)
+    }
+
+    /// When the first frame was on air.
+    private func start(of range: RangePlan) -> UTCTime {
+        let first = sources[0].video.timeBase.rescale(range.shown.lowerBound, to: .milliseconds)
+        return UTCTime(milliseconds: sources[0].start + first)
+    }
+
+    /// The layout of a range, whose tracks are those of its recordings; nil for clips.
+    func rangeLayout(hasAudio: Bool) -> MovieLayout? {
+        guard let range, let recording = sources.first?.recording else { return nil }
+        let tags = MovieTags(
+            channel: recording.channel, start: start(of: range), encoderSettings: recording.encoderSettings,
+            version: request.version)
+        let tracks = recording.tracks.filter { $0.kind == .video || hasAudio }
+        return MovieLayout(
+            timescale: tracks.last?.timescale ?? 1, creationTime: tags.secondsSince1904, tracks: tracks,
+            userData: tags.box)
+    }
+}

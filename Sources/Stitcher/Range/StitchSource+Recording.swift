@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import LibAV
+internal import MP4
+internal import Media
+
+/// A recording as its own tables say it, with the times of its program.
+extension StitchSource {
+    /// The recording `index`, which sentences call `name`. All of its frames count as shown, those before its first frame
+    /// too; times are in ticks from that frame on.
+    init(name: String, _ index: SegmentIndex) {
+        let (track, leading) = (index.video, index.facts.leading)
+        let scale = Int32(clamping: track.timescale)
+        let order = track.samples.indices.sorted { (track.samples[$0].pts, $0) < (track.samples[$1].pts, $1) }
+        var samples = track.samples
+        for (number, place) in order.enumerated() { samples[place].pts = Int64(number) }
+        let times = order.map { track.samples[$0].pts }
+        let rate = FrameRate(scale, Int32(clamping: max(1, leading.sampleDuration)))
+        let isTrimmed = index.facts.position?.isTrimmed == true
+        self.init(
+            name: name, path: index.descriptor.path, container: "mp4",
+            video: Video(
+                stream: 0, codec: "h264",
+                frames: FrameFormat(width: Int(track.size.width), height: Int(track.size.height)),
+                orientation: .upright, isInterlaced: false, configuration: track.decoderConfiguration, obstacle: nil,
+                timeBase: TimeBase(1, scale), samples: samples, times: times,
+                end: isTrimmed ? leading.shown : (times.last ?? 0) + leading.sampleDuration, rate: rate,
+                isConstant: false),
+            audio: index.audio.map { audio in
+                let scale = Int32(clamping: audio.timescale)
+                let begin = index.facts.audio?.offset ?? 0
+                let end = audio.samples.last.map { $0.pts + $0.duration } ?? begin
+                // The channels do not matter: nothing is decoded.
+                return Audio(
+                    stream: 1, codec: "aac", format: AudioFormat(sampleRate: scale, channels: 2),
+                    timeBase: TimeBase(1, scale), range: begin..<max(begin, end), packets: audio.samples)
+            }, created: index.facts.start.milliseconds, position: index.facts.position)
+        recording = Recording(
+            file: index.descriptor, tracks: [track.layout] + (index.audio.map { [$0.layout] } ?? []),
+            samples: track.samples, encoderSettings: index.encoderSettings, channel: index.facts.channel)
+    }
+
+    /// When the first frame was on air, and when the last one ended: milliseconds since 1970-01-01T00:00:00Z.
+    var start: Int64 { created ?? 0 }
+    var endTime: Int64 { start + video.timeBase.rescale(video.end, to: .milliseconds) }
+
+    /// Ticks that one frame lasts.
+    var frameDuration: Int64 { video.rate.timeBase.rescale(1, to: video.timeBase) }
+
+    var packets: [IndexedSample] { audio?.packets ?? [] }
+    var audioBase: TimeBase { audio?.timeBase ?? TimeBase(1, 48_000) }
+
+    /// By how much times may be rounded, in nanoseconds: one millisecond, the unit in which RTMP and FLV count.
+    private static let programRounding: Int64 = 1_000_000
+
+    /// Program time `time`, in nanoseconds, in ticks from the first frame on, as early as a frame of that time may seem to be;
+    /// nil for a file that does not say where it lies in its program.
+    func ticks(atProgram time: Int64) -> Int64? {
+        position.map {
+            TimeBase.nanoseconds.rescale(
+                time - Self.programRounding - $0.programStart, to: video.timeBase, rounding: .up)
+        }
+    }
+
+    /// Whether one of its frames begins within `program`, in nanoseconds of its program. True, too, if the file does
+    /// not say where it lies in its program.
+    func hasFrame(within program: Range<Int64>) -> Bool {
+        guard let low = ticks(atProgram: program.lowerBound), let high = ticks(atProgram: program.upperBound) else {
+            return true
+        }
+        return video.times.contains { $0 >= low && $0 < high }
+    }
+}
+
+/// Files that hold more than they show: a source's own stream, cut where there was no keyframe.
+extension StitchSource {
+    private var isTrimmed: Bool { position?.isTrimmed == true }
+
+    /// The distance of the file's first frame from that of `before`, in ticks of the video, if both files say it and are
+    /// parts of one stream; such frames have no length that could be counted.
+    func distance(from before: StitchSource) -> Int64? {
+        guard isTrimmed, before.isTrimmed, let start = position, let other = before.position, start.run == other.run
+        else { return nil }
+        return TimeBase.nanoseconds.rescale(start.programStart - other.programStart, to: video.timeBase)
+    }
+
+    /// `sources` without the samples that the file before holds, too: one behind the other they are the stream.
+    static func joined(_ sources: [StitchSource]) -> [StitchSource] {
+        sources.enumerated().map { index, source in
+            index > 0 ? source.behind(sources[index - 1]) : source
+        }
+    }
+
+    private func behind(_ before: StitchSource) -> StitchSource {
+        guard let distance = distance(from: before), let last = before.video.samples.map(\.dts).max() else {
+            return self
+        }
+        let kept = video.samples.filter { $0.dts + distance > last + frameDuration / 2 }
+        // A file that lost so much is not what follows.
+        guard !kept.isEmpty, kept.count < video.samples.count else { return self }
+        var source = self
+        let order = kept.indices.sorted { kept[$0].pts < kept[$1].pts }
+        source.video.samples = kept
+        for (number, place) in order.enumerated() { source.video.samples[place].pts = Int64(number) }
+        source.video.times = order.map { video.times[Int(kept[$0].pts)] }
+        if let end = before.packets.last.map({ $0.pts + $0.duration }), let heard = audio?.range {
+            let distance = video.timeBase.rescale(distance, to: audioBase)
+            source.audio?.packets.removeAll { $0.pts + $0.duration / 2 + distance < end }
+            let begin = source.packets.first?.pts ?? heard.lowerBound
+            source.audio?.range = begin..<max(begin, heard.upperBound)
+        }
+        return source
+    }
+}
