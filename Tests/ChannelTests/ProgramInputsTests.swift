@@ -5,13 +5,13 @@ import FanOut
 import Ingest
 import Logging
 import Media
-import Program
 import Status
 import Studio
 import TestSupport
 import Testing
 
 @testable import Channel
+@testable import Program
 
 @Suite("The inputs of a program that is encoded")
 struct ProgramInputsTests {
@@ -20,10 +20,10 @@ struct ProgramInputsTests {
     private let clock = SteppedClock()
 
     private func description(
-        _ width: Int?, hasAudio: Bool = true, isLive: Bool = false
+        _ width: Int?, hasAudio: Bool = true, isLive: Bool = false, rate: Int32 = 25
     ) -> SourceDescription {
         SourceDescription(
-            video: width.map { VideoFormat(width: $0, height: 180, frameRate: FrameRate(25), color: .unspecified) },
+            video: width.map { VideoFormat(width: $0, height: 180, frameRate: FrameRate(rate), color: .unspecified) },
             hasAudio: hasAudio, isLive: isLive, duration: nil)
     }
 
@@ -102,6 +102,26 @@ struct ProgramInputsTests {
         #expect(inputs.statuses.count == 2 && inputs.canReadAhead)
         guard case .feed(let feed) = inputs.bus.scene?.layers.first?.video else { return }
         #expect(inputs.bus.scene != Scene(video: .feed(feed), audio: feed))
+    }
+
+    @Test("A separate audio file is placed at the frame rate of the program, which may be that of its first input")
+    func audioRate() throws {
+        media.set(Self.a, description(320, rate: 50))
+        media.set(Self.sound, description(nil))
+        for backups in [[], [Self.b]] {
+            var configuration = configuration(Self.a, backups: backups)
+            configuration.audioInput = InputLocation(Self.sound)
+            let inputs = try open(configuration)
+            defer { inputs.stop() }
+            inputs.start()
+            media[Self.a]?.deliver(0)
+            try eventually("the input is shown") {
+                media[Self.a]?.deliver(1)
+                return inputs.bus.scene != nil
+            }
+            let feed = try #require(inputs.bus.scene?.audio.first?.feeds.first)
+            #expect(feed.frameRate == FrameRate(50) && feed.pacing == .waits)
+        }
     }
 
     @Test("What is live cannot be encoded as fast as possible, and is closed again")

@@ -26,6 +26,15 @@ struct ChannelConfigurationTests {
         }
     }
 
+    @Test("Several inputs cannot be passed through, and that is what the message says")
+    func copiesSeveral() {
+        for flag in ["--copy", "--copy-video", "--copy-audio"] {
+            let message = refusal(
+                "--input", "srt://a:1", "--input", "srt://b:1", flag, "--rtmp", "rtmp://host/live/key")
+            #expect(message.contains("\(flag) passes one --input on"), "\(message)")
+        }
+    }
+
     @Test("With an output as the only flag, everything has its default")
     func defaults() throws {
         let configuration = try configuration("--rtmp", "rtmp://host/live/key")

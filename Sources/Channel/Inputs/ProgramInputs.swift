@@ -47,29 +47,24 @@ final class ProgramInputs: Sendable {
         let common = hasScenes && !isRendered ? CommonBuffer() : nil
         isOpened = isRendered || !hasScenes && !configuration.hasChoice
         names = configuration.sources.map(\.name)
-        var sources: [any ProgramSource] = []
+        let opened =
+            isOpened ? try Self.open(configuration, listening: listening, clock: clock, logger: logger) : []
+        let chosen =
+            isOpened
+            ? []
+            : configuration.sources.map {
+                SourceInputs(
+                    $0, of: configuration, common: common, listening: listening, recordings: recordings, clock: clock,
+                    logger: logger)
+            }
+        sources = isOpened ? opened : chosen
         var audio: SeparateAudio?
         do throws(ChannelFailure) {
-            var native: VideoFormat?
-            var isLive = !isOpened
-            if isOpened {
-                for source in configuration.sources {
-                    let opened = try OpenedSource(
-                        source, of: configuration, listening: listening, clock: clock, logger: logger)
-                    sources.append(opened)
-                    (native, isLive) = (native ?? opened.native, isLive || opened.isLive)
+            let native =
+                if let first = opened.first { first.native } else {
+                    try Self.native(of: chosen, configuration, listening: listening, clock: clock, logger: logger)
                 }
-            } else {
-                let chosen = configuration.sources.map {
-                    SourceInputs(
-                        $0, of: configuration, common: common, listening: listening, recordings: recordings,
-                        clock: clock, logger: logger)
-                }
-                sources = chosen
-                if !chosen.isEmpty { native = try SourceInputs.native(among: chosen, configuration, clock: clock) }
-            }
-            if native == nil { native = try Self.native(of: configuration, listening: listening, logger: logger) }
-            let format = configuration.shape(native ?? .usual)
+            let format = configuration.shape(native)
             audio = try SeparateAudio(
                 configuration, ofFile: isRendered ? .rendered : hasScenes ? .paced : .waits,
                 frameRate: format.frameRate, isAwaited: !isOpened, common: common, listening: listening, clock: clock,
@@ -83,25 +78,41 @@ final class ProgramInputs: Sendable {
                     logger: logger)
                 : nil
             // Live audio cannot be read ahead, wherever the video comes from.
-            canReadAhead = !isLive && audio?.isLive != true
+            canReadAhead = isOpened && !opened.contains(where: \.isLive) && audio?.isLive != true
             (self.format, self.bus) = (format, bus)
         } catch {
             for source in sources { source.stop() }
             audio?.stop()
             throw error
         }
-        (self.sources, self.audio) = (sources, audio)
-        guard let runDown = configuration.runDown else { return }
-        try begin(runDown, isRendered: isRendered)
+        self.audio = audio
+        if let runDown = configuration.runDown { try begin(runDown, isRendered: isRendered) }
     }
 
-    /// What a program of files alone looks like: as the first of them.
-    private static func native(
-        of configuration: ChannelConfiguration, listening: any InputOpener, logger: Logger
-    ) throws(ChannelFailure) -> VideoFormat {
-        guard let clip = configuration.runDown?.segments.compactMap(\.clip).first else {
-            return .usual
+    /// Opens all inputs, one behind the other. Blocks until they answer. Throws ``ChannelFailure``.
+    private static func open(
+        _ configuration: ChannelConfiguration, listening: any InputOpener, clock: any MonotonicClock, logger: Logger
+    ) throws(ChannelFailure) -> [OpenedSource] {
+        var opened: [OpenedSource] = []
+        do throws(ChannelFailure) {
+            for source in configuration.sources {
+                opened.append(
+                    try OpenedSource(source, of: configuration, listening: listening, clock: clock, logger: logger))
+            }
+        } catch {
+            for source in opened { source.stop() }
+            throw error
         }
+        return opened
+    }
+
+    /// What the program looks like: as the first of `chosen` that answers, or without sources as the run-down's first file.
+    private static func native(
+        of chosen: [SourceInputs], _ configuration: ChannelConfiguration, listening: any InputOpener,
+        clock: any MonotonicClock, logger: Logger
+    ) throws(ChannelFailure) -> VideoFormat {
+        guard chosen.isEmpty else { return try SourceInputs.native(among: chosen, configuration, clock: clock) }
+        guard let clip = configuration.runDown?.segments.compactMap(\.clip).first else { return .usual }
         let opening = SourceOpening(logger: logger)
         listening.whenGivenUp { opening.cancel() }
         do {
