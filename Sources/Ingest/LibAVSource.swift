@@ -58,7 +58,10 @@ final class LibAVSource: MediaSource {
         do throws(IngestError) {
             let input = try loop.isFirst ? takeOpened() : reopen(in: loop)
             let found = input.description.video
-            monitor.update { ($0.state, $0.video) = (.running, found) }
+            monitor.update { status in
+                status.state = .running
+                if input.knowsVideo || status.video == nil { status.video = found }
+            }
             let reader = try SourceReader(
                 input, into: sink, video: video, audio: audio, loops: options.loop, start: loopEnd ?? 0,
                 from: options.start, monitor: monitor)

@@ -60,6 +60,23 @@ struct DecodingLaneTests {
         func flush() {}
     }
 
+    /// A track whose frames can never be converted.
+    private final class FailingTrack: LiveTrack {
+        let decoder: TrackDecoder
+        let isFinished = false
+        private let failure: AVFailure
+
+        init(_ stream: StreamInfo, _ failure: AVFailure, monitor: SourceMonitor) {
+            decoder = TrackDecoder(stream, decoder: Inner(), monitor: monitor)
+            self.failure = failure
+        }
+
+        func step(inputEnded: Bool) -> TrackDecoder.Progress {
+            _ = decoder.queue.popFirst()
+            return .failed(failure)
+        }
+    }
+
     private let monitor: SourceMonitor
     private let timing: SourceTiming
     private let log = CollectedLog()
@@ -177,6 +194,46 @@ struct DecodingLaneTests {
         for packet in all { lane.append(packet) }
         #expect(drain(lane) == [])
         #expect(made.map(\.sent.count) == [30, 20] && made.first?.isFinished == true)
+    }
+
+    @Test("What waits of a lane that is held stays bounded, and is decoded later")
+    func held() throws {
+        place()
+        var made: [ScriptedTrack] = []
+        let lane = DecodingLane(.audio, timing: timing, monitor: monitor, name: "in") { (coding) throws(AVFailure) in
+            let track = ScriptedTrack(try coding.stream(subject: "in"), works: true, monitor: self.monitor)
+            made.append(track)
+            return track
+        }
+        lane.restart(timeLimit: .seconds(2))
+        let stream = try stream(.audio)
+        for index in 0..<200 {
+            for packet in try packets(1, from: index, of: stream) { lane.append(packet) }
+            guard case .idle = lane.step(now: Timestamp(nanoseconds: .max / 2), isHeld: true) else {
+                Issue.record("a held lane decoded")
+                return
+            }
+        }
+        #expect(made.count == 1 && made.allSatisfy { $0.decoder.queue.length <= .seconds(2) && $0.sent.isEmpty })
+        #expect(drain(lane) == [] && made.first?.sent.count == 51)
+    }
+
+    @Test("A missing library is logged once, and no decoder is said to have taken over")
+    func missingLibrary() throws {
+        place()
+        let missing = AVFailure(operation: "convert", subject: "in", missingLibrary: "libavfilter")
+        var made = 0
+        let lane = DecodingLane(.video, timing: timing, monitor: monitor, name: "in") { (coding) throws(AVFailure) in
+            made += 1
+            return FailingTrack(try coding.stream(subject: "in"), missing, monitor: self.monitor)
+        }
+        var failures: [Bool] = []
+        for packet in try packets(100, of: stream(.video)) {
+            lane.append(packet)
+            failures += drain(lane)
+        }
+        #expect(failures == [true, true, true, true] && made == 4)
+        #expect(log.lines.count == 1, "\(log.lines)")
     }
 
     @Test("What is behind an opening has nothing to do with what waited before it")

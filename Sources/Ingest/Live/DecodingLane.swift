@@ -46,8 +46,10 @@ final class DecodingLane {
     /// What has not been given to a decoder's queue, because it is for the next one.
     private var waiting = Deque<LivePacket>()
     private var isInterrupted = false
-    /// Whether no decoder could be made since one gave something.
+    /// Whether no decoder could be made in this opening since one gave something.
     private var isUndecodable = false
+    /// Whether that was logged since a decoder gave something.
+    private var isLogged = false
     /// How much media time may wait to be decoded.
     private var timeLimit = LiveOpening.usualTimeLimit
 
@@ -76,14 +78,15 @@ final class DecodingLane {
     func restart(timeLimit: Duration) {
         current = nil
         waiting.removeAll()
-        isInterrupted = false
+        (isInterrupted, isUndecodable) = (false, false)
         self.timeLimit = timeLimit
     }
 
-    /// Decodes a frame or a run of audio if it is time to at `now`.
-    func step(now: Timestamp) -> Progress {
+    /// Decodes a frame or a run of audio if it is time to at `now` and the track is not `isHeld`. What waits is bounded in each
+    /// case.
+    func step(now: Timestamp, isHeld: Bool = false) -> Progress {
         if let failure = fill() { return .failed(failure, isInVain: true) }
-        guard let (_, track) = current, !track.isFinished else { return .idle }
+        guard !isHeld, let (_, track) = current, !track.isFinished else { return .idle }
         let isEnding = isInterrupted || !waiting.isEmpty
         if let next = track.decoder.queue.firstTime {
             guard timing.isPlaced, timing.isTimeToDecode(next, of: kind, now: now) else { return .idle }
@@ -93,7 +96,7 @@ final class DecodingLane {
         switch track.step(inputEnded: isEnding) {
         case .needsPacket: return .idle
         case .advanced:
-            isUndecodable = false
+            (isUndecodable, isLogged) = (false, false)
             return .advanced
         case .ended: return .advanced
         case .failed(let failure): return replace(after: failure)
@@ -150,6 +153,11 @@ final class DecodingLane {
     /// Lets another decoder take over what waits, because this one is broken.
     private func replace(after failure: AVFailure) -> Progress {
         guard let (coding, old) = current else { return .idle }
+        if failure.isMissingLibrary {
+            current = nil
+            tell(failure)
+            return .failed(failure, isInVain: true)
+        }
         monitor.update { $0.lastError = failure.description }
         let isInVain = old.decoder.refusal.replacements > 0
         do throws(AVFailure) {
@@ -167,11 +175,12 @@ final class DecodingLane {
         return .failed(failure, isInVain: isInVain)
     }
 
-    /// Counts and says that no decoder can be made; once until one gave something.
+    /// Counts that nothing can be decoded, and logs it once until a decoder gave something.
     private func tell(_ failure: AVFailure) {
         monitor.noteDamage(failure)
-        if isUndecodable { return }
         isUndecodable = true
+        if isLogged { return }
+        isLogged = true
         monitor.logger.warning(
             "\(kind.rawValue) of the input cannot be decoded",
             metadata: ["input": "\(name)", "reason": "\(failure)"])

@@ -119,10 +119,14 @@ final class PacketInbox: PacketSourceSink {
         }
     }
 
-    /// Says that everything before the interruption was decoded.
+    /// Says that everything before the interruption was decoded, unless more was put in since it was taken out.
     func markDelivered() {
-        state.withLock { $0.isDelivered = true }
-        delivered.signal()
+        let isNew = state.withLock { state in
+            guard state.items.isEmpty, !state.isDelivered else { return false }
+            state.isDelivered = true
+            return true
+        }
+        if isNew { delivered.signal() }
     }
 
     /// Waits until there is something to take, or for `timeout`.

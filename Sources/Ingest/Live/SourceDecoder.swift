@@ -21,7 +21,7 @@ final class SourceDecoder {
     private var leader = TrackKind.video
     /// Hands packets on as they came, if the sink wants them.
     private let taps: TapFeeder?
-    private let clock = SystemClock()
+    private let clock: any MonotonicClock
     private var backlog: BacklogWatch
     private var canWait = false
     /// Whether the packets of this opening end with what came so far.
@@ -36,9 +36,11 @@ final class SourceDecoder {
     /// `options` say how audio is taken, and errors name the source `name`.
     init(
         _ inbox: PacketInbox, from feed: any LiveFeed, into sink: any SourceSink, video: VideoFormat?,
-        audio: AudioFormat?, options: TrackOptions, monitor: SourceMonitor, name: String
+        audio: AudioFormat?, options: TrackOptions, monitor: SourceMonitor, name: String,
+        clock: any MonotonicClock = SystemClock()
     ) {
         (self.inbox, self.feed, self.sink, self.monitor, self.name) = (inbox, feed, sink, monitor, name)
+        self.clock = clock
         let timing = inbox.timing
         self.timing = timing
         let watch = DecodingWatch(timing, monitor: monitor, name: name)
@@ -79,16 +81,18 @@ final class SourceDecoder {
             let hasBegun = sink.programTime.line != nil
             backlog.begin()
             let now = Timestamp(nanoseconds: clock.now)
-            let moved = [hasBegun && step(.audio, now: now), step(.video, now: now)]
+            let moved = [step(.audio, now: now, isHeld: !hasBegun), step(.video, now: now, isHeld: false)]
             if moved.contains(true) { continue }
-            if isDelivered {
+            let isIdle = isInterrupted && isDelivered
+            if isIdle {
                 if hasEnded { break }
-                if isInterrupted { inbox.markDelivered() }
+                inbox.markDelivered()
             }
             backlog.end()
             // The read under way may have begun just after it was asked to end.
             if let refusal { _ = feed.openAgain(after: refusal) }
-            inbox.wait(.milliseconds(hasBegun ? 20 : 5))
+            // Between two openings nothing is due, and all that the inbox is given ends the wait.
+            inbox.wait(.milliseconds(isIdle ? 500 : hasBegun ? 20 : 5))
             watch.rest()
         }
     }
@@ -97,7 +101,10 @@ final class SourceDecoder {
     private var isDelivered: Bool { !timing.isPlaced || lanes.values.allSatisfy(\.isEmpty) }
 
     private func takeItems() {
-        if canWait, lanes.values.contains(where: { $0.bytes > Self.pauseBytes }) { return }
+        // A source that is not placed, or whose input ended, is not paused: what follows places it or opens the next input.
+        if canWait, timing.isPlaced, !isInterrupted, lanes.values.contains(where: { $0.bytes > Self.pauseBytes }) {
+            return
+        }
         for item in inbox.takeAll() {
             switch item {
             case .packet(let packet):
@@ -114,7 +121,7 @@ final class SourceDecoder {
     }
 
     private func begin(_ opening: LiveOpening) {
-        (canWait, isInterrupted) = (opening.canWait, false)
+        (canWait, isInterrupted, refusal) = (opening.canWait, false, nil)
         for lane in lanes.values { lane.restart(timeLimit: opening.timeLimit) }
         if case .streams(let streams) = opening.tracks {
             leader = streams.contains { $0.info.kind == .video } ? .video : .audio
@@ -134,13 +141,15 @@ final class SourceDecoder {
     }
 
     /// Decodes a frame or a run of audio if it is time to. Returns whether anything was done.
-    private func step(_ kind: TrackKind, now: Timestamp) -> Bool {
+    private func step(_ kind: TrackKind, now: Timestamp, isHeld: Bool) -> Bool {
         guard refusal == nil, let lane = lanes[kind] else { return false }
-        switch lane.step(now: now) {
+        switch lane.step(now: now, isHeld: isHeld) {
         case .idle: return false
         case .advanced: if kind == leader { mayOpenAgain = true }
         case .failed(let failure, let isInVain):
-            if failure.isMissingLibrary {
+            // An input that has ended is opened again in any case.
+            if isInterrupted { return true }
+            if failure.isMissingLibrary, kind == leader {
                 openAgain(after: .missingLibrary(input: name, reason: failure.message))
             } else if isInVain, kind == leader, mayOpenAgain {
                 // What cannot be decoded in an input that was opened again must not cost the track beside it.

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import LibAV
+import Media
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Ingest
+@testable import SourceClock
+
+/// The decoder of a live source, of which everything is due at once.
+@Suite("The decoder of live sources", .timeLimit(.minutes(2)))
+struct SourceDecoderTests {
+    /// A feed that the test plays, which counts how often it is asked to open its input again.
+    private final class ScriptedFeed: LiveFeed {
+        private let calls = Atomic(0)
+        var asked: Int { calls.load(ordering: .relaxed) }
+
+        func start(into inbox: PacketInbox, wanted: Set<TrackKind>) {}
+        func openAgain(after failure: IngestError) -> Bool {
+            calls.add(1, ordering: .relaxed)
+            return true
+        }
+        func stop() {}
+        func waitUntilOver() {}
+        func status(with own: SourceStatus) -> SourceStatus { own }
+    }
+
+    private let monitor = SourceMonitor()
+    private let feed = ScriptedFeed()
+    private let sink = CollectingSink()
+    private let inbox: PacketInbox
+    private let timing: SourceTiming
+
+    init() {
+        timing = SourceTiming(
+            SourceClock(.rtmp, tracks: [.video: (.mpegTS, 33)]), frameRate: FrameRate(25), programTime: ProgramTime(),
+            name: "in", monitor: monitor)
+        inbox = PacketInbox(
+            [.video], known: [.video: (.mpegTS, 33)], stampBits: 33, timing: timing, monitor: monitor)
+    }
+
+    private func clip(_ encoder: String) throws -> Clip {
+        try Clip(
+            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=6", "-c:v", encoder, "-g", "12", "-bf", "0", "-pix_fmt",
+            "yuv420p", suffix: ".ts")
+    }
+
+    private func demuxer(_ clip: Clip) throws -> Demuxer {
+        try Demuxer(url: clip.path, options: .init(), interrupter: Interrupter(), subject: "clip")
+    }
+
+    /// Puts the frames of `clip` into the inbox as if they were of `stream`. Returns how many there are.
+    private func put(_ clip: Clip, as stream: LiveStream) throws -> Int {
+        let demuxer = try demuxer(clip)
+        var count = 0
+        while let box = try demuxer.readPacket() {
+            let time = Int64(count) * 3600
+            let arrival = Timestamp(nanoseconds: Int64(count) * 40_000_000)
+            let stamp = SourceClock.Stamp(.video, dts: time, pts: time, duration: 3600)
+            guard let noted = timing.note(stamp, arrival: arrival) else { continue }
+            timing.advance(to: arrival)
+            box.stamp(
+                pts: TimeBase.nanoseconds.rescale(noted.time.nanoseconds, to: .mpegTS),
+                dts: TimeBase.nanoseconds.rescale(noted.decodeTime.nanoseconds, to: .mpegTS))
+            inbox.put(
+                .packet(LivePacket(content: .read(box, stream), time: noted.time, decodeTime: noted.decodeTime)))
+            count += 1
+        }
+        return count
+    }
+
+    /// Runs the decoder until the inbox ends.
+    private func run() -> DispatchGroup {
+        let clock = ManualClock()
+        clock.advance(by: .seconds(1_000_000))
+        let group = DispatchGroup()
+        DispatchQueue(label: "decoder").async(group: group) { [inbox, feed, sink, monitor] in
+            SourceDecoder(
+                inbox, from: feed, into: sink,
+                video: VideoFormat(width: 320, height: 180, frameRate: FrameRate(25), color: .bt709), audio: nil,
+                options: TrackOptions(), monitor: monitor, name: "in", clock: clock
+            ).run()
+        }
+        return group
+    }
+
+    @Test("An input that has ended is not asked to be opened again because the rest of it is refused")
+    func refusedRest() throws {
+        let stream = LiveStream(try #require(try demuxer(clip("libx264")).bestVideo))
+        inbox.put(.opening(LiveOpening(tracks: .streams([stream]))))
+        #expect(try put(clip("mpeg2video"), as: stream) == 150)
+        inbox.interrupt()
+        let group = run()
+        inbox.waitUntilDelivered()
+        #expect(feed.asked == 0 && sink.taken.frames.isEmpty)
+        inbox.put(.opening(LiveOpening(tracks: .streams([stream]))))
+        inbox.end(failure: nil)
+        group.wait()
+        #expect(feed.asked == 0)
+    }
+
+    @Test("An input whose video two decoders refuse is opened again once, and what comes then is decoded")
+    func refused() throws {
+        let good = try clip("libx264")
+        let stream = LiveStream(try #require(try demuxer(good).bestVideo))
+        inbox.put(.opening(LiveOpening(tracks: .streams([stream]))))
+        _ = try put(clip("mpeg2video"), as: stream)
+        let group = run()
+        try eventually("the input is to be opened again") { feed.asked > 0 }
+        inbox.interrupt()
+        inbox.waitUntilDelivered()
+        let asked = feed.asked
+        timing.restart([.video: (.mpegTS, 33)])
+        let next = LiveStream(stream.info)
+        inbox.put(.opening(LiveOpening(tracks: .streams([next]))))
+        let count = try put(good, as: next)
+        inbox.interrupt()
+        inbox.waitUntilDelivered()
+        inbox.end(failure: nil)
+        group.wait()
+        #expect(feed.asked == asked && sink.taken.frames.count == count && count == 150)
+    }
+
+    @Test("What was put into an inbox since it was emptied is not delivered yet")
+    func notDelivered() throws {
+        inbox.interrupt()
+        #expect(inbox.takeAll().count == 1)
+        inbox.restart()
+        inbox.interrupt()
+        inbox.markDelivered()
+        let isOver = Atomic(false)
+        DispatchQueue(label: "reader").async { [inbox] in
+            inbox.waitUntilDelivered()
+            isOver.store(true, ordering: .relaxed)
+        }
+        #expect(inbox.takeAll().count == 2 && !isOver.load(ordering: .relaxed))
+        inbox.markDelivered()
+        try eventually("all is delivered") { isOver.load(ordering: .relaxed) }
+    }
+}
