@@ -39,6 +39,16 @@ struct PassthroughAirTests {
         #expect(air.takeEarly().isEmpty)
     }
 
+    @Test("Packets that wait for the beginning are dropped when their input is closed or opened again")
+    func reopened() {
+        var air = PassthroughAir()
+        for input in 0...2 { air.open(input, source) }
+        for input in 0...2 { air.keep([frame(0, isKeyframe: true)], of: input, at: moment(0)) }
+        air.close(1)
+        air.open(2, source)
+        #expect(air.takeEarly().map(\.index) == [0])
+    }
+
     @Test("What waits for the beginning is bounded: beyond 32 MiB the program begins with what comes later")
     func bound() {
         var air = PassthroughAir()
@@ -51,7 +61,7 @@ struct PassthroughAirTests {
     @Test("An input that is to be closed stays until another one has taken over from it")
     func leaves() {
         var air = PassthroughAir()
-        for input in 0...1 { air.splicer.open(input, source) }
+        for input in 0...1 { air.open(input, source) }
         air.splicer.show(0)
         _ = air.splicer.take(frame(0, isKeyframe: true), of: 0, at: moment(0))
         air.closing = [0]
@@ -67,7 +77,7 @@ struct PassthroughAirTests {
     func shown() {
         var air = PassthroughAir()
         air.hasBegun = true
-        for index in 0...1 { air.splicer.open(index, source) }
+        for index in 0...1 { air.open(index, source) }
         air.splicer.show(1)
         #expect(take(frame(0, isKeyframe: true), of: 1, &air).count == 1 && air.shown == nil)
         air.splicer.show(0)

@@ -28,12 +28,12 @@ struct PassthroughWalkTests {
 
         mutating func open(_ input: Int) {
             hasKeyframe[input] = false
-            air.splicer.open(input, senders[input].description())
+            air.open(input, senders[input].description())
         }
 
         mutating func close(_ input: Int) {
             hasKeyframe[input] = nil
-            air.splicer.close(input)
+            air.close(input)
         }
 
         mutating func restart(_ input: Int) {

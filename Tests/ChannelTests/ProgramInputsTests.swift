@@ -50,6 +50,7 @@ struct ProgramInputsTests {
         let source = try #require(media[Self.a])
         #expect(inputs.format.width == 320 && inputs.director == nil && inputs.parts == nil)
         #expect(inputs.selection == nil && inputs.canReadAhead && !source.isStarted)
+        #expect(inputs.bus.isFixed, "the program ends with its input")
         let scene = try #require(inputs.bus.scene)
         guard case .feed(let feed) = scene.layers.first?.video else { throw ChannelFailure(.internalError, "no feed") }
         #expect(scene == Scene(video: .feed(feed), audio: feed) && feed.pacing == .waits)
@@ -140,6 +141,7 @@ struct ProgramInputsTests {
         media.set(Self.b, description(640))
         let inputs = try open(configuration(Self.a, backups: [Self.b]))
         defer { inputs.stop() }
+        #expect(!inputs.bus.isFixed)
         #expect(inputs.format.width == 640 && !inputs.canReadAhead)
         inputs.start()
         try eventually("the backup reads") { media[Self.b]?.isStarted == true }
@@ -219,6 +221,7 @@ struct ProgramInputsTests {
         media.set(Self.b, description(320))
         let inputs = try open(configuration(Self.a, Self.b))
         defer { inputs.stop() }
+        #expect(!inputs.bus.isFixed)
         #expect(inputs.format.width == 640 && inputs.selection == nil)
         #expect(inputs.director?.sources.map(\.name) == ["cam1", "cam2"])
         #expect(inputs.parts?.map(\.name) == ["cam1", "cam2"] && inputs.parts?.map(\.isOnAir) == [true, false])

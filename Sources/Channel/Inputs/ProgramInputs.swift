@@ -70,7 +70,8 @@ final class ProgramInputs: Sendable {
                 frameRate: format.frameRate, isAwaited: !isOpened, common: common, listening: listening, clock: clock,
                 logger: logger)
             for source in sources { try source.prepare(format, audio: hasScenes ? nil : audio?.feed) }
-            let bus = hasScenes ? Bus() : sources[0].bus
+            // What is opened before the program has one scene for good, with which the program ends.
+            let bus = hasScenes ? Bus() : isOpened ? Bus(sources[0].bus.scene) : sources[0].bus
             studio =
                 hasScenes
                 ? try Self.studio(

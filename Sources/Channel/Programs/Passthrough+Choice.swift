@@ -70,7 +70,7 @@ extension Passthrough {
                 at: location, loops: loops, opening: opening, clock: clock, logger: logger)
             opening.whenCancelled { source.stop() }
             let description = try source.open()
-            self?.airState.withLock { $0.splicer.open(index, description, audioOffset: location.tracks.audioOffset) }
+            self?.airState.withLock { $0.open(index, description, audioOffset: location.tracks.audioOffset) }
             if let self { source.start(into: PassthroughInput(self, index, description)) }
             return StandbySource.Running(source)
         }
@@ -136,7 +136,7 @@ extension Passthrough {
             state.newest[input] = nil
             return state.sources[input]
         }.stop()
-        airState.withLock { $0.splicer.close(input) }
+        airState.withLock { $0.close(input) }
     }
 }
 
@@ -155,7 +155,7 @@ extension Passthrough {
                 video: description.video, audio: hasAudio ? description.audio : nil, data: [])
             let source = PacketSourceDescription(stream: stream, canWait: false, clock: .file, stampBits: nil)
             guard let owner else { return }
-            owner.airState.withLock { $0.splicer.open(owner.slateIndex, source) }
+            owner.airState.withLock { $0.open(owner.slateIndex, source) }
         }
 
         func publish(_ packet: EncodedPacket) {
@@ -198,7 +198,7 @@ extension Passthrough {
         airState.withLock { air in
             guard choice?.onAir != .slate else { return }
             slate?.stop()
-            air.splicer.close(slateIndex)
+            air.close(slateIndex)
         }
     }
 }

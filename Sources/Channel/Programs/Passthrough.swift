@@ -82,7 +82,7 @@ final class Passthrough: ChannelProgram {
             (choice, slate) = (nil, nil)
             let opened = try Self.open(configuration, listening, clock, logger)
             only = opened
-            air.splicer.open(0, opened.description, audioOffset: source.input.tracks.audioOffset)
+            air.open(0, opened.description, audioOffset: source.input.tracks.audioOffset)
             air.splicer.show(0)
             do throws(ChannelFailure) {
                 mix = try TrackMix(

@@ -68,6 +68,24 @@ struct PassthroughAir {
         if earlyBytes > Self.mostEarlyBytes { (early, earlyBytes) = ([], 0) }
     }
 
+    /// Makes the opened source of this description the input `index`.
+    mutating func open(_ index: Int, _ source: PacketSourceDescription, audioOffset: Duration = .zero) {
+        forget(index)
+        splicer.open(index, source, audioOffset: audioOffset)
+    }
+
+    /// Forgets a closed input.
+    mutating func close(_ index: Int) {
+        forget(index)
+        splicer.close(index)
+    }
+
+    /// Drops the packets of an input that wait for the beginning: the times of another opening do not continue theirs.
+    private mutating func forget(_ index: Int) {
+        early.removeAll { $0.index == index }
+        earlyBytes = early.reduce(0) { $0 + $1.bytes }
+    }
+
     /// Returns what waited for the beginning.
     mutating func takeEarly() -> [Early] {
         if early.isEmpty { return [] }

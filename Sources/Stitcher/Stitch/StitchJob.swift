@@ -261,7 +261,8 @@ package struct StitchJob {
     /// The journal of an earlier run, or a new one for a later run; nil if the request does not resume.
     private func journal() throws -> StitchJournal? {
         guard request.resumes else {
-            StitchJournal.discard(of: request.output)
+            // A range leaves the journal of a joining that may be resumed.
+            if range == nil { StitchJournal.discard(of: request.output) }
             return nil
         }
         var clips = request.clips
