@@ -5,11 +5,11 @@ internal import FanOut
 internal import Media
 
 extension Channel {
-    /// The bitrate, in bits per second, for which memory is reserved where the stream's own bitrate is unknown.
+    /// The bitrate, in bits per second, for which memory is reserved if the stream's own bitrate is unknown.
     private static let unknownBitrate = 40_000_000
 
-    /// Keeps as much of the program in memory as clips reach back according to `recording`, for clips that are taken
-    /// while nothing is recorded.
+    /// Keeps as much of the program in memory as the `replay` of `recording` requires, so that clips can be taken while
+    /// nothing is recorded.
     package func keepReplay(of recording: ChannelConfiguration.Recording?) {
         for encoding in [stream] + program.renditions.map(\.stream) { encoding.keep(.currentGOP) }
         guard let recording, let limits = replayLimits(of: recording) else { return }
@@ -20,7 +20,8 @@ extension Channel {
         program.renditions.first { $0.name == recording.rendition }?.stream ?? stream
     }
 
-    /// Returns room for twice the nominal bitrate, because the real one is higher at times, and for one more GOP.
+    /// Returns limits with room for twice the nominal bitrate, because the real bitrate is higher at times, and for one
+    /// more GOP.
     private func replayLimits(of recording: ChannelConfiguration.Recording) -> PacketHistory.Limits? {
         guard let replay = recording.replay else { return nil }
         let gop = PacketHistory.Limits.currentGOP
@@ -30,8 +31,8 @@ extension Channel {
             duration: replay, longestGOP: gop.longestGOP, maximumBytes: gop.maximumBytes + bytes)
     }
 
-    /// Starts a recording for clips alone: it begins with what is kept in memory. Blocks as
-    /// ``startRecording(_:)`` does, and throws what it throws, also where the disk has no room.
+    /// Starts a recording for clips alone, which begins with the packets that are kept in memory. Blocks as long as
+    /// ``startRecording(_:)`` does, and throws the same errors, among them the one for a disk without room.
     package func startClips(_ configuration: ChannelConfiguration.Recording) throws {
         try clips.start(.replay) {
             var configuration = configuration
@@ -49,9 +50,9 @@ extension Channel {
         }
     }
 
-    /// Ends the recording for clips, if there is one: no clip needs more of it. Returns at once.
+    /// Ends the recording for clips, if there is one, because no clip needs more of it. Returns at once.
     package func stopClips() {
-        // There may be no such recording.
+        // An error means that there is no recording for clips.
         try? clips.stop()
     }
 }

@@ -7,9 +7,10 @@ internal import Media
 internal import Program
 
 extension Channel {
-    /// Starts a recording while the channel is on air: its first file begins with the next keyframe, and no output feels
-    /// it. Blocks until the directory and the remote have answered, at most 22 s where the file system does. Throws
-    /// ``ChannelFailure`` if it is not possible, and ``RecordingSlotError`` if there is one already.
+    /// Starts a recording while the channel is on air: its first file begins with the next keyframe, and the outputs
+    /// are not affected. Blocks until the directory and the remote have answered, at most 22 s if the file system
+    /// answers. Throws ``ChannelFailure`` if the recording is not possible, and ``RecordingSlotError`` if the channel
+    /// is being recorded already.
     package func startRecording(_ configuration: ChannelConfiguration.Recording) throws {
         try recordings.start {
             let place = try RecordingPlace(configuration, channel: name, logger: logger)
@@ -17,15 +18,15 @@ extension Channel {
         }
     }
 
-    /// Replaces the recording under way by another one, started as ``startRecording(_:)`` does. If that is not
-    /// possible, the recording under way continues; if nothing is recorded, the start is tried again. Returns whether
-    /// it was possible now.
+    /// Replaces the current recording by a new one, started as ``startRecording(_:)`` does. If the new one is not
+    /// possible, the current recording continues; if nothing is being recorded, the start is retried in the background.
+    /// Returns whether the new recording was possible now.
     package func replaceRecording(_ configuration: ChannelConfiguration.Recording) throws -> Bool {
         do {
             try recordings.replace {
                 let place = try RecordingPlace(configuration, channel: name, logger: logger)
                 var program = try recorded(configuration)
-                // A recording that the storage guard refuses is no better than the one under way.
+                // A recording that the storage guard refuses is no better than the current one.
                 if recordings.current != nil { program.hasOutputs = false }
                 return try Recording(configuration, in: place, of: program)
             }
@@ -36,8 +37,8 @@ extension Channel {
         }
     }
 
-    /// Sets up the recording that begins with the program; where that is not possible and it `canLack`, the program begins
-    /// without it.
+    /// Sets up the recording that begins with the program. If that fails and `canLack` is true, the program begins
+    /// without a recording.
     func prepare(
         _ configuration: ChannelConfiguration.Recording, in place: Result<RecordingPlace, ChannelFailure>, canLack: Bool
     ) throws(ChannelFailure) {
@@ -48,11 +49,11 @@ extension Channel {
         }
     }
 
-    /// Tries a recording that was not possible again and again. False if there is another one.
+    /// Retries in the background a recording that could not be set up. Returns false if there is another recording.
     private func lack(_ configuration: ChannelConfiguration.Recording, because failure: ChannelFailure) -> Bool {
         let isLacking = recordings.lack("\(failure)") { [weak self] in
             guard let self else { throw RecordingSlotError.over }
-            // On a queue of its own, which waits for a file system however long that does not answer.
+            // The retry runs on the slot's own queue, which blocks for as long as a file system does not answer.
             let place = try RecordingPlace(configuration, channel: name, patience: nil, logger: logger)
             let recording = try Recording(configuration, in: place, of: recorded(configuration))
             logger.notice("the recording is possible now")
@@ -62,11 +63,12 @@ extension Channel {
         return isLacking
     }
 
-    /// Stops the recording while the channel stays on air. Its file is closed and handed over beside the program.
-    /// Returns at once.
+    /// Stops the recording while the channel stays on air. The recording's file is closed and handed over in the
+    /// background. Returns at once.
     package func stopRecording() throws(RecordingSlotError) { try recordings.stop() }
 
-    /// Begins a new file of the recording with the next keyframe. Returns at once, and whether there is a recording.
+    /// Begins a new file of the recording with the next keyframe. Returns at once; the result says whether there is a
+    /// recording.
     @discardableResult
     package func cutRecording() -> Bool {
         guard let recording = recordings.current else { return false }
@@ -81,7 +83,7 @@ extension Channel {
         logger.info("marked: \(text)", metadata: [LogKey.event: "marker"])
     }
 
-    /// Notes in the log, and in the catalogue, what an operator did.
+    /// Notes an operator's action in the log and in the catalogue.
     package func note(_ text: String, output: String? = nil) {
         recordings.current?.noteEvent("operator", text)
         var metadata: Logger.Metadata = [LogKey.event: "operator"]
@@ -89,8 +91,8 @@ extension Channel {
         logger.notice("\(text)", metadata: metadata)
     }
 
-    /// What a recording that is made as `configuration` says is told of this channel. Throws ``ChannelFailure`` if that names a
-    /// rendition that there is not.
+    /// Describes this channel for a recording made from `configuration`. Throws ``ChannelFailure`` if `configuration`
+    /// names a rendition that does not exist.
     func recorded(
         _ configuration: ChannelConfiguration.Recording
     ) throws(ChannelFailure) -> Recording.Program {
@@ -104,13 +106,13 @@ extension Channel {
         recorded.rendition = rendition
         guard !configuration.sources.isEmpty else { return recorded }
         recorded.sources = program.recordedSources
-        // From now on, so that the recording has a keyframe to begin with.
+        // Packets are kept from now on, so that the recording has a keyframe to begin with.
         if configuration.takesPackets { keepPackets(of: configuration) }
         if let rendition { recorded.sources?.encoder = rendition.settings }
         return recorded
     }
 
-    /// Keeps what live sources send until the program comes to it, if that is recorded as `recording` says.
+    /// Keeps the packets of live sources until the program shows their frames, if `recording` records these packets.
     package func keepPackets(of recording: ChannelConfiguration.Recording?) {
         for source in program.recordedSources?.sources ?? [] where source.canBeCopied {
             source.bus.packets.isOn = recording?.takesPackets == true

@@ -11,13 +11,13 @@ package import Studio
 internal import Synchronization
 
 /// One path of media: inputs, program, encoder, fan-out and outputs, built from a configuration and run to its end, and
-/// the recording beside it.
+/// the recording of the program.
 ///
 /// ``run()`` occupies the thread that calls it; everything else may be called on any thread.
 package final class Channel: Sendable {
-    /// How long a clean end may take from the moment it is asked for.
+    /// How long a clean end may take after it was requested.
     private static let teardown = Duration.milliseconds(2600)
-    /// How long outputs may take to send the rest when no end was asked for: more than a receiver's latency.
+    /// How long outputs may take to send the rest if the program ended by itself: more than a receiver's latency.
     private static let unhurriedTeardown = Duration.seconds(12)
 
     /// The channel's name, unique in its process.
@@ -30,22 +30,23 @@ package final class Channel: Sendable {
     private let context: OutputContext
     private let listening: ChannelListening
     let program: any ChannelProgram
-    /// Decides which of several sources is seen; nil if there is only one.
+    /// Decides which of several sources is visible; nil if there is only one source.
     package var director: Director? { program.director }
     /// The live outputs, which may be changed while the program runs.
     package let outputs: OutputSet
     package let recordings: RecordingSlot
-    /// What is recorded for clips that are taken while nothing else is.
+    /// The recording for clips that are taken while nothing else is recorded.
     package let clips: RecordingSlot
-    /// What must be over before the channel is.
+    /// The work that has to finish before the channel ends.
     private let ending = DispatchGroup()
     private let endAskedAt = Mutex<Int64?>(nil)
 
     var clock: any MonotonicClock { resources.clock }
 
-    /// Prepares the record directory, opens inputs and encoder, and asks the storage guard; nothing is live yet.
-    /// Blocks until the inputs answer, or `opening` is given up. Throws ``ChannelFailure``. With `canLackRecording` a
-    /// recording that is not possible keeps nothing off air, and is tried again beside the program.
+    /// Prepares the record directory, opens inputs and encoder, and asks the storage guard; nothing is on air yet.
+    /// Blocks until the inputs answer, or until `opening` is cancelled. Throws ``ChannelFailure``. With
+    /// `canLackRecording`, a recording that is not possible does not keep the channel off air, and is retried in the
+    /// background.
     package init(
         _ configuration: ChannelConfiguration, resources: HostResources = HostResources(),
         opening: ChannelOpening? = nil, canLackRecording: Bool = false, logger: Logger
@@ -71,7 +72,7 @@ package final class Channel: Sendable {
         context = OutputContext(
             resources: listening.outputResources(writers: resources.writers, stream: hub), renditions: streams,
             isCopied: configuration.copies)
-        // Before the input, which may keep us waiting: what is wrong with them is named at once.
+        // Before the input, whose opening may block: a wrong output is reported at once.
         let definitions = try Self.definitions(of: configuration, in: context)
         let recordings = RecordingSlot(hub: hub, group: ending)
         self.recordings = recordings
@@ -90,7 +91,8 @@ package final class Channel: Sendable {
             }
             try add(definitions)
         } catch {
-            // What is open holds ports and devices, which another attempt needs; a stream and its encoder hold each other.
+            // Open inputs and outputs occupy ports and devices, which the next attempt needs; a stream and its encoder
+            // retain each other.
             program.stop()
             for stream in [hub] + streams.values { stream.finish() }
             throw error
@@ -114,15 +116,16 @@ package final class Channel: Sendable {
             clock: clock, logger: logger)
     }
 
-    /// What goes on air, in packets.
+    /// The program's packets as they go on air.
     package var stream: PacketStream { hub }
 
-    /// Asks for a keyframe as soon as possible in all encodings. Returns at once.
+    /// Requests a keyframe as soon as possible in all encodings. Returns at once.
     package func requestKeyframe() {
         for encoding in [hub] + program.renditions.map(\.stream) { encoding.requestKeyframe(at: nil) }
     }
 
-    /// Puts the program on air and returns how it ended, when outputs and recordings have ended, too.
+    /// Puts the program on air. Blocks until the program, its outputs and its recordings have ended; returns how it
+    /// ended.
     package func run() -> ChannelEnd {
         outputs.start()
         recordings.begin()
@@ -131,7 +134,7 @@ package final class Channel: Sendable {
         return end == .done ? delivered : end
     }
 
-    /// Asks for a clean end. Returns at once.
+    /// Requests a clean end. Returns at once.
     package func end() {
         endAskedAt.withLock { $0 = $0 ?? clock.now }
         program.stop()
@@ -139,13 +142,13 @@ package final class Channel: Sendable {
         clips.cancelUploads()
     }
 
-    /// The signs of life of the threads that carry its media now.
+    /// The heartbeats of the threads that carry the channel's media now.
     package var heartbeats: [Heartbeat] { program.heartbeats }
 
-    /// Until when the certificate of the channel's listeners is valid, in seconds since 1970; nil without one.
+    /// The expiry of the certificate of the channel's listeners, in seconds since 1970; nil without a certificate.
     package var certificateExpiry: Int? { listening.certificateExpiry }
 
-    /// A snapshot of everything.
+    /// A snapshot of the complete channel.
     package var status: ChannelStatus {
         let (recording, clips) = (recordings.status, clips.status)
         var status = program.status
@@ -160,8 +163,8 @@ package final class Channel: Sendable {
         return status
     }
 
-    /// Ends every consumer at the same time, so that one that does not end costs the others nothing. After a signal it
-    /// waits for no consumer beyond the teardown; at the program's own end the recorder may finish its files.
+    /// Ends all consumers at the same time, so that one that does not end delays no other. After a requested end this
+    /// blocks no longer than the teardown; at the program's own end the recorder may finish its files.
     private func endConsumers(isProgramOver: Bool) {
         let endAskedAt = endAskedAt.withLock { $0 }
         // A service that is stopped or restarted, or whose source failed, may continue with the same program.
@@ -181,7 +184,7 @@ package final class Channel: Sendable {
         }
     }
 
-    /// Whether anything was delivered at all.
+    /// The result of a program that ended normally: a failure if no output was ever live and nothing was recorded.
     private var delivered: ChannelEnd {
         if outputs.statuses.contains(where: \.wasLive) || recordings.hasRecorded || clips.hasRecorded { return .done }
         logger.error("no output ever came on air, and nothing was recorded")
@@ -192,23 +195,24 @@ package final class Channel: Sendable {
 // MARK: Outputs
 
 extension Channel {
-    /// Adds the live output that `address` describes as the flag does, under `name` or one that is free, and returns its
-    /// name. Blocks until a port that it listens at is open. Throws ``OutputSpecificationError`` or ``OutputSetError``.
+    /// Adds the live output that `address` describes, in the syntax of an output flag, under `name` or a free name, and
+    /// returns its name. Blocks until a port that it listens at is open. Throws ``OutputSpecificationError`` or
+    /// ``OutputSetError``.
     package func add(address: String, name: String? = nil) throws -> String {
         var output = try OutputSpecification(requested: address)
         output.name = name ?? output.name
         return try add(output, origin: .api)
     }
 
-    /// Puts the output that `address` describes in the place of the output `name`, under the same name. Throws as
-    /// ``add(address:name:)`` does, and nothing is changed then.
+    /// Replaces the output `name` by the output that `address` describes, under the same name. Throws the errors of
+    /// ``add(address:name:)``, and then changes nothing.
     package func replace(_ name: String, by address: String, isPaused: Bool = false) throws {
         let output = try OutputSpecification(requested: address)
         try outputs.replace(by: try definition(of: output, name: name, origin: .api), isPaused: isPaused)
     }
 
-    /// Adds a live output, and returns its name. Blocks until a port that it listens at is open. Throws ``OutputSetError``
-    /// where there is one of this name, or where the port cannot be opened.
+    /// Adds a live output, and returns its name. Blocks until a port that it listens at is open. Throws
+    /// ``OutputSetError`` if there is an output of this name already, or if the port cannot be opened.
     @discardableResult
     package func add(_ output: OutputSpecification, origin: OutputOrigin) throws(OutputSetError) -> String {
         let name = output.name ?? output.address.freeName(besides: outputs.statuses.map(\.name))
@@ -227,18 +231,18 @@ extension Channel {
         }
     }
 
-    /// Tries every output at once that has given up or was refused. `cause` is for the log. Returns at once.
+    /// Retries at once every output that has given up or was refused. `cause` is for the log. Returns at once.
     package func retryOutputs(because cause: String) {
         let idle = outputs.statuses.filter { [.givenUp, .refused].contains($0.state) }
         if idle.isEmpty { logger.info("no output has given up or was refused: nothing to try again for \(cause)") }
         for output in idle {
             logger.notice("tried again because of \(cause)", metadata: ["output": "\(output.name)"])
-            // One that was removed meanwhile needs no attempt.
+            // An output that was removed meanwhile needs no attempt.
             try? outputs.retryNow(output.name)
         }
     }
 
-    /// The outputs of `configuration`, whose ports are open already.
+    /// Returns the outputs of `configuration`, with their ports open.
     private static func definitions(
         of configuration: ChannelConfiguration, in context: OutputContext
     ) throws(ChannelFailure) -> [OutputDefinition] {
@@ -248,7 +252,8 @@ extension Channel {
                 definitions.append(
                     try output.definition(name: name, in: context, origin: configuration.origin))
             } catch {
-                // A port that is taken is free when it is tried again; a service manager does not do that for wrong flags.
+                // A port that is in use may be free at the next start; wrong flags stay wrong, so a service manager
+                // does not restart.
                 throw ChannelFailure(
                     error.kind == .unreachable ? .nothingDelivered : .configuration,
                     "The output \(name) cannot be opened: \(error.reason).")

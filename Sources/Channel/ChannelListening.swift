@@ -8,8 +8,8 @@ internal import Networking
 internal import Publisher
 internal import RTMP
 
-/// What the inputs and outputs of a channel that listen have in common: the process's server, the certificate, and who
-/// decides about clients.
+/// The parts that a channel's listening inputs and outputs share: the process's server, the certificate, and the
+/// decisions about clients.
 package struct ChannelListening: InputOpener {
     private let server: RTMPServer
     private let identity: TLSServerIdentity?
@@ -17,8 +17,8 @@ package struct ChannelListening: InputOpener {
     private let onPlay: RTMPAuthorization?
     private let channelOpening: ChannelOpening
 
-    /// Reads the certificate that `configuration` names, if it names one. Blocks while it reads. Throws ``ChannelFailure``.
-    /// What waits for an input ends when `opening` is given up.
+    /// Reads the certificate that `configuration` names, if it names one. Blocks while it reads. Throws
+    /// ``ChannelFailure``. When `opening` is cancelled, threads that are blocked on an input return with an error.
     package init(
         _ configuration: ChannelConfiguration, resources: HostResources, opening: ChannelOpening, logger: Logger
     ) throws(ChannelFailure) {
@@ -38,8 +38,8 @@ package struct ChannelListening: InputOpener {
         }
     }
 
-    /// The source of what is published to us at `location`; nil if it is no address that we listen at. Throws
-    /// ``ChannelFailure`` for one that is wrong.
+    /// Returns the source of the stream that is published to us at `location`; nil if `location` is no address that we
+    /// listen at. Throws ``ChannelFailure`` if the address is wrong.
     func source(
         at location: InputLocation, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> RTMPServerSource? {
@@ -55,7 +55,7 @@ package struct ChannelListening: InputOpener {
     }
 
     /// Makes the source of the packets at `location`, which is not open yet and which an `opening` may cancel. Throws
-    /// ``ChannelFailure`` for an address that is wrong.
+    /// ``ChannelFailure`` if the address is wrong.
     func packets(
         at location: InputLocation, loops: Bool, opening: SourceOpening?, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> any PacketSource {
@@ -63,12 +63,12 @@ package struct ChannelListening: InputOpener {
             ?? LibAVPacketSource(location, loops: loops, logger: logger, opening: opening)
     }
 
-    /// Until when the certificate is valid, in seconds since 1970; nil without one.
+    /// The certificate's expiry, in seconds since 1970; nil without a certificate.
     var certificateExpiry: Int? { identity?.expiry }
 
     func whenGivenUp(_ work: @escaping @Sendable () -> Void) { channelOpening.whenCancelled(work) }
 
-    /// Opens `location` to be decoded; if its media is published to us, waits for a publisher. Blocks until the input
+    /// Opens `location` for decoding; if its media is published to us, waits for a publisher. Blocks until the input
     /// answers. Throws ``ChannelFailure``, also when `opening` is cancelled.
     func open(
         _ location: InputLocation, _ options: IngestOptions, opening: SourceOpening?,
@@ -90,7 +90,7 @@ package struct ChannelListening: InputOpener {
         }
     }
 
-    /// What outputs that take `stream` are made with; `writers` are the threads that write RTMP.
+    /// Returns the resources for making outputs that take `stream`; `writers` are the threads that write RTMP.
     func outputResources(writers: RTMPWriterPool, stream: PacketStream) -> OutputResources {
         OutputResources(writers: writers, server: server, identity: identity, onPlay: onPlay, stream: stream)
     }
@@ -98,16 +98,16 @@ package struct ChannelListening: InputOpener {
     private func identity(for url: RTMPListenURL) -> TLSServerIdentity? { url.isSecure ? identity : nil }
 }
 
-/// What the outputs of a channel are made with.
+/// The parts of a channel from which its outputs are made.
 struct OutputContext: Sendable {
-    /// What targets are made with. Its stream is what is on air.
+    /// The resources from which targets are made; their stream is the one that is on air.
     var resources: OutputResources
-    /// The same program in further encodings, by their names.
+    /// The streams of the program's further encodings, by rendition name.
     let renditions: [String: PacketStream]
     /// Whether the program was encoded elsewhere, and is passed on as it arrives.
     let isCopied: Bool
 
-    /// Returns the context for an output that takes `rendition`; nil is the program's own encoding. Throws if no
+    /// Returns the context for an output that takes `rendition`; nil means the program's own encoding. Throws if no
     /// rendition has this name.
     func of(_ rendition: String?) throws(OutputFailure) -> OutputContext {
         guard let rendition else { return self }

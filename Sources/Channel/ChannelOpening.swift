@@ -2,7 +2,7 @@
 
 internal import Synchronization
 
-/// The opening of a channel, which waits for its inputs and may be given up by another thread.
+/// The opening of a channel, which is blocked until its inputs answer and may be cancelled by another thread.
 package final class ChannelOpening: Sendable {
     private struct State {
         var works: [@Sendable () -> Void] = []
@@ -12,10 +12,10 @@ package final class ChannelOpening: Sendable {
 
     private let state = Mutex(State())
 
-    /// An opening that has begun.
+    /// Creates an opening that is under way.
     package init() {}
 
-    /// Does something when the opening is given up, or at once if it was.
+    /// Calls `work` when the opening is cancelled, or at once if it was cancelled already.
     func whenCancelled(_ work: @escaping @Sendable () -> Void) {
         let isCancelled = state.withLock { state in
             if !state.isCancelled, !state.isOver { state.works.append(work) }
@@ -24,7 +24,7 @@ package final class ChannelOpening: Sendable {
         if isCancelled { work() }
     }
 
-    /// The channel is open: nothing is to be given up any more.
+    /// Ends the opening because the channel is open: a later cancellation has no effect.
     package func finish() {
         state.withLock { state in
             state.isOver = true
@@ -32,7 +32,8 @@ package final class ChannelOpening: Sendable {
         }
     }
 
-    /// Gives the opening up: what waits for an input ends with an error. Returns at once; again is nothing.
+    /// Cancels the opening: threads that are blocked on an input return with an error. Returns at once; a second call
+    /// has no effect.
     package func cancel() {
         let works = state.withLock { state in
             state.isCancelled = true

@@ -4,34 +4,34 @@ internal import Media
 internal import Status
 internal import Studio
 
-/// What makes a channel's packets: a program that is encoded here, or an input that is passed through. They go into the
-/// channel's `PacketStream`.
+/// The producer of a channel's packets: a program that is encoded here, or an input that is passed through. The packets
+/// go into the channel's `PacketStream`.
 ///
 /// ``run()`` occupies the thread that calls it; everything else may be called on any thread and returns at once.
 protocol ChannelProgram: AnyObject, Sendable {
     /// The tracks, as far as they are known before the first packet.
     var description: StreamDescription { get }
-    /// Makes keyframes on request, if anything does.
+    /// Makes keyframes on request, if the program has an encoder.
     var keyframes: any KeyframeRequester { get }
-    /// How long after its time a frame leaves the encoder; nil if it leaves in time.
+    /// How much later than its presentation time a frame leaves the encoder; nil if it leaves in time.
     var delay: Duration? { get }
-    /// The longest time between two keyframes that is expected.
+    /// The longest expected time between two keyframes.
     var gop: Duration { get }
-    /// Puts the program on air, and returns how it ended.
+    /// Puts the program on air. Blocks until it ends, and returns how it ended.
     func run() -> ChannelEnd
     /// Ends the program.
     func stop()
-    /// The signs of life of the threads that carry its media now.
+    /// The heartbeats of the threads that carry the program's media now.
     var heartbeats: [Heartbeat] { get }
-    /// A snapshot; of outputs and the recording it has nothing.
+    /// A snapshot, without the outputs and the recording.
     var status: ChannelStatus { get }
-    /// Says what of several sources is seen; nil where there is one.
+    /// Decides which of several sources is visible; nil if there is only one source.
     var director: Director? { get }
-    /// What there is to record of its sources; nil where there is one.
+    /// The program's sources as far as they can be recorded; nil if there is only one source.
     var recordedSources: RecordedSources? { get }
-    /// What else it is encoded as.
+    /// The further encodings of the program.
     var renditions: [Rendition] { get }
-    /// How long after its time a frame leaves the encoder of a rendition; nil if it leaves in time.
+    /// How much later than its presentation time a frame leaves the encoder of a rendition; nil if it leaves in time.
     func delay(of rendition: Rendition) -> Duration?
 }
 

@@ -6,20 +6,20 @@ package import Publisher
 package import RTMP
 package import Segmenter
 
-/// What all channels of a process share.
+/// The resources that all channels of a process share.
 package struct HostResources: Sendable {
     /// The threads that write all RTMP outputs' media.
     package let writers = RTMPWriterPool()
-    /// Where what clients cause is logged.
+    /// Logs events that clients cause, with a limit on their rate.
     let notices: ServerNotices
-    /// Listens for those who publish to us and who play what is on air: one listener for each address and port.
+    /// Listens for clients that publish to us or play: one listener for each address and port.
     package let server: RTMPServer
-    /// What recordings need of each file system.
+    /// The space that recordings need on each file system.
     package let ledger = SpaceLedger()
-    /// The clock that programs, outputs and recordings run by.
+    /// The clock of all programs, outputs and recordings.
     package let clock: any MonotonicClock
 
-    /// Resources that run by `clock`.
+    /// Creates resources that run by `clock`.
     package init(clock: any MonotonicClock = SystemClock()) {
         self.clock = clock
         let notices = ServerNotices(logger: Logger(label: "relay"), clock: clock)

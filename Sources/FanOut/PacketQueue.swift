@@ -49,7 +49,8 @@ package final class PacketQueue: Sendable {
         /// Whether the output has not joined the program yet, and so misses nothing.
         var isJoining: Bool
         var pace = ArrivalPace()
-        /// How far the newest packet is ahead of the slowest pace, in nanoseconds.
+        /// How much earlier the newest packet arrived than the slowest recent arrivals (see ``ArrivalPace``), in
+        /// nanoseconds.
         var ahead: Int64 = 0
     }
 

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Channel
 
-@Suite("What follows from a channel's configuration")
+@Suite("Properties derived from a channel's configuration")
 struct ChannelConfigurationModelTests {
     private static let live = ["srt://cam:9000", "rtmp://host/live/key", "udp://@:5000", "rtsp://cam/1"]
     private static let rest = ["show.mp4", "test:", "v4l2:/dev/video0", "lavfi:testsrc2", "https://host/x.m3u8"]
@@ -26,7 +26,7 @@ struct ChannelConfigurationModelTests {
     }
 
     private func source(_ name: String, _ random: inout SeededRandom) -> ChannelConfiguration.Source {
-        // Half of the sources have live inputs alone.
+        // Half of the sources have live inputs only.
         let texts = Bool.random(using: &random) ? Self.live : Self.live + Self.rest
         let backups = (0..<Int.random(in: 0...3, using: &random)).map { _ in InputLocation(pick(texts, &random)) }
         return ChannelConfiguration.Source(
@@ -45,14 +45,14 @@ struct ChannelConfigurationModelTests {
         return configuration
     }
 
-    @Test("A channel of which nothing is said has one source, the test pattern, under its address")
+    @Test("A default configuration has one source, the test pattern, named by its address")
     func usual() {
         let configuration = ChannelConfiguration()
         #expect(configuration.sources.map(\.name) == ["test:"] && configuration.sources[0].input.isTest)
         #expect(!configuration.hasScenes && !configuration.hasChoice && configuration.allInputs.count == 1)
     }
 
-    @Test("A source has its inputs in the order of preference, and is called by its name, or else by its address")
+    @Test("A source lists its inputs in the order of preference, and is named by its name or else its address")
     func inputs() {
         var random = SeededRandom()
         for _ in 0..<200 {
@@ -64,7 +64,7 @@ struct ChannelConfigurationModelTests {
         }
     }
 
-    @Test("A program has scenes unless it is one source alone, without overlays and run-downs")
+    @Test("A program has no scenes exactly if it has one source and neither overlays nor run-downs")
     func scenes() throws {
         var random = SeededRandom()
         for _ in 0..<200 {
@@ -77,7 +77,7 @@ struct ChannelConfigurationModelTests {
         }
     }
 
-    @Test("All inputs are those of all sources in their order, and that of the audio; none is lost or named twice")
+    @Test("The list of all inputs has each source's inputs in order, then the audio input, each exactly once")
     func allInputs() {
         var random = SeededRandom()
         for _ in 0..<200 {
@@ -87,7 +87,7 @@ struct ChannelConfigurationModelTests {
         }
     }
 
-    @Test("Packets can be kept of a source whose inputs are all live and no devices, and of no other source")
+    @Test("A source can keep packets exactly if all of its inputs are live and none is a device")
     func keepsPackets() {
         var random = SeededRandom()
         let live = Set(Self.live.map { InputLocation($0) })
@@ -100,7 +100,7 @@ struct ChannelConfigurationModelTests {
         #expect(kept > 0)
     }
 
-    @Test("A choice is made as the options of the source say, and ends at the slate if the program has one")
+    @Test("A source chooses between inputs by its own options, with a slate if the program has one")
     func choice() {
         var random = SeededRandom()
         for _ in 0..<200 {
@@ -118,7 +118,7 @@ struct ChannelConfigurationModelTests {
     private static let addresses = ["rtmp://host/live/a", "rtmps://host/live/a", "srt://host:9000", "udp://host:5000"]
     private static let names = ["rtmp-1", "rtmp-2", "rtmp-3", "srt-1", "srt-2", "udp-1", "main", "rtmp-01", "rtmp"]
 
-    /// Outputs of which about half have a name, each another one.
+    /// Outputs of which about half have a name, all names being different.
     private func outputs(_ random: inout SeededRandom) throws -> [OutputSpecification] {
         var names = Self.names.shuffled(using: &random)
         return try (0..<Int.random(in: 0...9, using: &random)).map { _ in
@@ -128,7 +128,7 @@ struct ChannelConfigurationModelTests {
         }
     }
 
-    @Test("An output has the name that it is given, or its protocol and the first number that is free")
+    @Test("An output is named by its given name, or else by its protocol and the lowest free number")
     func outputNames() throws {
         var random = SeededRandom()
         for _ in 0..<500 {
@@ -152,7 +152,7 @@ struct ChannelConfigurationModelTests {
         }
     }
 
-    @Test("No two outputs have one name if no name is given twice, in whatever order they stand")
+    @Test("Outputs have different names in any order, unless a name is given twice")
     func uniqueNames() throws {
         var random = SeededRandom()
         var doubled: [[String]] = []
@@ -165,7 +165,7 @@ struct ChannelConfigurationModelTests {
         #expect(doubled.isEmpty, "\(doubled.count): \(doubled.prefix(3))")
     }
 
-    @Test("An output that is added takes the first number that no other has, whatever the others are called")
+    @Test("A new output is named by its protocol and the lowest number that no other output has")
     func freeNames() throws {
         var random = SeededRandom()
         for _ in 0..<500 {
@@ -176,7 +176,7 @@ struct ChannelConfigurationModelTests {
         }
     }
 
-    @Test("The renditions that no output takes are told, each once and in their order")
+    @Test("The list of untaken renditions has those that no output takes, each once and in order")
     func untakenRenditions() throws {
         var random = SeededRandom()
         for _ in 0..<200 {
@@ -192,7 +192,7 @@ struct ChannelConfigurationModelTests {
         }
     }
 
-    @Test("A channel that records nothing has no recorded names, and no videos of sources")
+    @Test("A channel without a recording has no recorded names and no recorded videos")
     func recordsNothing() {
         var random = SeededRandom()
         let program = configuration(of: 3, &random)

@@ -24,7 +24,7 @@ struct ClientCommandTests {
         let path = "\(directory)/decide"
         try "#!/bin/sh\n\(lines)\n".write(toFile: path, atomically: true, encoding: .utf8)
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
-        // Beside a thousand tests at once a process takes its time to begin.
+        // While a thousand other tests run, a process takes a long time to start.
         return ClientCommand(program: path, channel: "news", limit: .seconds(300)) { [notices] in notices.note($0) }
     }
 
@@ -32,7 +32,7 @@ struct ClientCommandTests {
         RTMPStreamRequest(.publish, app: "live", name: name, client: "test/1", capabilities: RTMPCapabilities())
     }
 
-    @Test("Status 0 allows a client, and what the command learns is in its environment, not in its arguments")
+    @Test("A command that ends with status 0 allows the client, and gets the facts in its environment only")
     func allows() async throws {
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let command = try command(
@@ -44,7 +44,7 @@ struct ClientCommandTests {
         #expect(notices.texts.isEmpty)
     }
 
-    @Test("Another status and a program that is gone refuse, and the log says why without the key")
+    @Test("A command that fails or is missing refuses the client, with a reason in the log without the key")
     func refuses() async throws {
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let command = try command("echo $RELAY_STREAM >&2; exit 3")
@@ -58,7 +58,7 @@ struct ClientCommandTests {
                 == true)
     }
 
-    @Test("A command that is not wanted any more is ended, with what it started")
+    @Test("A command is killed together with its child processes when its task is cancelled")
     func ends() async throws {
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let command = try command("sleep 60 & wait")

@@ -23,7 +23,8 @@ struct ClientHookTests {
         RTMPStreamRequest(action, app: "live", name: name, client: "test/1", capabilities: RTMPCapabilities())
     }
 
-    /// What asks the server at `address` about clients of the channel `news`, through the flag that names it.
+    /// Returns the closure that asks the server at `address` about clients of the channel `news`, made from the flag's
+    /// value.
     private func hook(_ address: String) throws -> RTMPAuthorization {
         try ClientDecision(address, of: "--on-publish").authorization(channel: "news") { [notices] in notices.note($0) }
     }
@@ -33,7 +34,7 @@ struct ClientHookTests {
         "http://relay:topsecret@127.0.0.1:\(server.port)/topsecret?token=topsecret"
     }
 
-    @Test("A server is asked once, at its own path, and told in JSON what is known of the client")
+    @Test("A decision server gets one POST at its configured path, with the client's facts as JSON")
     func asks() async throws {
         let server = try HookServer { _ in HookServer.status(200) }
         let hook = try hook(address(of: server))
@@ -53,7 +54,7 @@ struct ClientHookTests {
             ])
     }
 
-    @Test("A status from 200 to 299 allows a client; any other one refuses it, and the log says which")
+    @Test("A decision server's status from 200 to 299 allows the client; any other refuses it and is logged")
     func statuses() async throws {
         var random = SeededRandom()
         let server = try HookServer { HookServer.status(Int($0.facts["stream"] ?? "") ?? 500) }
@@ -70,7 +71,7 @@ struct ClientHookTests {
         #expect(notices.texts.count == refused)
     }
 
-    @Test("A redirection refuses a client, and is not followed")
+    @Test("A decision server that redirects refuses the client, and the redirect is not followed")
     func redirection() async throws {
         let server = try HookServer { request in
             let isFirst = request.head.hasPrefix("POST /first ")
@@ -81,7 +82,7 @@ struct ClientHookTests {
         #expect(!isAllowed && server.requests.count == 1 && notices.texts.count == 1)
     }
 
-    @Test("A port where nothing listens refuses a client, and the notice has no secret")
+    @Test("A closed port as the decision server refuses the client, and the notice contains no secret")
     func closedPort() async throws {
         let server = try HookServer(open: false) { _ in nil }
         let hook = try hook(address(of: server))
@@ -92,7 +93,8 @@ struct ClientHookTests {
         #expect(notices.texts.count == 1 && !notice.contains("topsecret"))
     }
 
-    /// Answers that are nothing, halves, of other protocols or random, and some that allow but for a byte.
+    /// Answers that are empty, incomplete, random or of other protocols, and some that differ from a valid one in a
+    /// byte.
     private func garbage(_ random: inout SeededRandom) -> [[UInt8]] {
         let texts = ["", "\r\n\r\n", "220 mail ESMTP\r\n", "HTTP/1.1", "HTTP/1.1 200", "HTTP/1.1 topsecret\r\n\r\n"]
         var answers = texts.map { Array($0.utf8) }
@@ -110,7 +112,7 @@ struct ClientHookTests {
         return answers
     }
 
-    @Test("What is no HTTP, or no whole answer, refuses a client, and the notice has no secret")
+    @Test("An answer that is not HTTP, or is incomplete, refuses the client, and the notice contains no secret")
     func nonsense() async throws {
         var random = SeededRandom()
         let answers = garbage(&random)
@@ -127,7 +129,7 @@ struct ClientHookTests {
         #expect(server.requests.count == answers.count && !notices.texts.joined().contains("topsecret"))
     }
 
-    @Test("A server that says nothing is left as soon as the question is not wanted any more, and refuses")
+    @Test("A silent decision server is disconnected when the task is cancelled, and the client is refused")
     func silence() async throws {
         let server = try HookServer { _ in nil }
         let hook = try hook(address(of: server))
@@ -140,7 +142,7 @@ struct ClientHookTests {
         #expect(!notices.texts.joined().contains("topsecret"))
     }
 
-    @Test("Each of many clients at once gets the answer that is about it")
+    @Test("Each of many concurrent clients gets the decision server's answer to its own request")
     func atOnce() async throws {
         let server = try HookServer { HookServer.status($0.facts["stream"]?.hasPrefix("good") == true ? 204 : 403) }
         let hook = try hook(address(of: server))
@@ -162,7 +164,7 @@ struct ClientHookTests {
     }
 }
 
-@Suite("What names a program or a server that decides")
+@Suite("Parsing of the program or server that decides about clients")
 struct ClientDecisionTests {
     private let secrets = SecretReferences { ["TOKEN": "topsecret", "SPACE": "top secret", "MARK": "top#secret"][$0] }
 
@@ -176,7 +178,7 @@ struct ClientDecisionTests {
         }
     }
 
-    @Test("An address may refer to secrets, and its scheme may be in capitals")
+    @Test("The address of a decision server may contain references to secrets and an upper-case scheme")
     func addresses() throws {
         let meant = try ClientDecision("http://u:topsecret@host:81/a?b=topsecret", of: "--on-play")
         #expect(
@@ -186,7 +188,7 @@ struct ClientDecisionTests {
         #expect(isServer)
     }
 
-    @Test("A program is a file that can be run, and nothing in its path is a reference")
+    @Test("A decision program must be an executable file, and its path is taken without replacing references")
     func programs() throws {
         let directory = try TemporaryDirectory()
         let path = directory.path("decide-${TOKEN}:x")
@@ -208,7 +210,7 @@ struct ClientDecisionTests {
     }
 
     @Test(
-        "What is wrong with an address is named, and nothing of it that may be secret is repeated",
+        "A wrong address of a decision server is refused with the reason, without parts that may be secret",
         arguments: [
             ("http://", "names no host"), ("https:/host/topsecret", "no scheme"), ("https:topsecret", "no scheme"),
             ("https://u:topsecret@host:99999/a", "bad port"), ("http://[::1/topsecret", "closing bracket"),
@@ -224,7 +226,7 @@ struct ClientDecisionTests {
     }
 
     @Test(
-        "An address whose scheme is mistyped is taken for a program, and its password is not repeated either",
+        "An address with a mistyped scheme is refused as a program, without repeating its password",
         arguments: ["htps://relay:topsecret@host/may-publish", " https://relay:topsecret@host/may-publish"])
     func mistypedScheme(text: String) {
         let sentence = fault(text)

@@ -8,9 +8,9 @@ import Testing
 
 @testable import Channel
 
-@Suite("The slate of a program that is copied")
+@Suite("The slate of a program whose packets are copied")
 struct EncodedSlateTests {
-    /// What one slate after the other said and sent.
+    /// Collects the descriptions and packets of consecutive slates.
     private final class Taken: EncodedSlate.Sink {
         struct Run {
             let description: StreamDescription
@@ -40,13 +40,13 @@ struct EncodedSlateTests {
             nominalRate: FrameRate(25))
     }
 
-    @Test("It begins a second time with a keyframe, at time 0, in the size of what was on air then")
+    @Test("A restarted slate begins with a keyframe at time 0, in the size of the input that was on air then")
     func secondStart() throws {
         let (taken, log) = (Taken(), CollectedLog())
         let slate = try EncodedSlate(.bars, channel: "one", clock: SystemClock(), logger: log.logger)
         for (index, size) in [(320, 180), (640, 360)].enumerated() {
             slate.start(like: track(size.0, size.1), into: taken)
-            // Asked for twice, it begins once.
+            // A second start while the slate is running has no effect.
             slate.start(like: track(160, 90), into: taken)
             try eventually("video and audio of slate \(index)") {
                 guard taken.runs.count > index else { return false }

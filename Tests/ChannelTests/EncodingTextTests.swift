@@ -6,11 +6,11 @@ import Testing
 
 @testable import Channel
 
-@Suite("What people write of an encoding")
+@Suite("Parsing of encoding options")
 struct EncodingTextTests {
     private static let bitrates = 50_000...200_000_000
 
-    /// What random texts are made of.
+    /// The pieces of random texts.
     private static let pieces = [
         "0", "1", "2", "9", "12", "25", "30", "60", "64", "120", "121", "720", "1001", "1280", "8192", "8194", "30000",
         "999999999999999999999", ".", ",", "/", "-", "+", " ", "x", "X", "×", "k", "K", "m", "M", "e", "p", "_", "nan",
@@ -23,7 +23,7 @@ struct EncodingTextTests {
             .joined()
     }
 
-    /// `bits` as a decimal fraction of `unit`, a power of ten, with no more digits than it takes.
+    /// `bits` as a decimal fraction of `unit`, a power of ten, with as few digits as possible.
     private func decimal(_ bits: Int, per unit: Int) -> String {
         let rest = String(bits % unit)
         let zeros = String(repeating: "0", count: String(unit).count - 1 - rest.count)
@@ -32,7 +32,7 @@ struct EncodingTextTests {
         return text.hasSuffix(".") ? String(text.dropLast()) : text
     }
 
-    /// The sentence with which a text is refused; nil if it is read.
+    /// The sentence with which a text is refused; nil if it is accepted.
     private func refusal(_ read: () throws(TextFailure) -> Void) -> String? {
         do throws(TextFailure) {
             try read()
@@ -42,7 +42,7 @@ struct EncodingTextTests {
         }
     }
 
-    @Test("A bitrate in whole bits, kilobits or megabits is read to the bit, in capitals and in small letters")
+    @Test("A bitrate in bits, kilobits or megabits is parsed exactly, in upper and lower case")
     func wholeBitrates() throws {
         var random = SeededRandom()
         for _ in 0..<500 {
@@ -60,13 +60,13 @@ struct EncodingTextTests {
     }
 
     @Test(
-        "A bitrate with decimals is that many bits, not one less",
+        "A bitrate with decimals is parsed exactly, without losing a bit by rounding",
         arguments: [("2.5M", 2_500_000), ("4.1M", 4_100_000), ("8.2M", 8_200_000), ("32.3M", 32_300_000)])
     func decimalBitrate(text: String, bits: Int) throws {
         #expect(try EncodingText.bitrate(text, in: Self.bitrates) == bits)
     }
 
-    @Test("Any bitrate is read to the bit where it is written as a fraction of a megabit or of a kilobit")
+    @Test("Any bitrate written as a decimal fraction of a megabit or kilobit is parsed exactly")
     func decimalBitrates() {
         var random = SeededRandom()
         var wrong: [String] = []
@@ -80,7 +80,7 @@ struct EncodingTextTests {
         #expect(wrong.isEmpty, "\(wrong.count): \(wrong.prefix(5))")
     }
 
-    @Test("A bitrate outside its range is refused with the range, however it is written")
+    @Test("A bitrate outside its range is refused with a sentence that names the range")
     func bitratesOutside() {
         var random = SeededRandom()
         for _ in 0..<500 {
@@ -96,7 +96,7 @@ struct EncodingTextTests {
         }
     }
 
-    @Test("A size is read if both sides are even and from 32 to 8192, and otherwise it is refused")
+    @Test("A size is accepted exactly if both sides are even and from 32 to 8192")
     func sizes() {
         var random = SeededRandom()
         for _ in 0..<2000 {
@@ -115,7 +115,7 @@ struct EncodingTextTests {
         }
     }
 
-    @Test("A frame rate from 1 to 120 is the same fraction however it is written, and any other one is refused")
+    @Test("A frame rate is parsed to the same fraction in any notation, and refused unless it is from 1 to 120")
     func frameRates() {
         var random = SeededRandom()
         for _ in 0..<2000 {
@@ -135,7 +135,7 @@ struct EncodingTextTests {
         }
     }
 
-    @Test("Whatever the text, what is read of it is in its range, and what is refused is refused in a sentence")
+    @Test("A random text is parsed to values within their ranges, or refused with a sentence")
     func randomTexts() {
         var random = SeededRandom()
         var read = 0
@@ -170,7 +170,7 @@ struct EncodingTextTests {
         ].compactMap(\.self)
     }
 
-    @Test("A number with hundreds of digits is refused like any other text that cannot be meant")
+    @Test("A number with hundreds of digits is refused as a bitrate, a size and a frame rate")
     func longNumbers() {
         for digit in ["1", "9"] {
             let digits = String(repeating: digit, count: 400)

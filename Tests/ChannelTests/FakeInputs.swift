@@ -11,7 +11,7 @@ import Synchronization
 
 @testable import Channel
 
-/// A source of packets that delivers what a test gives it.
+/// A source of packets that delivers the packets that a test passes to it.
 final class FakePacketSource: PacketSource {
     private struct State {
         var sink: (any PacketSourceSink)?
@@ -24,7 +24,7 @@ final class FakePacketSource: PacketSource {
     init(_ opened: Result<PacketSourceDescription, IngestError>) { self.opened = opened }
 
     var status: SourceStatus { state.withLock { $0.status } }
-    /// Whether packets that are delivered now arrive.
+    /// Whether delivered packets reach a sink at present.
     var delivers: Bool { state.withLock { $0.sink != nil } }
 
     func open() throws(IngestError) -> PacketSourceDescription { try opened.get() }
@@ -51,7 +51,7 @@ final class FakePacketSource: PacketSource {
     }
 }
 
-/// The inputs of a channel, each known by its location.
+/// The inputs of a channel, by their locations.
 final class FakeInputs: InputOpener {
     private struct State {
         var descriptions: [String: PacketSourceDescription] = [:]
@@ -60,7 +60,7 @@ final class FakeInputs: InputOpener {
 
     private let state = Mutex(State())
 
-    /// From now on the input at `location` can be opened, or with nil cannot.
+    /// Makes the input at `location` available with this description; nil makes it unavailable.
     func set(_ location: String, _ description: PacketSourceDescription?) {
         state.withLock { $0.descriptions[location] = description }
     }
@@ -91,7 +91,7 @@ final class FakeInputs: InputOpener {
     func whenGivenUp(_ work: @escaping @Sendable () -> Void) {}
 }
 
-/// A clock that only a test moves. Those who sleep ask it again soon.
+/// A clock that only the test moves. Sleeping threads check it again soon.
 final class SteppedClock: MonotonicClock {
     private let time = Atomic<Int64>(0)
 
@@ -100,7 +100,7 @@ final class SteppedClock: MonotonicClock {
     func set(_ moment: Int64) { time.store(moment, ordering: .relaxed) }
 }
 
-/// Collects what goes on air.
+/// Collects the packets that go on air.
 final class CollectedPackets: PacketConsumer {
     private let packets = Mutex<[EncodedPacket]>([])
 
@@ -146,10 +146,10 @@ final class PassthroughBench: Sendable {
 struct FakeSender {
     let video: TrackDescription
     let audio: TrackDescription
-    /// Its stamp when the clock shows 0, in milliseconds.
+    /// The sender's stamp when the clock shows 0, in milliseconds.
     var offset: Int64
 
-    /// A sender whose tracks are known by one byte of their configuration.
+    /// Creates a sender that is recognized by one byte of its tracks' configuration.
     init(_ mark: UInt8, offset: Int64 = 0) {
         video = TrackDescription(
             video: .h264, frames: FrameFormat(width: 320, height: 180, sampleAspectRatio: .square, color: .bt709),
@@ -166,7 +166,7 @@ struct FakeSender {
             stampBits: nil)
     }
 
-    /// What it sends at `time`, which is a multiple of 40 ms.
+    /// The packets that the sender sends at `time`, which is a multiple of 40 ms.
     func packets(at time: Int64) -> [EncodedPacket] {
         [packet(audio, time, 20), packet(audio, time + 20, 20), packet(video, time, 40, isKeyframe: time % 1000 == 0)]
     }
@@ -181,7 +181,7 @@ struct FakeSender {
 }
 
 extension EncodedPacket {
-    /// The mark of its sender.
+    /// The mark of the packet's sender.
     var mark: UInt8? { description.decoderConfiguration.array.first }
 }
 

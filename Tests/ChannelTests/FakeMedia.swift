@@ -9,7 +9,7 @@ import Synchronization
 
 @testable import Channel
 
-/// A decoded source that delivers what a test gives it.
+/// A decoded source that delivers the frames that a test passes to it.
 final class FakeMediaSource: MediaSource {
     private struct State {
         var sink: (any SourceSink)?
@@ -26,9 +26,9 @@ final class FakeMediaSource: MediaSource {
     }
 
     var status: SourceStatus { state.withLock { $0.status } }
-    /// What was asked for when it was started.
+    /// The formats with which the source was started.
     var formats: (video: VideoFormat?, audio: AudioFormat?) { state.withLock { $0.formats } }
-    /// Whether it reads.
+    /// Whether the source is being read.
     var isStarted: Bool { state.withLock { $0.sink != nil } }
 
     func start(into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?) {
@@ -53,7 +53,7 @@ final class FakeMediaSource: MediaSource {
     }
 }
 
-/// The inputs of a program that is encoded, each known by its location.
+/// The inputs of a program that is encoded, by their locations.
 final class FakeMedia: InputOpener {
     private struct State {
         var descriptions: [String: SourceDescription] = [:]
@@ -62,14 +62,14 @@ final class FakeMedia: InputOpener {
 
     private let state = Mutex(State())
 
-    /// From now on the input at `location` can be opened, or with nil cannot.
+    /// Makes the input at `location` available with this description; nil makes it unavailable.
     func set(_ location: String, _ description: SourceDescription?) {
         state.withLock { $0.descriptions[location] = description }
     }
 
     /// The source that was opened last at a location.
     subscript(location: String) -> FakeMediaSource? { state.withLock { $0.opened[location]?.last } }
-    /// How many were opened at a location.
+    /// The number of sources that were opened at a location.
     func count(_ location: String) -> Int { state.withLock { $0.opened[location]?.count ?? 0 } }
 
     func open(

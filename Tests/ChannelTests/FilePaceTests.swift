@@ -5,10 +5,10 @@ import Testing
 @testable import Channel
 
 @Suite struct FilePaceTests {
-    /// Nanoseconds.
+    /// Returns milliseconds in nanoseconds.
     private func ms(_ count: Int64) -> Int64 { count * 1_000_000 }
 
-    @Test("Packets are due as far apart as their times are, from the first one on")
+    @Test("Packets of a file are due at the same intervals as their decoding times, counted from the first one")
     func pace() {
         var pace = FilePace()
         #expect(pace.due(ms(700), now: ms(5000)) == ms(5000))
@@ -16,7 +16,7 @@ import Testing
         #expect(pace.due(ms(780), now: ms(5400)) == ms(5080))
     }
 
-    @Test("What comes behind a later packet is due at once, however far behind, and moves nothing")
+    @Test("A packet that follows a later one is due at once, and does not change when the others are due")
     func behind() {
         var pace = FilePace()
         for time in stride(from: Int64(0), through: 800, by: 40) { _ = pace.due(ms(time), now: ms(5000 + time)) }
@@ -24,7 +24,7 @@ import Testing
         #expect(pace.due(ms(840), now: ms(5801)) == ms(5840))
     }
 
-    @Test("A file that stalled for more than half a second continues from there and does not catch up")
+    @Test("A file that stalled for more than half a second continues from there without catching up")
     func stall() {
         var pace = FilePace()
         _ = pace.due(ms(0), now: ms(5000))

@@ -4,17 +4,17 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// An HTTP server at a port of 127.0.0.1 that the kernel chose. It reads a request of each client whole, and answers
-/// with the bytes that a test says.
+/// An HTTP server at a port of 127.0.0.1 that the kernel chose. It reads one complete request of each client, and
+/// answers with the bytes that a test provides.
 final class HookServer: Sendable {
-    /// What a client asked.
+    /// The request of a client.
     struct Request: Sendable {
         /// The request's line and headers.
         let head: String
-        /// What stands behind them.
+        /// The bytes that follow the headers.
         let body: [UInt8]
 
-        /// The body as JSON of texts; empty if it is anything else.
+        /// The body, parsed as JSON of strings; empty if it is anything else.
         var facts: [String: String] {
             (try? JSONDecoder().decode([String: String].self, from: Data(body))) ?? [:]
         }
@@ -27,8 +27,8 @@ final class HookServer: Sendable {
     private let left = Mutex(0)
     private let answer: @Sendable (Request) -> [UInt8]?
 
-    /// A server that answers with what `answer` returns; where that is nil, it waits for the client to leave. If it is
-    /// not `open`, the port is taken, and nothing listens there.
+    /// Creates a server that answers with the result of `answer`; if that is nil, it waits until the client
+    /// disconnects. If `open` is false, the port is occupied, but nothing listens there.
     init(open: Bool = true, _ answer: @escaping @Sendable (Request) -> [UInt8]?) throws {
         isOpen = open
         self.answer = answer
@@ -48,12 +48,12 @@ final class HookServer: Sendable {
         if open { acceptClients() }
     }
 
-    /// The thread that accepts closes what it accepts from.
+    /// The accepting thread closes the descriptor that it accepts from.
     deinit { _ = isOpen ? shutdown(descriptor, CInt(SHUT_RDWR)) : close(descriptor) }
 
-    /// What was asked so far, in the order in which it came.
+    /// The requests so far, in the order of their arrival.
     var requests: [Request] { kept.withLock { $0 } }
-    /// How many clients left before they were answered.
+    /// The number of clients that disconnected before they got an answer.
     var leavers: Int { left.withLock { $0 } }
 
     /// An answer with this status and without a body.
@@ -90,7 +90,7 @@ final class HookServer: Sendable {
         }
     }
 
-    /// The next request of `peer`; nil if it leaves before that is whole. Blocks.
+    /// The next request of `peer`; nil if `peer` disconnects before its request is complete. Blocks.
     private static func request(from peer: CInt) -> Request? {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Channel
 
-@Suite("An output's address and options")
+@Suite("Parsing of an output's address and options")
 struct OutputSpecificationTests {
     private func refusal(_ text: String) -> String {
         do throws(OutputSpecificationError) {
@@ -17,14 +17,14 @@ struct OutputSpecificationTests {
         }
     }
 
-    @Test("Without options everything has its default")
+    @Test("An output without options has the default limits and retry policy")
     func defaults() throws {
         let output = try OutputSpecification("rtmp://host/live/key")
         #expect(output.text == "rtmp://host/live/key" && output.name == nil && output.backup == nil)
         #expect(output.limits == .live && output.retry == RetryPolicy())
     }
 
-    @Test("Options stand behind the address")
+    @Test("An output's options follow its address")
     func options() throws {
         let output = try OutputSpecification(
             "rtmp://host/live/key#name=main.1,queue=2s,queue-bytes=4MB,retry=5,backup=srt://b:9000?streamid=a%2Cb"
@@ -38,13 +38,13 @@ struct OutputSpecificationTests {
         #expect(output.backup?.kind.name == "srt")
     }
 
-    @Test("A short queue has its thresholds below its end")
+    @Test("An output's short queue has its drop thresholds below its length")
     func shortQueue() throws {
         let limits = try OutputSpecification("rtmp://host/live/key#queue=500ms").limits
         #expect(limits.disposableThreshold == .milliseconds(350) && limits.videoThreshold == .milliseconds(450))
     }
 
-    @Test("The mark in an SRT stream id is not the mark before the options")
+    @Test("The #! of an SRT stream id does not begin an output's options")
     func streamID() throws {
         let plain = try OutputSpecification("srt://h:9000?streamid=#!::r=live,m=publish")
         #expect(plain.name == nil && plain.text.hasSuffix("m=publish"))
@@ -52,14 +52,14 @@ struct OutputSpecificationTests {
         #expect(named.name == "x" && named.text.hasSuffix("m=publish"))
     }
 
-    @Test("Forever is what retry means without a number")
+    @Test("The option retry=forever means no limit of an output's attempts")
     func forever() throws {
         #expect(try OutputSpecification("srt://h:9000#retry=forever").retry.attemptLimit == nil)
         #expect(try OutputSpecification("srt://h:9000#retry=0").retry.attemptLimit == 0)
     }
 
     @Test(
-        "What is wrong is named, and no value that may be secret is repeated",
+        "An output's invalid option is refused by its name, without a value that may be secret",
         arguments: [
             ("rtmp://host/live/key#queue=1h", "queue="), ("rtmp://host/live/key#name=a b", "name="),
             ("rtmp://host/live/key#retry=-1", "retry="), ("rtmp://host/live/key#color=secret", "Option number 1"),

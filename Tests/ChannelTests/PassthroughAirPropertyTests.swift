@@ -6,7 +6,7 @@ import Testing
 
 @testable import Channel
 
-@Suite("What waits for the beginning of a program that is copied")
+@Suite("Packets kept until a copied program begins, in random sequences")
 struct PassthroughAirPropertyTests {
     /// A packet that was kept, of the input `index`.
     private struct Arrival {
@@ -22,11 +22,11 @@ struct PassthroughAirPropertyTests {
         timeBase: .milliseconds, decoderConfiguration: SharedBytes([1]))
     private static let audio = TrackDescription(
         audio: .aac, format: .program, decoderConfiguration: SharedBytes([0x11, 0x90]))
-    /// Payloads that all packets share: the longest are so long that a few are too many.
+    /// Payloads that all packets share: a few of the largest exceed the limit.
     private static let small = [0, 1, 700, 60_000].map { SharedBytes([UInt8](repeating: 0, count: $0)) }
     private static let large = [1, 1 << 20, 5 << 20, 11 << 20].map { SharedBytes([UInt8](repeating: 0, count: $0)) }
 
-    /// A packet of one of three inputs: video in GOPs of any length, audio, or words on a moment.
+    /// A packet of one of three inputs: video in GOPs of random length, audio, or timed text.
     private func arrival(_ time: Int64, _ payloads: [SharedBytes], _ random: inout SeededRandom) -> Arrival {
         let payload = payloads[Int.random(in: payloads.indices, using: &random)]
         let index = Int.random(in: 0...2, using: &random)
@@ -46,7 +46,7 @@ struct PassthroughAirPropertyTests {
 
     private func bytes(_ arrivals: [Arrival]) -> Int { arrivals.reduce(0) { $0 + $1.packet.payload.count } }
 
-    /// What of `arrivals` no later keyframe of the same backup has made superfluous.
+    /// The `arrivals` that were not made superfluous by a later keyframe of the same backup.
     private func remaining(_ arrivals: ArraySlice<Arrival>) -> [Arrival] {
         arrivals.indices.filter { place in
             let index = arrivals[place].index
@@ -55,7 +55,8 @@ struct PassthroughAirPropertyTests {
         }.map { arrivals[$0] }
     }
 
-    /// What waits after `history`, read from its definition: all that remains since it last was too much.
+    /// The packets that have to be kept after `history`, by definition: all remaining ones since the limit was last
+    /// exceeded.
     private func expected(_ history: [Arrival]) -> [Arrival] {
         var begin = 0
         for end in history.indices.map({ $0 + 1 }) where bytes(remaining(history[begin..<end])) > Self.mostBytes {
@@ -64,7 +65,7 @@ struct PassthroughAirPropertyTests {
         return remaining(history[begin...])
     }
 
-    /// What waits in `air`, which keeps it.
+    /// The packets that are kept in `air`, which is not changed.
     private func waiting(in air: PassthroughAir) -> [Arrival] {
         var copy = air
         return copy.takeEarly().flatMap { batch in
@@ -76,7 +77,7 @@ struct PassthroughAirPropertyTests {
         arrivals.map { ObjectIdentifier($0.packet) }
     }
 
-    @Test("All of the first input waits, and of a backup what came since its newest keyframe, each in its order")
+    @Test("All packets of the first input are kept, and those of a backup since its newest keyframe, in order")
     func newestGOP() {
         var random = SeededRandom()
         for _ in 0..<60 {
@@ -97,7 +98,7 @@ struct PassthroughAirPropertyTests {
         }
     }
 
-    @Test("Never do more than 32 MiB wait, whatever comes; what is given up is all that waited, and nothing else")
+    @Test("At most 32 MiB are kept for the beginning; beyond that, exactly all kept packets are dropped")
     func bounded() {
         var random = SeededRandom()
         var givenUp = 0
@@ -116,7 +117,7 @@ struct PassthroughAirPropertyTests {
         #expect(givenUp > 0)
     }
 
-    @Test("What was taken for the beginning waits no more, and leaves all the room to what comes then")
+    @Test("Packets taken for the beginning are no longer kept, and free the space for later packets")
     func taken() {
         var random = SeededRandom()
         for _ in 0..<60 {
@@ -136,7 +137,7 @@ struct PassthroughAirPropertyTests {
         }
     }
 
-    @Test("A backup's keyframe makes room: a backup that sends GOPs of 20 MiB for ever is never given up")
+    @Test("A backup's keyframe frees space: a backup with GOPs of 20 MiB is kept without being dropped")
     func backupForEver() {
         var air = PassthroughAir()
         for time in 0..<Int64(200) {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Channel
 
-@Suite("What switched inputs that are copied put on air")
+@Suite("Packets of switched inputs that are copied on air")
 struct PassthroughAirTests {
     private static let video = TrackDescription(
         video: .h264, frames: FrameFormat(width: 320, height: 180, sampleAspectRatio: .square, color: .bt709),
@@ -25,7 +25,7 @@ struct PassthroughAirTests {
     private let source = PacketSourceDescription(
         stream: StreamDescription(video: Self.video, audio: nil), canWait: false, clock: .rtmp, stampBits: nil)
 
-    @Test("The newest GOP of a stand-in for the first input waits for the beginning, and all of the first input")
+    @Test("All packets of the first input are kept for the beginning, but only the newest GOP of a backup")
     func early() {
         var air = PassthroughAir()
         for time in stride(from: Int64(0), through: 2040, by: 40) {
@@ -58,7 +58,7 @@ struct PassthroughAirTests {
         #expect(air.takeEarly().isEmpty)
     }
 
-    @Test("An input that is to be closed stays until another one has taken over from it")
+    @Test("An input that is to be closed stays on air until its successor's keyframe")
     func leaves() {
         var air = PassthroughAir()
         for input in 0...1 { air.open(input, source) }
@@ -73,7 +73,7 @@ struct PassthroughAirTests {
         #expect(air.closing.isEmpty && air.takeLeft() == [])
     }
 
-    @Test("A slate is coded like what an input had on air last, and not like a slate before it")
+    @Test("A slate takes its format from the input that was on air last, not from an earlier slate")
     func shown() {
         var air = PassthroughAir()
         air.hasBegun = true

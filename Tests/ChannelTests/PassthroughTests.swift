@@ -23,7 +23,7 @@ struct PassthroughTests {
         return configuration
     }
 
-    /// A passthrough of one input, which is under way.
+    /// A passthrough of one input, which has begun.
     private func bench(
         canWait: Bool = false, limit: Duration? = nil, clock: any MonotonicClock = ManualClock()
     ) throws -> (bench: PassthroughBench, source: FakePacketSource) {
@@ -38,7 +38,7 @@ struct PassthroughTests {
 
     // MARK: One input
 
-    @Test("One input's packets leave exactly as its timeline places them, whatever the sender does")
+    @Test("A single input's packets are published exactly as its timeline times them")
     func identical() throws {
         var random = SeededRandom()
         for _ in 0..<20 {
@@ -75,7 +75,7 @@ struct PassthroughTests {
         }
     }
 
-    @Test("Each packet is on air when its delivery returns: nothing is held back, and no thread is waited for")
+    @Test("A live packet is on air when its delivery returns")
     func immediate() throws {
         let (bench, source) = try bench()
         defer { bench.passthrough.stop() }
@@ -89,11 +89,11 @@ struct PassthroughTests {
                 }
             }
         }
-        // The first keyframe came with the audio that is heard with it.
+        // The first keyframe arrived with the audio that is played with it.
         #expect(bench.air.all.count == count + 3)
     }
 
-    @Test("A program ends with its input: well after frames, as unreadable without a frame or with a failure")
+    @Test("A passthrough ends with its input: normally after frames, but unreadable after none or a failure")
     func ends() throws {
         let cases: [(frames: Bool, failure: String?, end: ChannelEnd)] = [
             (true, nil, .done), (false, nil, .failed(.inputUnreadable)), (true, "gone", .failed(.inputUnreadable)),
@@ -109,7 +109,7 @@ struct PassthroughTests {
         }
     }
 
-    @Test("A program that is stopped before anything was on air ends without a failure, and closes its input")
+    @Test("A passthrough that is stopped before its first packet ends without a failure and closes its input")
     func stopped() throws {
         let (bench, source) = try bench()
         bench.passthrough.stop()
@@ -117,7 +117,7 @@ struct PassthroughTests {
         #expect(bench.end == .done && !source.delivers)
     }
 
-    @Test("A program with a limit has exactly the frames that begin before it, and then ends by itself")
+    @Test("A passthrough with a duration publishes exactly the frames before its end, and then ends by itself")
     func limit() throws {
         let (bench, source) = try bench(limit: .seconds(3))
         for time in stride(from: Int64(0), to: 5000, by: 40) {
@@ -128,7 +128,7 @@ struct PassthroughTests {
         #expect(bench.passthrough.status.passthrough?.frames == 75)
     }
 
-    @Test("A file is paced by the program's times: a jump of its stamps neither stalls it nor lets it run ahead")
+    @Test("A file is paced by the program's times, neither stalled nor hurried by a jump of its stamps")
     func paced() throws {
         let clock = ManualClock()
         let (bench, source) = try bench(canWait: true, clock: clock)
@@ -142,7 +142,7 @@ struct PassthroughTests {
         #expect(bench.air.frames.count == 100)
     }
 
-    @Test("A live input without a clock is refused, and is closed again")
+    @Test("An unpaced passthrough refuses a live input, and closes it")
     func unpacedLive() throws {
         let inputs = FakeInputs()
         inputs.set(Self.location, sender.description())
@@ -155,7 +155,7 @@ struct PassthroughTests {
         #expect(inputs[Self.location]?.status.state == .ended)
     }
 
-    @Test("A single input that cannot be opened fails at once, and one with a backup only if that fails, too")
+    @Test("A passthrough fails if its only input, or its input and its backup, cannot be opened")
     func unreadable() throws {
         let failure = #expect(throws: ChannelFailure.self) {
             try PassthroughBench(FakeInputs(), configuration(Self.location), clock: SteppedClock())
@@ -174,7 +174,7 @@ struct PassthroughTests {
 
     // MARK: Several inputs
 
-    @Test("A backup takes over at its keyframe while the first input is away, and hands back once that is healthy")
+    @Test("A backup replaces a missing first input at a keyframe, and the first input returns once healthy")
     func backup() throws {
         let (clock, inputs) = (SteppedClock(), FakeInputs())
         let (first, second) = (FakeSender(1, offset: 7000), FakeSender(2, offset: 900_000))
@@ -184,7 +184,8 @@ struct PassthroughTests {
         defer { bench.passthrough.stop() }
         bench.begin()
         var time: Int64 = 0
-        /// Lets both senders send for a while, which the switch sees, until `condition` holds at the end of a GOP.
+        /// Lets both senders send for a while, so that the switch notices them, until `condition` holds at the end of a
+        /// GOP.
         func send(_ senders: [(String, FakeSender)], until condition: () -> Bool) throws {
             try eventually("at \(time) ms: \(bench.passthrough.choice?.status.onAir ?? "nothing") is on air") {
                 clock.set(time * 1_000_000)
@@ -209,7 +210,7 @@ struct PassthroughTests {
         try send([("srt://a:1", first), ("srt://b:1", second)]) {
             bench.air.frames.last?.mark == 1
         }
-        // One stream: it begins at a keyframe at 0, each change of the sender is at a keyframe, and times increase.
+        // One stream: it begins with a keyframe at 0, each change of the sender is at a keyframe, and times increase.
         let frames = bench.air.frames
         #expect(frames.first?.isKeyframe == true && frames.first?.pts == 0)
         for (before, after) in zip(frames, frames.dropFirst()) {

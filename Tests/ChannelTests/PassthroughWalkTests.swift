@@ -16,7 +16,7 @@ struct PassthroughWalkTests {
         let out = CollectedPackets()
         private let sink: PassthroughSink
         var air = PassthroughAir()
-        /// The inputs that are open, and whether they have had a keyframe since they were opened, or began again.
+        /// The inputs that are open, and whether they have had a keyframe since they were opened or restarted.
         private(set) var hasKeyframe: [Int: Bool] = [:]
 
         init() {
@@ -41,7 +41,7 @@ struct PassthroughWalkTests {
             air.splicer.restart(input)
         }
 
-        /// Lets an input send what it has at `time`, and returns its frames that went on air because of it.
+        /// Lets an input send its packets of `time`, and returns its frames that went on air as a result.
         mutating func send(_ input: Int, at time: Int64) -> [EncodedPacket] {
             let arrival = Timestamp(milliseconds: time)
             return senders[input].packets(at: time).flatMap { packet in
@@ -67,7 +67,7 @@ struct PassthroughWalkTests {
         }
     }
 
-    @Test("A program begins and changes at keyframes, its times rise, and nothing of what is on air is lost")
+    @Test("A passthrough begins and switches at keyframes, with increasing times and without losing a frame on air")
     func walks() {
         var random = SeededRandom()
         var changes = 0
@@ -83,14 +83,14 @@ struct PassthroughWalkTests {
                     let (onAir, next) = (walk.air.splicer.onAir, walk.air.splicer.next)
                     let frames = walk.send(input, at: time)
                     guard walk.air.hasBegun else { continue }
-                    // Nothing of the input on air is lost, from its keyframe on.
+                    // No frame of the input on air is lost, from its keyframe on.
                     if onAir == input, walk.hasKeyframe[input] == true, time > begin { #expect(frames.count == 1) }
-                    // What is to be on air is there with its next keyframe.
+                    // The next input goes on air with its next keyframe.
                     if next == input, time % 1000 == 0 {
                         #expect(walk.air.splicer.onAir == input && walk.air.splicer.next == nil)
                         #expect(frames.last?.isKeyframe == true)
                     }
-                    // All others are left out.
+                    // Frames of all other inputs are dropped.
                     if onAir != input, next != input { #expect(frames.isEmpty) }
                 }
             }
@@ -108,7 +108,7 @@ struct PassthroughWalkTests {
         #expect(changes > 20)
     }
 
-    @Test("Audio that is heard while the first frame is decoded goes on air in front of it, and no earlier audio does")
+    @Test("Only audio that is played during the first frame goes on air before it")
     func preRoll() {
         let sender = FakeSender(0, offset: 5000)
         var splicer = PacketSplicer()
@@ -120,12 +120,12 @@ struct PassthroughWalkTests {
             }
         }
         #expect(packets.last?.track == .video && packets.last?.pts == 0)
-        // What ends where the frame begins, what begins with it, and what follows.
+        // The audio that ends with the frame's beginning, the audio that begins with it, and the following one.
         #expect(packets.dropLast().map(\.track) == [.audio, .audio, .audio])
         #expect(packets.dropLast().allSatisfy { $0.dtsNanoseconds >= -20_000_000 })
     }
 
-    @Test("A program begins at 0, also with an input that was read for a while before it went on air")
+    @Test("A passthrough begins at time 0, also if its input was read for a while before it went on air")
     func zero() {
         let sender = FakeSender(0, offset: 5000)
         var splicer = PacketSplicer()

@@ -43,7 +43,7 @@ struct ProgramInputsTests {
 
     // MARK: One input
 
-    @Test("A program of one input has its shape, shows and plays it, and reads once it is started")
+    @Test("A program of one input takes its format, shows and plays it, and reads it after start")
     func one() throws {
         media.set(Self.a, description(320))
         let inputs = try open(configuration(Self.a))
@@ -63,7 +63,7 @@ struct ProgramInputsTests {
         #expect(!source.isStarted)
     }
 
-    @Test("An input without audio is silent, and a live one is not read ahead")
+    @Test("An input without audio makes the program silent, and a live input is not read ahead")
     func silent() throws {
         media.set(Self.a, description(320, hasAudio: false, isLive: true))
         let inputs = try open(configuration(Self.a))
@@ -73,7 +73,7 @@ struct ProgramInputsTests {
         #expect(inputs.bus.scene?.layers.count == 1 && media[Self.a]?.formats.audio == nil)
     }
 
-    @Test("An input that cannot be opened, or has no video, keeps the program from beginning, and nothing stays open")
+    @Test("An input that is missing or has no video is an error of the program, which then closes all inputs")
     func unreadable() throws {
         #expect(throws: ChannelFailure.self) { try open(configuration(Self.a)) }
         media.set(Self.a, description(nil))
@@ -88,7 +88,7 @@ struct ProgramInputsTests {
         #expect(media[Self.a]?.status.state == .ended && media[Self.sound]?.status.state == .ended)
     }
 
-    @Test("A separate audio input is heard in place of the input's own, which is not decoded then")
+    @Test("A separate audio input replaces the input's own audio, which is then not decoded")
     func separateAudio() throws {
         media.set(Self.a, description(320))
         media.set(Self.sound, description(nil))
@@ -105,7 +105,7 @@ struct ProgramInputsTests {
         #expect(inputs.bus.scene != Scene(video: .feed(feed), audio: feed))
     }
 
-    @Test("A separate audio file is placed at the frame rate of the program, which may be that of its first input")
+    @Test("A separate audio file is timed by the program's frame rate, with and without backups")
     func audioRate() throws {
         media.set(Self.a, description(320, rate: 50))
         media.set(Self.sound, description(nil))
@@ -125,7 +125,7 @@ struct ProgramInputsTests {
         }
     }
 
-    @Test("What is live cannot be encoded as fast as possible, and is closed again")
+    @Test("An unpaced program refuses a live input, and closes it")
     func unpaced() throws {
         media.set(Self.a, description(320, isLive: true))
         var configuration = configuration(Self.a)
@@ -136,7 +136,7 @@ struct ProgramInputsTests {
 
     // MARK: A choice
 
-    @Test("A program with backups has the shape of the first input that answers, and shows it once it has a frame")
+    @Test("A program with backups takes the format of the first input that answers, and shows its frames")
     func backup() throws {
         media.set(Self.b, description(640))
         let inputs = try open(configuration(Self.a, backups: [Self.b]))
@@ -152,11 +152,11 @@ struct ProgramInputsTests {
         try eventually("the backup is shown") {
             if case .feed = inputs.bus.scene?.layers.first?.video { true } else { false }
         }
-        // The input that is away is no failure: it is tried again and again.
+        // The missing first input is no failure: opening it is retried.
         #expect(inputs.failure == nil && inputs.lastVideoError != nil)
     }
 
-    @Test("Without an answer there is the slate, in the usual shape; without a slate the program does not begin")
+    @Test("A program whose inputs do not answer shows the slate in the default format, or fails without a slate")
     func noAnswer() throws {
         var configuration = configuration(Self.a, backups: [Self.b])
         let failure = #expect(throws: ChannelFailure.self) { try open(configuration) }
@@ -172,7 +172,7 @@ struct ProgramInputsTests {
         }
     }
 
-    @Test("After random losses the preferred input that has video comes on air, or else the slate")
+    @Test("The preferred input with video, or else the slate, is on air after random losses")
     func losses() throws {
         var random = SeededRandom()
         media.set(Self.a, description(320))
@@ -215,7 +215,7 @@ struct ProgramInputsTests {
 
     // MARK: Scenes
 
-    @Test("Several sources are open side by side, each under its name, and the director shows the first")
+    @Test("Several sources are opened in parallel under their names, and the director shows the first")
     func several() throws {
         media.set(Self.a, description(640))
         media.set(Self.b, description(320))
@@ -226,12 +226,12 @@ struct ProgramInputsTests {
         #expect(inputs.director?.sources.map(\.name) == ["cam1", "cam2"])
         #expect(inputs.parts?.map(\.name) == ["cam1", "cam2"] && inputs.parts?.map(\.isOnAir) == [true, false])
         try eventually("both read") { media[Self.a]?.isStarted == true && media[Self.b]?.isStarted == true }
-        // What ends is tried again, and does not end the program.
+        // A source that ends is reopened, and does not end the program.
         media[Self.a]?.end(failure: "gone")
         #expect(inputs.failure == nil && inputs.feedStatuses.audio != nil)
     }
 
-    @Test("A separate audio input is one more source of a program with scenes, which is heard and never seen")
+    @Test("A separate audio input is an audible, never visible source of a program with scenes")
     func studioAudio() throws {
         media.set(Self.a, description(640))
         media.set(Self.sound, description(nil))
@@ -246,7 +246,7 @@ struct ProgramInputsTests {
         #expect(media[Self.sound]?.formats.audio != nil)
     }
 
-    @Test("Files of a rendered show are opened before it and fail with it; live input is refused")
+    @Test("A rendered show opens its files before it begins, fails with them, and refuses live inputs")
     func rendered() throws {
         media.set(Self.a, description(640))
         media.set(Self.b, description(320))
@@ -267,7 +267,7 @@ struct ProgramInputsTests {
         #expect(media[Self.a]?.status.state == .ended && media[Self.b]?.status.state == .ended)
     }
 
-    @Test("A program of several sources is of standard dynamic range, in the size and rate that the flags say")
+    @Test("A program has the configured size and rate, with square pixels")
     func shape() throws {
         var native = VideoFormat(width: 3840, height: 2160, frameRate: FrameRate(50), color: .bt709)
         var configuration = configuration(Self.a)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Channel
 
-@Suite("What a channel records")
+@Suite("The names under which a channel records")
 struct RecordedNamesTests {
     private func recording(_ sources: [String], of rendition: String? = nil) -> ChannelConfiguration.Recording {
         ChannelConfiguration.Recording(
@@ -15,7 +15,7 @@ struct RecordedNamesTests {
             sources: sources, rendition: rendition)
     }
 
-    @Test("A channel records its program under its own name, and each recorded source under both names")
+    @Test("A channel records its program under its own name, and each source under both names")
     func recordedNames() {
         var random = SeededRandom()
         for _ in 0..<100 {
@@ -31,7 +31,7 @@ struct RecordedNamesTests {
         }
     }
 
-    @Test("A rendition that is recorded is taken, as one that an output takes is")
+    @Test("A rendition counts as taken if it is recorded or an output takes it")
     func takenRenditions() throws {
         var program = ChannelConfiguration()
         program.renditions = try ["a", "b", "c"].map { try RenditionSpecification("\($0)#gop=1s") }

@@ -11,16 +11,16 @@ import Testing
 
 @testable import Channel
 
-@Suite("The place of a recording that cannot be set up")
+@Suite("The slot of a recording that cannot be set up")
 struct RecordingSlotTests {
-    /// Why there is no recording.
+    /// The reason why there is no recording.
     private struct NoRecording: Error, Equatable, CustomStringConvertible {
         let description: String
 
         init(_ description: String) { self.description = description }
     }
 
-    /// How often a recording was to be set up, and how many were at once.
+    /// Counts the attempts to set up a recording, and how many were concurrent.
     private final class Tries: Sendable {
         private let state = Mutex((total: 0, now: 0, most: 0))
         var total: Int { state.withLock { $0.total } }
@@ -35,7 +35,7 @@ struct RecordingSlotTests {
         }
     }
 
-    /// A start on a thread of its own, which sets its recording up until the test ends it; that fails then.
+    /// A start on a thread of its own, which is blocked in setting its recording up until the test makes it fail.
     private final class SlowStart: Sendable {
         private let begun = DispatchSemaphore(value: 0)
         private let release = DispatchSemaphore(value: 0)
@@ -60,7 +60,7 @@ struct RecordingSlotTests {
             _ = begun.wait(timeout: .now() + 60)
         }
 
-        /// Lets it fail, and returns with what.
+        /// Makes the start fail, and returns its error.
         func fail() -> String {
             release.signal()
             ended.wait()
@@ -68,7 +68,7 @@ struct RecordingSlotTests {
         }
     }
 
-    /// What a status says while nothing is recorded.
+    /// The part of a status that is shown while nothing is recorded.
     private struct Shown: Decodable, Equatable {
         struct Recorder: Decodable, Equatable {
             let state: String
@@ -77,7 +77,7 @@ struct RecordingSlotTests {
 
         let recorder: Recorder?
 
-        /// Why nothing is recorded, as an operator sees it; nil if nothing is said.
+        /// The error that an operator sees because nothing is recorded; nil if no error is shown.
         static func reason(_ slot: RecordingSlot) throws -> String? {
             let recorder = try JSONDecoder().decode(Shown.self, from: try JSONEncoder().encode(slot.status)).recorder
             #expect(recorder == nil || recorder?.state == "failed")
@@ -90,7 +90,7 @@ struct RecordingSlotTests {
 
     init() { slot = RecordingSlot(hub: PacketStream(), group: group) }
 
-    @Test("A start that cannot set its recording up throws why, and leaves the place as free as it was")
+    @Test("A start that fails throws its error, and leaves the slot idle")
     func failedStart() throws {
         let tries = Tries()
         for number in 1...3 {
@@ -103,7 +103,7 @@ struct RecordingSlotTests {
         }
     }
 
-    /// What a slot is to do, by the words of its documentation, while nothing can be recorded.
+    /// The documented behavior of a slot while nothing can be recorded.
     private struct Model {
         var reason: String?
         var isOver = false
@@ -127,7 +127,7 @@ struct RecordingSlotTests {
         mutating func finish() { (reason, isOver) = (nil, true) }
     }
 
-    /// What `action` throws, in words; empty if it throws nothing.
+    /// The error that `action` throws, as text; empty if it throws nothing.
     private func thrown(_ action: () throws -> Void) -> String {
         do {
             try action()
@@ -137,7 +137,7 @@ struct RecordingSlotTests {
         }
     }
 
-    @Test("Whatever is asked in whatever order, a place is free, lacks a recording for the newest reason, or is over")
+    @Test("A slot is idle, retries the newest missing recording, or has ended, after any sequence of calls")
     func anyOrder() throws {
         var random = SeededRandom()
         for _ in 0..<200 {
@@ -171,7 +171,7 @@ struct RecordingSlotTests {
         #expect(group.wait(timeout: .now()) == .success)
     }
 
-    @Test("While a recording is being set up, another start, a stop and a lack are refused, and none of them waits")
+    @Test("A slot that is starting a recording refuses another start, a stop and a lack at once")
     func whileStarting() throws {
         let (slow, tries) = (SlowStart(in: slot), Tries())
         #expect(throws: RecordingSlotError.alreadyRecording) { try slot.start { try tries.fail("second") } }
@@ -184,7 +184,7 @@ struct RecordingSlotTests {
         #expect(try Shown.reason(slot) == nil)
     }
 
-    @Test("A program that ends while a recording is being set up is over, and nothing is started after it")
+    @Test("A slot whose program ends while a recording is being set up starts nothing afterwards")
     func overWhileStarting() throws {
         let (slow, tries) = (SlowStart(in: slot), Tries())
         slot.finish()
@@ -198,14 +198,14 @@ struct RecordingSlotTests {
         #expect(group.wait(timeout: .now()) == .success)
     }
 
-    /// How often something happened, on any thread.
+    /// Counts events on any thread.
     private final class Counter: Sendable {
         private let value = Mutex(0)
         var count: Int { value.withLock { $0 } }
         func note() { value.withLock { $0 += 1 } }
     }
 
-    @Test("Many threads never set up two recordings at once, each is told the truth, and the place is free after them")
+    @Test("A slot never sets up two recordings concurrently, with correct errors on all of many threads")
     func manyThreads() throws {
         let (slot, tries, refused, failed) = (slot, Tries(), Counter(), Counter())
         DispatchQueue.concurrentPerform(iterations: 8) { _ in
@@ -215,7 +215,7 @@ struct RecordingSlotTests {
                 case "\(RecordingSlotError.alreadyRecording)": refused.note()
                 case let other: Issue.record("\(other)")
                 }
-                // There is nothing to stop, whatever the others do.
+                // Nothing can be stopped, whatever the other threads do.
                 let said = thrown { try slot.stop() }
                 #expect(said == "\(RecordingSlotError.notRecording)")
             }
@@ -226,7 +226,7 @@ struct RecordingSlotTests {
         #expect(group.wait(timeout: .now()) == .success)
     }
 
-    /// An error whose words are asked for once, while something else happens.
+    /// An error during whose description something else happens.
     private final class SlowWords: Error, CustomStringConvertible {
         private let isSaid = Mutex(false)
         private let meanwhile: @Sendable () -> Void
@@ -255,11 +255,11 @@ struct RecordingSlotTests {
             start.withLock { $0 = begun }
         }
 
-        /// Lets it fail, and returns with what; nil if it never began.
+        /// Makes the start fail, and returns its error; nil if it never began.
         func fail() -> String? { start.withLock { $0 }?.fail() }
     }
 
-    @Test("A recording that is tried again and again is still tried after two starts that fail at once")
+    @Test("A slot still retries its missing recording after two concurrent starts have failed")
     func lackBesideStarts() throws {
         let (tries, second) = (Tries(), SecondStart(in: slot))
         slot.lack("no mount") { try tries.fail("no mount") }
@@ -268,8 +268,8 @@ struct RecordingSlotTests {
         #expect(try Shown.reason(slot) != nil)
     }
 
-    /// Takes the ten seconds after which a recording is tried again.
-    @Test("What lacks is tried again after its pause, the newest alone: not what was stopped, replaced, or is over")
+    /// Takes the ten seconds after which a recording is retried.
+    @Test("A slot retries only its newest missing recording, none that was stopped or replaced or has ended")
     func retry() async throws {
         let (stopped, replaced, newest, ended) = (Tries(), Tries(), Tries(), Tries())
         let over = RecordingSlot(hub: PacketStream(), group: group)
@@ -279,7 +279,7 @@ struct RecordingSlotTests {
         try slot.stop()
         slot.lack("replaced") { try replaced.fail("replaced") }
         slot.lack("newest") { try newest.fail("still no disk") }
-        // A start that fails leaves it to what was tried before.
+        // After a failed start, the earlier recording is still retried.
         #expect(throws: NoRecording("start")) { try slot.start { throw NoRecording("start") } }
         #expect(try Shown.reason(slot) == "start")
         try await eventually("the newest is tried again") { newest.total > 0 }

@@ -7,10 +7,10 @@ import Testing
 
 @testable import Channel
 
-@Suite("References to secrets in any text, and in any file")
+@Suite("References to secrets in random texts and files")
 struct SecretReferencePropertyTests {
     private let directory: TemporaryDirectory
-    /// A file that holds a secret.
+    /// A file that contains a secret.
     private let path: String
 
     private static let environment = [
@@ -27,7 +27,7 @@ struct SecretReferencePropertyTests {
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
     }
 
-    /// All references that can be replaced, and what takes their place.
+    /// All references that can be replaced, and the values that replace them.
     private var values: [String: String] {
         var values = Self.environment
         for name in ["EMPTY", "1A", "A b"] { values[name] = nil }
@@ -35,7 +35,7 @@ struct SecretReferencePropertyTests {
         return values
     }
 
-    /// What `text` stands for, read character by character from the left; nil where it refers to what cannot be had.
+    /// Expands `text`, read character by character from the left; nil if a reference in it cannot be replaced.
     private func read(_ text: String, _ values: [String: String]) -> String? {
         var (result, rest) = ("", text[...])
         while !rest.isEmpty {
@@ -54,7 +54,7 @@ struct SecretReferencePropertyTests {
         return result
     }
 
-    /// The sentence with which `text` is refused; empty if it is not.
+    /// The sentence with which `text` is refused; empty if it is accepted.
     private func refusal(_ text: String) -> String {
         do throws(SecretReferenceError) {
             _ = try secrets.expand(text)
@@ -70,7 +70,7 @@ struct SecretReferencePropertyTests {
             .joined()
     }
 
-    @Test("Any text, with references in a row, nested, escaped or left open, is what a simple reader makes of it")
+    @Test("A random text with references is expanded as a simple model does it")
     func reader() {
         var random = SeededRandom()
         let values = values
@@ -91,7 +91,7 @@ struct SecretReferencePropertyTests {
         #expect(expanded > 0 && refused > 0)
     }
 
-    @Test("Any text, with each ${ in it escaped, stands for itself")
+    @Test("A text in which each ${ is escaped expands to the original text")
     func escaped() throws {
         var random = SeededRandom()
         for _ in 0..<2000 {
@@ -100,7 +100,7 @@ struct SecretReferencePropertyTests {
         }
     }
 
-    @Test("A file's secret is read if its owner alone has any right to it, and with any other mode it is refused")
+    @Test("A secret's file is accepted if only its owner has access, and refused with any other mode")
     func modes() throws {
         for mode in 0o400...0o777 where mode & 0o400 != 0 {
             try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
@@ -114,7 +114,7 @@ struct SecretReferencePropertyTests {
         }
     }
 
-    @Test("A link is as good as the file to which it leads, and what is no file is refused without waiting for it")
+    @Test("A secret's link is treated like its target, and a pipe, directory or device is refused at once")
     func kinds() throws {
         let (link, pipe) = (directory.path("link"), directory.path("pipe"))
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
@@ -129,7 +129,7 @@ struct SecretReferencePropertyTests {
         }
     }
 
-    @Test("A file of up to 64 KiB is one secret, and a longer one is refused")
+    @Test("A secret's file is accepted up to 64 KiB, and refused if it is longer")
     func lengths() throws {
         for count in [1, 2, 4095, 4096, 4097, 65_535, 65_536, 65_537, 70_000, 200_000] {
             let text = String(repeating: "x", count: count)
@@ -141,7 +141,7 @@ struct SecretReferencePropertyTests {
         }
     }
 
-    @Test("A file of any bytes is one line of text, as it is but for its end, or refused")
+    @Test("A secret's file of random bytes is read as one line without its end, or refused")
     func bytes() throws {
         var random = SeededRandom()
         let bytes: [UInt8] = [0x20, 0x24, 0x41, 0x42, 0x61, 0x7B, 0x7D, 0x7E, 0x0A, 0x0D, 0x00, 0x7F, 0xC3, 0xA9, 0xFF]

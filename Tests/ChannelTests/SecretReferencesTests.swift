@@ -30,7 +30,7 @@ final class SecretReferencesTests: Sendable {
         try SecretReferences { environment[$0] }.expand(text)
     }
 
-    /// The sentence with which `text` is refused; empty if it is not.
+    /// The sentence with which `text` is refused; empty if it is accepted.
     private func refusal(_ text: String, _ environment: [String: String] = [:]) -> String {
         do {
             return try "not refused: " + expand(text, environment)
@@ -39,36 +39,36 @@ final class SecretReferencesTests: Sendable {
         }
     }
 
-    @Test("A variable's value takes the place of its name, as it is")
+    @Test("A reference to an environment variable is replaced by the unchanged value")
     func variables() throws {
         let environment = ["KEY": "a,b#c${KEY}", "HOST_1": "host"]
         #expect(try expand("rtmp://${HOST_1}/live/${KEY}?x", environment) == "rtmp://host/live/a,b#c${KEY}?x")
         #expect(try expand("${KEY}", environment) == "a,b#c${KEY}")
     }
 
-    @Test("Without a reference nothing changes", arguments: ["", "$", "a$b", "{}", "$KEY", "rtmp://h/a/k$", "100%"])
+    @Test("A text without references is unchanged", arguments: ["", "$", "a$b", "{}", "$KEY", "rtmp://h/a/k$", "100%"])
     func plain(text: String) throws { #expect(try expand(text) == text) }
 
-    @Test("A second $ makes the two characters of it")
+    @Test("An escaped $${ becomes the characters ${")
     func escape() throws {
         #expect(try expand("a$${KEY}b") == "a${KEY}b")
         #expect(try expand("$${${KEY}", ["KEY": "x"]) == "${x")
     }
 
-    @Test("A file's text takes its place, without the line feed at its end", arguments: ["\n", "", "\r\n"])
+    @Test("A reference to a file is replaced by its text, without the final line feed", arguments: ["\n", "", "\r\n"])
     func files(ending: String) throws {
         let path = try file("topsecret" + ending)
         #expect(try expand("rtmp://h/live/${file:\(path)}") == "rtmp://h/live/topsecret")
     }
 
-    @Test("A file that others may read is refused", arguments: [0o640, 0o604, 0o644, 0o660, 0o606])
+    @Test("A secret's file that other users may read is refused", arguments: [0o640, 0o604, 0o644, 0o660, 0o606])
     func permissions(mode: Int) throws {
         let path = try file("topsecret\n", mode: mode)
         let text = refusal("${file:\(path)}")
         #expect(text.contains("chmod 600 \(path)") && !text.contains("topsecret"))
     }
 
-    @Test("What a service manager gives is for this process alone, whatever its bits say; a way out of there is not")
+    @Test("A file in the service manager's credentials is accepted with group bits, but not by way of ..")
     func credentials() throws {
         let environment = ["CREDENTIALS_DIRECTORY": directory.path]
         let path = try file("topsecret\n", mode: 0o440)
@@ -79,7 +79,7 @@ final class SecretReferencesTests: Sendable {
         #expect(refusal("${file:\(path)}", ["CREDENTIALS_DIRECTORY": ""]).contains("chmod"))
     }
 
-    @Test("What is wrong is named, and no value is repeated")
+    @Test("An invalid reference is refused with the reason, without repeating a value")
     func refusals() throws {
         #expect(refusal("rtmp://h/a/${MISSING}").contains("MISSING is not set"))
         #expect(refusal("${EMPTY}", ["EMPTY": ""]).contains("EMPTY is not set"))
@@ -97,7 +97,7 @@ final class SecretReferencesTests: Sendable {
         #expect(refusal("${LINES}", ["LINES": "topsecret\u{7}"]).contains("LINES holds more"))
     }
 
-    @Test("Keys and passphrases could be given in argv only: addresses and option values take references")
+    @Test("An output's address and option values may contain references to secrets")
     func outputs() throws {
         let secrets = SecretReferences { ["KEY": "k,e=y#1", "P": "user:pa,ss", "ALL": "rtmp://host/live/key"][$0] }
         let output = try OutputSpecification(
@@ -112,7 +112,7 @@ final class SecretReferencesTests: Sendable {
         #expect(failure?.description.contains("MISSING") == true)
     }
 
-    @Test("An input's shown form is that of the text with the reference")
+    @Test("An input with a secret is shown with the reference instead of the secret")
     func inputs() throws {
         let path = try file("topsecret\n")
         let input = try InputSpecification("https://host/${file:\(path)}/x.m3u8").location

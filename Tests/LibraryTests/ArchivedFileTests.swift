@@ -10,7 +10,7 @@ import Testing
 
 @testable import Library
 
-@Suite("A file that is named by its identifier")
+@Suite("Access to a recorded file by its identifier")
 struct ArchivedFileTests {
     private let place: TemporaryDirectory
     private let archive: ChannelArchive
@@ -27,7 +27,7 @@ struct ArchivedFileTests {
 
     private func openName(_ number: Int) -> String { name(number) + SegmentName.openMark }
 
-    @Test("A path out of the directory, a hidden file and what only looks like an identifier open nothing")
+    @Test("An identifier of a path outside the directory, of a hidden file or of an invalid name opens no file")
     func foreign() throws {
         let outside = try TemporaryDirectory()
         let file = name(1)
@@ -51,7 +51,7 @@ struct ArchivedFileTests {
         #expect(place.files == [file] && !place.all.contains { $0.hasPrefix(".relay-hold") })
     }
 
-    @Test("A directory of the template is looked into, and a symbolic link in its place is not followed")
+    @Test("A template's subdirectory is searched for recordings, but a symbolic link in its place is not followed")
     func linkedDirectory() throws {
         let archive = ChannelArchive(
             place.path, template: try NameTemplate(parsing: "{date}/{channel}_{sequence}"), channel: "test")
@@ -69,7 +69,7 @@ struct ArchivedFileTests {
         #expect(opened == .notFound)
     }
 
-    @Test("A changed identifier opens no file, and what is an identifier is the only one of its name")
+    @Test("A changed identifier opens no file, and each name has only one identifier")
     func changed() throws {
         try place.write(SampleRecording().closed, to: name(1))
         let id = RecordingID.id(of: name(1))
@@ -94,7 +94,7 @@ struct ArchivedFileTests {
         }
     }
 
-    @Test("A file with a directory and a percent sign in its name is listed, held, read and deleted like any other")
+    @Test("A recording with a subdirectory and a percent sign in its name is listed, held, read and deleted")
     func percent() throws {
         let template = try NameTemplate(parsing: "{date}/100%%2F_{channel}_{sequence}")
         let archive = ChannelArchive(place.path, template: template, channel: "test")
@@ -118,7 +118,7 @@ struct ArchivedFileTests {
         #expect(!FileManager.default.fileExists(atPath: place.path(name)))
     }
 
-    @Test("An open file is as long as its whole fragments, and each range of a file has the bytes that are there")
+    @Test("An open file has the size of its complete fragments, and each range contains the bytes of the file")
     func growing() throws {
         var random = SeededRandom()
         let sample = SampleRecording(seconds: 6)
@@ -142,7 +142,7 @@ struct ArchivedFileTests {
         let again = try archive.open(id).tag
         #expect(file.tag != nil && file.tag == again)
         try expectRanges(of: file, are: sample.closed, &random)
-        // Who has it open reads it to its end, whatever becomes of its name.
+        // A client that has the file open can read it to its end, even after its name was removed.
         try FileManager.default.removeItem(atPath: place.path(name(1)))
         try expectRanges(of: file, are: sample.closed, &random)
     }
@@ -155,7 +155,8 @@ struct ArchivedFileTests {
         }
     }
 
-    /// An open file of one fragment of `frames` frames of `size` bytes each, of which only the first is a keyframe.
+    /// Writes an open file of one fragment of `frames` frames of `size` bytes each, of which only the first is a
+    /// keyframe.
     private func writeOpen(_ number: Int, frames: Int, size: UInt32) throws {
         let sample = SampleRecording(seconds: 1)
         let head = Array(sample.open.prefix(sample.fragments[0]))
@@ -174,7 +175,7 @@ struct ArchivedFileTests {
             .truncate(to: Int64(bytes.count) + Int64(frames) * Int64(size))
     }
 
-    /// Why there is no thumbnail of recording `number`; nil if there is one.
+    /// The refusal of a thumbnail of recording `number`; nil if the thumbnail is made.
     private func answer(
         _ number: Int, format: RecordFormat = .hybrid, at seconds: Double = 0, isExact: Bool = false
     ) -> Refusal? {
@@ -187,7 +188,7 @@ struct ArchivedFileTests {
         }
     }
 
-    @Test("A thumbnail is refused where there is no frame, or one that is too large or too far behind its keyframe")
+    @Test("A thumbnail is refused if its frame is missing, too large or too far behind its keyframe")
     func thumbnails() throws {
         try place.write(SampleRecording.streamHead(of: "test"), to: name(1, format: .ts))
         let sample = SampleRecording()
@@ -201,7 +202,7 @@ struct ArchivedFileTests {
         #expect(answer(5)?.kind == .notFound)
     }
 
-    @Test("Frames that cannot be decoded are refused, however many, and take no other thumbnail's turn")
+    @Test("A thumbnail of a frame that cannot be decoded is refused, and its turn passes to the next request")
     func undecodable() throws {
         try place.write(SampleRecording().closed, to: name(1))
         for second in 0..<4 {

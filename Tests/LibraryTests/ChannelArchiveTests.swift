@@ -12,7 +12,7 @@ import Testing
 @testable import Catalogue
 @testable import Library
 
-@Suite("The recordings of a channel in a directory of many files")
+@Suite("The recordings of a channel in a directory that also contains other files")
 struct ChannelArchiveTests {
     private static let all = Int64(0)..<Int64.max
 
@@ -52,14 +52,14 @@ struct ChannelArchiveTests {
         return MovieBox.openHead + MovieBox.open(layout) + sample.open.dropFirst(sample.fragments[0])
     }
 
-    /// Makes recording `number` of four seconds: it is left open, and recovery closes it.
+    /// Makes recording `number` of four seconds: a file is left open, and recovery closes it.
     private func record(_ number: Int, ending: SegmentEnding = .stop) throws {
         try place.write(try opened(number, ending: ending), to: openName(number))
         let entries = try SegmentRecovery.run(in: directory, channel: "test")
         #expect(entries.map(\.outcome) == [.completed(fileName: name(number), frames: 100, droppedBytes: 0)])
     }
 
-    /// Makes the catalogue of all closed files, and ends.
+    /// Writes the catalogue of all closed files, and closes it.
     private func makeCatalogue() {
         let catalogue = Catalogue(directory: directory, channel: "test", logger: quiet)
         catalogue.start()
@@ -68,7 +68,7 @@ struct ChannelArchiveTests {
         done.wait()
     }
 
-    /// Puts files there that are not recordings of the channel, and returns what their names would be if they were.
+    /// Adds files that are not recordings of the channel, and returns the names that they would have if they were.
     private func addStrangers() throws -> [String] {
         let (other, ours) = (SampleRecording(channel: "other"), SampleRecording(ending: .stop))
         try place.write(other.closed, to: name(5))
@@ -91,7 +91,7 @@ struct ChannelArchiveTests {
         ]
     }
 
-    /// How all calls answer that take an identifier.
+    /// The refusals of all calls that take an identifier.
     private func answers(_ id: String) -> Set<Refusal.Kind?> {
         [
             refusal { _ = try archive.open(id) }, refusal { _ = try archive.finishedName(of: id) },
@@ -104,7 +104,7 @@ struct ChannelArchiveTests {
     private static let unknown: Set<Refusal.Kind?> = [.notFound]
 
     @Test(
-        "A list has the channel's files, open ones too, and the gaps between them; other files do not exist for it",
+        "A list has the channel's closed and open files and the gaps between them, and no other files",
         arguments: [false, true])
     func listed(hasCatalogue: Bool) throws {
         try record(1, ending: .rotate)
@@ -131,7 +131,7 @@ struct ChannelArchiveTests {
         #expect(try HoldMark.names(in: directory) == [name(2)])
     }
 
-    @Test("With a catalogue and without, a list has the newest files and gaps that overlap the range")
+    @Test("A list has the newest files and gaps that overlap the range, with and without a catalogue")
     func overlapping() throws {
         for number in 1...4 { try record(number, ending: number == 4 ? .stop : .rotate) }
         var random = SeededRandom()
@@ -159,7 +159,7 @@ struct ChannelArchiveTests {
         }
     }
 
-    @Test("A file that was removed by hand is not listed, and takes no other file's place in the list")
+    @Test("A file that was removed by hand is not listed, and does not count towards the list's limit")
     func removedByHand() throws {
         for number in 1...3 { try record(number) }
         makeCatalogue()
@@ -168,7 +168,7 @@ struct ChannelArchiveTests {
         #expect(try archive.list(Self.all, limit: 1).recordings.map(\.name) == [name(2)])
     }
 
-    @Test("Files come in the order of their time, also where a crash left an older one open")
+    @Test("A list and a playlist have the files in the order of time, even if a crash left an older one open")
     func olderOpenFile() throws {
         try record(2)
         try place.write(try opened(1, run: "c2"), to: openName(1))
@@ -177,7 +177,7 @@ struct ChannelArchiveTests {
         #expect(try archive.list(Self.all, limit: 1).recordings.map(\.name) == [name(2)])
     }
 
-    @Test("The name of an open file stands for no recording, and a held file that a crash left open is not deleted")
+    @Test("An open file's name is no identifier, and a held file that a crash left open is not deleted")
     func nameOfOpenFile() throws {
         try place.write(SampleRecording().open, to: openName(1))
         try archive.setHold(true, of: id(1))
@@ -191,7 +191,7 @@ struct ChannelArchiveTests {
         #expect(try HoldMark.names(in: directory) == [name(1)])
     }
 
-    @Test("An open file of another channel is not opened, also if its name could be that of this channel's file")
+    @Test("An open file of another channel is not opened, even if its name could belong to this channel")
     func openFileOfOther() throws {
         try place.write(SampleRecording(channel: "other").open, to: openName(1))
         #expect(try archive.list(Self.all, limit: 1).recordings.isEmpty)
@@ -199,7 +199,7 @@ struct ChannelArchiveTests {
         #expect(try HoldMark.names(in: directory).isEmpty)
     }
 
-    @Test("What a playlist names of real files is their whole media, with the marks where they were made")
+    @Test("A playlist of real files covers their complete media, with marks at their times")
     func playlist() throws {
         try record(1, ending: .rotate)
         try record(2)

@@ -16,7 +16,7 @@ import Testing
 struct ClipStoreTests {
     private static let second: Int64 = 1_000_000_000
 
-    /// A program of 25 frames a second that is recorded as the test says.
+    /// A program of 25 frames a second, of which the test determines how much is recorded.
     private final class Show: Sendable {
         private struct State {
             var newest = 10.0
@@ -26,8 +26,8 @@ struct ClipStoreTests {
         private let state = Mutex(State())
         var begun: Int { state.withLock { $0.begun } }
 
-        /// So many seconds of it are on air, and those before `recorded` on the disk, which takes no more if that
-        /// `isSuspended`.
+        /// Sets the program to so many seconds on air, of which those before `recorded` are on the disk. With
+        /// `isSuspended`, nothing more is written.
         func record(
             _ seconds: Double, run: String = "a1", recorded: Double = 0, isSuspended: Bool = false,
             isForClips: Bool = false
@@ -64,21 +64,21 @@ struct ClipStoreTests {
         book = ClipStore(ChannelArchive(place.path, channel: "test"), of: show.source)
     }
 
-    @Test("A release that comes when the recording has ended ends its clip where it was meant to")
+    @Test("A release after the end of the recording ends its clip at the released frame")
     func lateRelease() throws {
         show.record(36)
         for id in ["x", "y", "z"] { _ = try book.start(ClipStart(id: id, at: 36)) }
         show.stop()
         try place.write(SampleRecording(seconds: 40).closed, to: SampleRecording.name)
         #expect(try book.stop("x", at: 38, newest: 41)?.frames == 50)
-        // By then the file was looked at, and the others ended with it.
+        // By then the file was read, and the other clips had ended with it.
         #expect(try book.clip("y").frames == 100)
         #expect(try book.stop("y", at: nil, newest: 39)?.frames == 75)
         #expect(try book.stop("y", at: 37, newest: 42)?.frames == 75)
         #expect(try book.stop("z", at: 42, newest: 42)?.frames == 100)
     }
 
-    @Test("A release after the program restarted leaves a clip of the previous program as it was recorded")
+    @Test("A release after a restart of the program leaves the previous program's clip as it was recorded")
     func releaseInAnotherProgram() throws {
         show.record(36)
         for id in ["x", "y"] { _ = try book.start(ClipStart(id: id, at: 36)) }
@@ -88,7 +88,7 @@ struct ClipStoreTests {
         #expect(try book.stop("y", at: nil, newest: 37)?.frames == 100)
     }
 
-    @Test("A command without a time is for the frame that was the newest when it came")
+    @Test("A press or release without a time applies to the frame that was the newest when it arrived")
     func newest() throws {
         show.record(6)
         var press = ClipStart(id: "x")
@@ -117,7 +117,7 @@ struct ClipStoreTests {
         #expect(try book.archive.files(ofRun: "a1").isEmpty)
     }
 
-    @Test("Where the audio of a clip begins is known when it is complete, and noted")
+    @Test("A clip's audio offset is measured when the clip is complete, and stored in the catalogue")
     func audioOffset() throws {
         show.record(6)
         _ = try book.start(ClipStart(id: "x", at: 1))
@@ -127,14 +127,14 @@ struct ClipStoreTests {
         #expect(try book.clip("x").state == .done)
         book.measuring.sync {}
         let offset = try #require(try book.clip("x").audioOffsetSeconds)
-        // With the packet before the first that is heard; one lasts 21.3 ms.
+        // Including the packet before the first audible one; a packet lasts 21.3 ms.
         #expect(offset <= -0.0213 && offset > -0.0427)
         book.writer.flush()
         let noted = try ChannelLedger(directory: try .prepare(place.path), channel: "test").clips()
         #expect(noted.map(\.audioOffset) == [Int64((offset * 1e9).rounded())])
     }
 
-    @Test("Many presses at once begin one recording, and each is a clip")
+    @Test("Many concurrent presses begin one recording, and each of them a clip")
     func together() throws {
         let refused = Mutex(0)
         DispatchQueue.concurrentPerform(iterations: 8) { number in
@@ -148,7 +148,7 @@ struct ClipStoreTests {
         #expect(try book.list().count == 8)
     }
 
-    @Test("Of very many clips, a new one replaces the oldest exported one, and a clip whose files are gone says so")
+    @Test("A clip beyond the maximum replaces the oldest exported one, and a clip without files is reported as gone")
     func many() throws {
         let rows = (0..<ClipMachine.mostClips).map { number in
             var row = CatalogueClip(
@@ -160,7 +160,7 @@ struct ClipStoreTests {
         _ = try ChannelLedger(directory: try .prepare(place.path), channel: "test").note(rows, removing: [])
         show.record(6)
         #expect(try book.list().filter { $0.state == .gone }.map(\.id) == ["7", "9"])
-        // What is refused costs none.
+        // A refused press does not remove any clip.
         #expect(throws: Refusal.self) { try book.start(ClipStart(id: "w", at: 8.5)) }
         #expect(try book.clip("7").state == .gone)
         #expect(try book.start(ClipStart(id: "x", at: 4)).isNew)
@@ -171,7 +171,7 @@ struct ClipStoreTests {
         #expect(try book.list().count == ClipMachine.mostClips)
     }
 
-    @Test("When the disk is full, a clip that was ended is what was recorded of it")
+    @Test("A clip that was ended while the disk is full consists of the frames that were recorded")
     func fullDisk() throws {
         show.record(6, recorded: 4)
         _ = try book.start(ClipStart(id: "x", at: 4))

@@ -18,7 +18,7 @@ struct DeletionTests {
         SegmentName(channel: "main", start: SampleRecording.start, sequence: number, format: format).closed
     }
 
-    /// A plan of which the test knows the token.
+    /// A plan whose token is known to the test.
     private struct Kept {
         let token: String
         let subject: DeletionSubject
@@ -31,7 +31,7 @@ struct DeletionTests {
         return Bool.random(using: &random) ? .recording(id: "\(number)") : .room(bytes: number)
     }
 
-    @Test("A token is good once, for its subject, for a minute, and as long as it is one of the 32 newest")
+    @Test("A deletion token is valid once, for its subject, for a minute, and while it is one of the 32 newest")
     func tokens() {
         var random = SeededRandom()
         for pace in [200, 3000, 30_000] + [Int](repeating: 1500, count: 17) {
@@ -60,7 +60,7 @@ struct DeletionTests {
     }
 
     @Test(
-        "A file is deleted if a good token names it and it is not held, and at no other time", arguments: [false, true])
+        "A file is deleted exactly if a valid token names it and it is not held", arguments: [false, true])
     func walk(hasCatalogue: Bool) throws {
         var random = SeededRandom("walk \(hasCatalogue)")
         var deletions = 0
@@ -88,12 +88,12 @@ struct DeletionTests {
         }
     }
 
-    @Test("Room is made of the oldest files that may be deleted, and of no more than it takes")
+    @Test("Room is made by deleting the oldest files that may be deleted, and no more than necessary")
     func room() throws {
         let place = try TemporaryDirectory()
         let directory = try RecordDirectory.prepare(place.path)
         let archive = ChannelArchive(place.path, channel: "main")
-        // They take no room, and state so much that what else is written to the disk meanwhile is nothing beside it.
+        // The sparse files occupy no space, and report so much that other writes to the disk meanwhile are negligible.
         let size: Int64 = 1 << 36
         var random = SeededRandom()
         let order = Array(1...8).shuffled(using: &random)
@@ -109,7 +109,7 @@ struct DeletionTests {
         let most = try room(free.count + 1)
         let refused = refusal { _ = try archive.planRoom(for: most) }
         #expect(refused == .conflict)
-        // A file that is held after the plan was made keeps all of the plan's.
+        // A file that is held after the plan was made prevents the deletion of all files of the plan.
         let asked = try room(3)
         let plan = try archive.planRoom(for: asked)
         try archive.setHold(true, of: RecordingID.id(of: free[1]))
@@ -124,7 +124,7 @@ struct DeletionTests {
         #expect(listed.map(\.name).sorted() == place.files)
     }
 
-    @Test("A hold beside a deletion keeps the file, or is refused because the file is gone")
+    @Test("A hold concurrent with a deletion keeps the file, or is refused because the file is gone")
     func beside() throws {
         let place = try TemporaryDirectory()
         let directory = try RecordDirectory.prepare(place.path)
@@ -152,7 +152,7 @@ struct DeletionTests {
         }
     }
 
-    @Test("A token that eight clients send at once deletes once, and the others are refused")
+    @Test("A deletion token sent by eight clients concurrently deletes once, and is refused for the others")
     func together() throws {
         let place = try TemporaryDirectory()
         _ = try RecordDirectory.prepare(place.path)
@@ -169,7 +169,7 @@ struct DeletionTests {
         #expect(all.count { $0 == nil } == 1 && all.count { $0 == .conflict } == 7 && place.files.isEmpty)
     }
 
-    @Test("Where there is no directory there is nothing to list, to play or to delete, and none is made")
+    @Test("A missing directory has nothing to list, play or delete, and is not created")
     func noDirectory() throws {
         let place = try TemporaryDirectory()
         let archive = ChannelArchive(place.path("missing"), channel: "main")

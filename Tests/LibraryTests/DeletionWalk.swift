@@ -10,17 +10,17 @@ import Testing
 @testable import Catalogue
 @testable import Library
 
-/// A directory of recordings, at which an operator, the recorder and others do what they like, beside a model of it:
-/// after each step the directory has the model's files, and those alone.
+/// A directory of recordings that an operator, a recorder and others change at random, together with a model of it:
+/// after each step the directory contains exactly the model's files.
 struct DeletionWalk {
     private static let opened = SampleRecording(seconds: 1, channel: "main").open
     private static let finished = SampleRecording(seconds: 1, channel: "main").closed
     private static let strange = SampleRecording(seconds: 2, channel: "other").closed
     private static let mostFiles = 8
-    /// Fewer than are kept at a time: each stays good for its minute.
+    /// Fewer than are stored at a time, so that each stays valid for its minute.
     private static let mostPlans = 30
 
-    /// What a token stands for.
+    /// The plan that belongs to a token.
     private struct Announced {
         let token: String
         let subject: DeletionSubject
@@ -29,28 +29,28 @@ struct DeletionWalk {
         var isGood: Bool
     }
 
-    /// What became of a deletion.
+    /// The result of a deletion.
     private enum Outcome: Equatable {
         case refused(Refusal.Kind)
         case deleted([DeletedRecording])
     }
 
-    /// How many files were deleted by tokens.
+    /// The number of files that were deleted by tokens.
     private(set) var deletions = 0
     private let place: TemporaryDirectory
     private let directory: RecordDirectory
     private let archive: ChannelArchive
     private let catalogue: Catalogue?
-    /// All closed names that ever were.
+    /// All closed names so far.
     private var names: [String] = []
     /// The closed files, and whether their content is a recording of the channel.
     private var closed: [String: Bool] = [:]
-    /// The closed names of those that are open.
+    /// The closed names of the open files.
     private var open: Set<String> = []
     private var held: Set<String> = []
-    /// What somebody else has locked.
+    /// The files that another process has locked.
     private var busy: [String: FileDescriptor] = [:]
-    /// What the catalogue knows.
+    /// The files that the catalogue contains.
     private var known: Set<String> = []
     private var announced: [Announced] = []
 
@@ -61,7 +61,7 @@ struct DeletionWalk {
         catalogue = hasCatalogue ? Catalogue(directory: directory, channel: "main", logger: quiet) : nil
     }
 
-    /// Does something, and compares the answer with the model's.
+    /// Executes a random action, and compares the result with the model's.
     mutating func step(_ random: inout SeededRandom) throws {
         let name = names.randomElement(using: &random) ?? "main_20261121T140310.123Z_000000.mp4"
         switch Int.random(in: 0..<13, using: &random) {
@@ -83,7 +83,7 @@ struct DeletionWalk {
         #expect(try HoldMark.names(in: directory) == held)
     }
 
-    // MARK: What the recorder and others do
+    // MARK: Actions of the recorder and others
 
     private mutating func add(isOpen: Bool) throws {
         guard closed.count + open.count < Self.mostFiles else { return }
@@ -114,7 +114,7 @@ struct DeletionWalk {
         known.insert(name)
     }
 
-    /// Removes a closed file by hand, puts another channel's in its place, or locks it or gives the lock back.
+    /// Removes a closed file by hand, replaces it by another channel's, or locks or unlocks it.
     private mutating func disturb(_ name: String, _ way: Int) throws {
         if busy.removeValue(forKey: name) != nil { return }
         guard closed[name] != nil else { return }
@@ -132,15 +132,15 @@ struct DeletionWalk {
         }
     }
 
-    // MARK: What the operator does
+    // MARK: Actions of the operator
 
-    /// Whether the file is a recording of the channel, closed or open: the catalogue says so, or the file itself.
+    /// Whether the file is a recording of the channel, closed or open, by the catalogue or by its own metadata.
     private func isThere(_ name: String) -> Bool { isClosed(name) || open.contains(name) }
 
     private func isClosed(_ name: String) -> Bool { closed[name].map { $0 || known.contains(name) } ?? false }
 
     private mutating func hold(_ name: String) {
-        // A hold waits as long as somebody else has the lock.
+        // A hold is blocked as long as another process has the lock.
         guard busy[name] == nil else { return }
         let archive = archive
         let answer = refusal { try archive.setHold(true, of: RecordingID.id(of: name)) }
@@ -175,7 +175,7 @@ struct DeletionWalk {
             Announced(token: plan.token, subject: .recording(id: id), files: plan.deletes, isGood: true))
     }
 
-    /// A plan of several files, now or more than a minute ago.
+    /// Plans the deletion of several files, now or more than a minute ago.
     private mutating func planSeveral(_ random: inout SeededRandom) throws {
         guard mayPlan else { return }
         let free = closed.keys.filter { closed[$0] == true && !held.contains($0) }.sorted()
@@ -191,11 +191,11 @@ struct DeletionWalk {
         DeletedRecording(id: RecordingID.id(of: name), name: name, bytes: Int64(try place.bytes(name).count))
     }
 
-    /// Comes with any token that there ever was, sometimes for something else than it is for.
+    /// Sends any token so far, sometimes for a wrong subject.
     private mutating func redeem(_ random: inout SeededRandom) {
         guard let index = announced.indices.randomElement(using: &random) else { return }
         let plan = announced[index]
-        // On a machine that is so slow that its minute is nearly over, a token proves nothing.
+        // On a machine so slow that the minute is nearly over, a token proves nothing.
         guard !plan.isGood || ContinuousClock.now - plan.made < .seconds(40) else {
             announced.remove(at: index)
             return
@@ -213,7 +213,7 @@ struct DeletionWalk {
         deletions += files.count
     }
 
-    /// What a good token of `files` comes to: all that are still recordings and free, or nothing.
+    /// The expected result of a valid token of `files`: all files if they still are unprotected recordings, or nothing.
     private func outcome(of files: [DeletedRecording]) -> Outcome {
         if files.contains(where: { held.contains($0.name) }) { return .refused(.conflict) }
         let gone = files.filter { closed[$0.name] == true && busy[$0.name] == nil }

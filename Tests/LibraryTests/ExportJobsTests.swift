@@ -8,7 +8,7 @@ import Testing
 
 @testable import Library
 
-@Suite("Exports over a restart")
+@Suite("Exports after a restart of the process")
 struct ExportJobsTests {
     private let place: TemporaryDirectory
     private let exports: ExportPlace
@@ -27,7 +27,7 @@ struct ExportJobsTests {
         return jobs
     }
 
-    /// What a run of the process leaves that has made a clip.
+    /// Leaves the files of a run of the process that made a clip.
     private func leave(_ id: String, channel: String = "main", daysAgo days: Int64 = 0, hasFile: Bool = true) throws {
         try exports.prepare(known: [])
         var job = ExportJob(id: id, channel: channel, from: "a", to: "b", name: "Goal \(id)", isExact: true)
@@ -37,7 +37,7 @@ struct ExportJobsTests {
         if hasFile { try Data("abc".utf8).write(to: URL(fileURLWithPath: exports.path(of: id))) }
     }
 
-    @Test("The next run knows what was made, and gives it out, until it is removed")
+    @Test("A restarted process lists and delivers earlier exports until they are removed")
     func restored() throws {
         try leave("f1", daysAgo: 2)
         try leave("f2", daysAgo: 1)
@@ -47,14 +47,14 @@ struct ExportJobsTests {
         #expect(jobs.jobs.map(\.id) == ["f1", "f2"])
         let file = try jobs.file("f1")
         #expect(file.name == "Goal f1.mp4" && file.size == 3)
-        // It is older than what a run that ended before it was done leaves behind.
+        // The file of f1 is older than the age at which unfinished files of earlier runs are removed.
         try exports.prepare(known: Set(jobs.jobs.map(\.id)))
         try jobs.remove("f2")
         #expect(self.jobs.jobs.map(\.id) == ["f1"])
         #expect(!FileManager.default.fileExists(atPath: exports.path(of: "f2")))
     }
 
-    @Test("A note with times that no clock says is passed over")
+    @Test("A note with impossible times is ignored")
     func damaged() throws {
         try leave("f1")
         try leave("late", daysAgo: -200_000)
@@ -62,7 +62,7 @@ struct ExportJobsTests {
         #expect(jobs.jobs.map(\.id) == ["f1"])
     }
 
-    @Test("The newest 20 are kept, for a week")
+    @Test("At most the newest 20 exports are stored, for a week")
     func kept() throws {
         try leave("old", daysAgo: 8)
         for number in 0..<22 { try leave("f\(number)", daysAgo: number < 2 ? 3 : 1) }

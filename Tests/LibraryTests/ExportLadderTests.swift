@@ -19,7 +19,7 @@ struct ExportLadderTests {
 
     // MARK: The order of the ways
 
-    /// The ways that are tried for `contents` if those before the last one meet `obstacles`.
+    /// The ways that are tried for `contents` if all but the last one meet `obstacles`.
     private func ways(
         _ contents: ExportContents, _ ends: ExportEnds, _ obstacles: ExportRung.Obstacle...
     ) throws -> [ExportRung?] {
@@ -33,7 +33,7 @@ struct ExportLadderTests {
 
     private let range = ExportContents(recorded: RecordedRange(files: [], range: 0..<1), clips: [], notes: [])
 
-    @Test("One range of recordings is copied first; several ranges are stitched")
+    @Test("One range of recordings is copied first, several ranges are stitched")
     func first() throws {
         for (ends, isExact) in [(ExportEnds.copied, false), (.widened, false), (.cheap, true), (.exact, true)] {
             #expect(try ways(range, ends) == [.copy(isExact: isExact)])
@@ -41,7 +41,7 @@ struct ExportLadderTests {
         }
     }
 
-    @Test("MPEG-TS is stitched, unless nothing may be coded again")
+    @Test("A range of MPEG-TS is stitched, or refused if nothing may be re-encoded")
     func streams() throws {
         var stream = ExportContents(clips: [], notes: [])
         stream.isStream = true
@@ -53,7 +53,7 @@ struct ExportLadderTests {
         }
     }
 
-    @Test("Files that differ are stitched, unless nothing may be coded again")
+    @Test("Files of different coding are stitched, or refused if nothing may be re-encoded")
     func differences() throws {
         for (ends, isExact) in [(ExportEnds.widened, false), (.cheap, true), (.exact, true)] {
             #expect(
@@ -62,7 +62,7 @@ struct ExportLadderTests {
         #expect(try ways(range, .copied, .difference) == [.copy(isExact: false), nil])
     }
 
-    @Test("What another encoder made is stitched for exact ends; if that is too much, the ends stay as recorded")
+    @Test("A range of another encoder is stitched for exact ends, or copied longer if that costs too much")
     func encoders() throws {
         #expect(
             try ways(range, .cheap, .encoder, .cost)
@@ -73,7 +73,8 @@ struct ExportLadderTests {
 
     // MARK: With files
 
-    /// Writes recordings, each of which begins so many seconds `late` in the program of all; the last one is as wide.
+    /// Writes recordings, each of which begins so many seconds `late` in the common program; the last one has this
+    /// width.
     private func contents(_ late: Int64..., from: Int64, to: Int64, width: Int = 320) throws -> ExportContents {
         let start = SampleRecording.start.milliseconds
         var files: [(path: String, name: String)] = []
@@ -88,7 +89,7 @@ struct ExportLadderTests {
             clips: files.map { StitchClip(path: $0.path) }, notes: [])
     }
 
-    /// The outcome for `contents`, and why other ways were tried.
+    /// The outcome for `contents`, and the obstacles of other ways.
     private func made(
         _ contents: ExportContents, _ ends: ExportEnds
     ) -> (result: Result<ExportResult, any Error>, obstacles: [ExportRung.Obstacle]) {
@@ -102,7 +103,7 @@ struct ExportLadderTests {
         return (result, obstacles)
     }
 
-    @Test("A range between keyframes is copied, whatever may be coded again", arguments: ExportEnds.allCases)
+    @Test("A range between keyframes is copied, however much may be re-encoded", arguments: ExportEnds.allCases)
     func aligned(ends: ExportEnds) throws {
         let (result, obstacles) = made(try contents(0, 4, from: 1000, to: 6000), ends)
         let made = try result.get()
@@ -114,7 +115,7 @@ struct ExportLadderTests {
         #expect(made.details.isEmpty && made.frames == (125, 0) && made.milliseconds == 5000)
     }
 
-    @Test("A range within GOPs of another encoder becomes longer, or is stitched, by what may be coded again")
+    @Test("A range within GOPs of another encoder is widened, or stitched if the ends must be exact")
     func within() throws {
         let contents = try contents(0, from: 1500, to: 3000)
         for ends in [ExportEnds.copied, .widened] {
@@ -133,7 +134,7 @@ struct ExportLadderTests {
         #expect(throws: (any Error).self) { try exact.result.get() }
     }
 
-    @Test("A gap is copied and told", arguments: ExportEnds.allCases)
+    @Test("A range with a gap is copied, and the gap is reported", arguments: ExportEnds.allCases)
     func gaps(ends: ExportEnds) throws {
         let (result, obstacles) = made(try contents(0, 10, from: 0, to: 12_000), ends)
         let made = try result.get()
@@ -141,7 +142,7 @@ struct ExportLadderTests {
         #expect(made.details.count == 1 && made.details[0].hasPrefix("nothing was recorded from"), "\(made.details)")
     }
 
-    @Test("Files of other sizes are not copied into one")
+    @Test("Files of different sizes are not copied into one")
     func difference() throws {
         let contents = try contents(0, 4, from: 1000, to: 6000, width: 640)
         for ends in ExportEnds.allCases {
@@ -153,7 +154,7 @@ struct ExportLadderTests {
         }
     }
 
-    @Test("A damaged file is named, and no other way is tried", arguments: ExportEnds.allCases)
+    @Test("A damaged file fails an export by its name, at the first attempt", arguments: ExportEnds.allCases)
     func damaged(ends: ExportEnds) throws {
         let contents = try contents(0, 4, from: 1000, to: 6000)
         try place.write(Array(try place.bytes("1.mp4").prefix(3000)), to: "1.mp4")
@@ -163,7 +164,7 @@ struct ExportLadderTests {
         #expect(place.all.sorted() == ["0.mp4", "1.mp4"])
     }
 
-    @Test("A file that is in the way stays as it is, and no other way is tried", arguments: ExportEnds.allCases)
+    @Test("An existing file fails an export at the first attempt, and is unchanged", arguments: ExportEnds.allCases)
     func taken(ends: ExportEnds) throws {
         try place.write([7], to: "out.mp4")
         var tried = 0
@@ -177,7 +178,7 @@ struct ExportLadderTests {
         #expect(try place.bytes("out.mp4") == [7])
     }
 
-    @Test("What is cancelled leaves nothing, and no other way is tried", arguments: ExportEnds.allCases)
+    @Test("A cancelled export leaves no file, and makes no other attempt", arguments: ExportEnds.allCases)
     func cancelled(ends: ExportEnds) throws {
         var (asked, tried) = (0, 0)
         let contents = try contents(0, from: 0, to: 4000)

@@ -10,10 +10,10 @@ import Testing
 @testable import Catalogue
 @testable import Library
 
-@Suite("Which recordings an export takes")
+@Suite("The recordings that an export selects")
 struct ExportSelectionTests {
     @Test(
-        "A frame seen at the end of one range and at the beginning of another that is joined to it comes once"
+        "A frame at the end of one range and the beginning of the next joined range is exported once"
     )
     func shared() throws {
         let place = try TemporaryDirectory()
@@ -35,7 +35,7 @@ struct ExportSelectionTests {
         }
     }
 
-    @Test("Behind a hole a file begins when it was on air: by the program of its run, or else by the wall clock")
+    @Test("A file after a gap begins at its program time, or with another run at its wall-clock time")
     func holes() throws {
         let place = try TemporaryDirectory()
         // Each file lasts five seconds. The second is dated 20 ms too early.

@@ -8,11 +8,12 @@ import Testing
 
 @testable import Library
 
-@Suite("Playlists of any recordings")
+@Suite("Playlists of random recordings")
 struct RangePlaylistPropertyTests {
     private static let second: Int64 = 1_000_000_000
 
-    /// File `number`, of fragments of whole milliseconds and at most 3 s each, behind which audio alone may follow.
+    /// File `number`, of fragments of integral milliseconds and at most 3 s each, which fragments of audio alone may
+    /// follow.
     private func file(_ number: Int, start: Int64, _ random: inout SeededRandom) -> RangePlaylist.File {
         var (place, time) = (Int64.random(in: 500...5000, using: &random), Int64(0))
         let keyframes = Double.random(in: 0.1...1, using: &random)
@@ -38,7 +39,7 @@ struct RangePlaylistPropertyTests {
         return RangePlaylist.File(id: "\(number)", start: start, fragments: fragments, isOpen: false)
     }
 
-    /// Up to three closed files, one behind the other, with pauses or without.
+    /// Up to three closed files, one after the other, with or without pauses.
     private func files(_ random: inout SeededRandom) -> [RangePlaylist.File] {
         var (files, start) = ([RangePlaylist.File](), 1_795_269_790_123 as Int64)
         for number in 0..<Int.random(in: 1...3, using: &random) {
@@ -60,7 +61,7 @@ struct RangePlaylistPropertyTests {
         ReadPlaylist(try #require(RangePlaylist(from: from, to: to).text(files, marks: marks)))
     }
 
-    /// When each piece of `list` is on air by the fragment that it begins with, in milliseconds since 1970.
+    /// When each piece of `list` is on air, from the fragment with which it begins, in milliseconds since 1970.
     private func times(_ list: ReadPlaylist, _ files: [RangePlaylist.File]) throws -> [Range<Int64>] {
         try list.pieces.map { piece in
             let file = try #require(files.first { $0.id == piece.file })
@@ -70,7 +71,7 @@ struct RangePlaylistPropertyTests {
         }
     }
 
-    @Test("The pieces of a list are the files' bytes in order, begin with keyframes, and last as long as the files")
+    @Test("A playlist's pieces cover the files' bytes in order, begin with keyframes, and add up to the files' length")
     func whole() throws {
         var random = SeededRandom()
         for _ in 0..<200 {
@@ -102,7 +103,7 @@ struct RangePlaylistPropertyTests {
             #expect(piece.micros >= 10_000_000 || piece.micros >= 2_000_000 && first?.keyframe != nil)
         }
         var length = frames.reduce(0) { $0 + $1.duration }
-        // Audio that ends a little behind the frames takes no time, unless it is a piece of its own.
+        // Audio that ends a little after the frames adds no time, unless it is a piece of its own.
         if let tail = fragments.last, tail.frames == 0 {
             let isPiece = pieces.last?.bytes == tail.bytes
             length += isPiece || tail.duration > 100_000_000 ? tail.duration : 0
@@ -110,7 +111,7 @@ struct RangePlaylistPropertyTests {
         #expect(pieces.reduce(0) { $0 + $1.micros } * 1000 == length)
     }
 
-    @Test("A list of a range has the pieces that meet it, and nothing outside of it")
+    @Test("A range's playlist has exactly the pieces that overlap the range")
     func ranges() throws {
         var random = SeededRandom()
         for _ in 0..<300 {
@@ -133,7 +134,7 @@ struct RangePlaylistPropertyTests {
         }
     }
 
-    @Test("A mark is told once, before the piece that it lies in, and not at all outside of the pieces")
+    @Test("A mark is written once, before the piece that contains it, and not if no piece contains it")
     func marks() throws {
         let texts = [
             ("Goal", "Goal"), ("say \"1\"", "say '1'"), ("a\n#EXT-X-ENDLIST\nb", "a #EXT-X-ENDLIST b"),
@@ -160,7 +161,7 @@ struct RangePlaylistPropertyTests {
         }
     }
 
-    @Test("A list that grows keeps the pieces that it had, and has all of them when the file is closed")
+    @Test("A growing playlist keeps its pieces, and is complete when the file is closed")
     func growing() throws {
         var random = SeededRandom()
         for _ in 0..<100 {
@@ -178,7 +179,7 @@ struct RangePlaylistPropertyTests {
         }
     }
 
-    @Test("A list that grows keeps its target duration, also when keyframes are further apart than that")
+    @Test("A growing playlist keeps its target duration, even if keyframes are further apart")
     func target() throws {
         let fragments = (0..<30).map { index in
             let bytes = Int64(index) * 100..<Int64(index + 1) * 100
@@ -196,15 +197,15 @@ struct RangePlaylistPropertyTests {
     }
 }
 
-@Suite("Values that may be asked for again")
+@Suite("A cache of recent values")
 struct RecentValuesTests {
-    @Test("What was used last is kept, as in a list of keys in the order of their use")
+    @Test("A cache keeps the values that were used last, as a model with a list of keys does")
     func model() {
         var random = SeededRandom()
         for _ in 0..<300 {
             let limit = Int.random(in: 0...5, using: &random)
             let values = RecentValues<Int, Int>(limit: limit)
-            // The one that was used longest ago comes first.
+            // The least recently used value is the first.
             var kept: [(key: Int, value: Int)] = []
             for step in 0..<100 {
                 let key = Int.random(in: 0..<8, using: &random)
@@ -228,7 +229,7 @@ struct RecentValuesTests {
         }
     }
 
-    @Test("Threads that use the same keys find only values of their keys, and no more are kept than may be")
+    @Test("A cache used by several threads returns only values of the requested key, and stays within its limit")
     func threads() {
         let values = RecentValues<Int, Int>(limit: 5)
         let wrong = Mutex(0)

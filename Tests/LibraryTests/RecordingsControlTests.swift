@@ -12,10 +12,10 @@ import Testing
 @testable import Library
 @testable import MP4
 
-@Suite("Recordings for the API")
+@Suite("Identifiers, cache and deletion tokens of recordings")
 struct RecordingsControlTests {
     @Test(
-        "An identifier is the name in letters of a URL, and nothing else is one",
+        "An identifier consists of a URL's letters, and is converted back to its file name",
         arguments: ["main_20261121T140310.123Z_000001.mp4", "2026/11/21/ä ö?.mp4", "a"])
     func identifiers(name: String) {
         let id = RecordingID.id(of: name)
@@ -23,10 +23,10 @@ struct RecordingsControlTests {
         #expect(RecordingID.name(of: id) == name)
     }
 
-    @Test("What is no identifier has no name", arguments: ["", "../x", "a=b", "YQ==", "YR", "%2e%2e", "//"])
+    @Test("An invalid identifier has no name", arguments: ["", "../x", "a=b", "YQ==", "YR", "%2e%2e", "//"])
     func foreign(id: String) { #expect(RecordingID.name(of: id) == nil) }
 
-    @Test("The values that were requested last are kept")
+    @Test("A cache keeps the values that were requested last")
     func recent() {
         let values = RecentValues<Int, String>(limit: 2)
         values[1] = "one"
@@ -36,7 +36,7 @@ struct RecordingsControlTests {
         #expect(values[2] == nil && values[1] == "one" && values[3] == "three")
     }
 
-    @Test("A token is good once, for what it was given for, and for a minute")
+    @Test("A deletion token is valid once, for its subject, and for a minute")
     func tokens() {
         let plans = DeletionPlans()
         let files = [DeletedRecording(id: "a", name: "a.mp4", bytes: 5)]
@@ -65,10 +65,10 @@ struct HeldRecordingTests {
         archive = ChannelArchive(place.path, channel: "main")
     }
 
-    @Test("A hold beside a deletion was answered with success, and the file was gone")
+    @Test("A hold during a deletion is not answered with success once the file is gone")
     func raced() throws {
         try place.write(SampleRecording.streamHead(of: "main"), to: name)
-        // Takes the lock as a deletion does that has seen no mark.
+        // Takes the lock like a deletion that has found no mark.
         var deletion: FileDescriptor? = try FileDescriptor.open(existing: place.path(name))
         #expect(deletion?.lock() == true)
         let holder = Holder(archive)
@@ -82,7 +82,7 @@ struct HeldRecordingTests {
         #expect(try HoldMark.names(in: directory).isEmpty)
     }
 
-    @Test("A file is held at once, while it is written and later, and not deleted then")
+    @Test("A file can be held while it is written and afterwards, and is not deleted while it is held")
     func held() throws {
         try place.write(SampleRecording.streamHead(of: "main"), to: name + ".part")
         let open = try FileDescriptor.open(existing: place.path(name + ".part"))
@@ -121,7 +121,7 @@ struct HeldRecordingTests {
 
 @Suite("Playlists of recordings")
 struct RangePlaylistTests {
-    /// Fragments of half a second; a keyframe each two seconds.
+    /// A file with fragments of half a second and a keyframe every two seconds.
     private func file(_ id: String, start: Int64, seconds: Int, isOpen: Bool = false) -> RangePlaylist.File {
         let fragments = (0..<seconds * 2).map { index in
             let isKey = index % 4 == 0
@@ -136,7 +136,7 @@ struct RangePlaylistTests {
 
     private func lines(_ text: String?) -> [String] { (text ?? "").split(separator: "\n").map(String.init) }
 
-    @Test("A range has the pieces that meet it, and a break between files")
+    @Test("A range's playlist has the pieces that overlap it, and a discontinuity between files")
     func range() {
         let files = [file("one", start: 0, seconds: 10), file("two", start: 10_000, seconds: 10)]
         let text = lines(RangePlaylist(from: 7_000, to: 13_000).text(files))
@@ -155,7 +155,7 @@ struct RangePlaylistTests {
         #expect(text.contains("#EXT-X-PLAYLIST-TYPE:VOD"))
     }
 
-    @Test("A file that is being written gives its complete pieces, and the list stays open")
+    @Test("A playlist of a growing file has its complete pieces, and stays open")
     func growing() {
         let open = file("open", start: 0, seconds: 5, isOpen: true)
         let text = lines(RangePlaylist(from: 0, to: nil).text([open]))
@@ -165,7 +165,7 @@ struct RangePlaylistTests {
         #expect(ended.count { $0.hasPrefix("#EXT-X-BYTERANGE") } == 3 && ended.last == "#EXT-X-ENDLIST")
     }
 
-    @Test("Marks are date ranges of the pieces that they lie in, and those of the same date are told apart")
+    @Test("Marks are date ranges of the pieces that contain them, with different ids for equal dates")
     func marks() {
         let files = [file("one", start: 0, seconds: 10), file("two", start: 10_500, seconds: 10)]
         let marks = [(500, "out"), (8_000, "a"), (8_000, "b"), (10_200, "gap"), (10_500, "c"), (13_000, "d")]
@@ -179,7 +179,7 @@ struct RangePlaylistTests {
         #expect(text[place - 1].hasPrefix("recordings/one/") && text[place + 2].hasPrefix("#EXTINF"))
     }
 
-    @Test("Nothing is no playlist")
+    @Test("A playlist does not exist for a range without files")
     func nothing() {
         #expect(RangePlaylist(from: 0, to: 1000).text([]) == nil)
         #expect(RangePlaylist(from: 20_000, to: 30_000).text([file("one", start: 0, seconds: 10)]) == nil)

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Scenes on the line of a program's frames")
 struct SceneLineTests {
-    /// One run of a recorder, frame by frame: frame `n` came on air `n` frames after the run began.
+    /// One run of a recorder, frame by frame: frame `n` went on air `n` frames after the run began.
     private struct Run {
         let name: String
         let rate: FrameRate
@@ -18,15 +18,15 @@ struct SceneLineTests {
         let begin: Int64
         /// The frames that are in files, a range for each, in order.
         let files: [Range<Int64>]
-        /// The names of the sources that are seen from each frame on, in order.
+        /// The names of the sources that are visible from each frame on, in order.
         var scenes: [(frame: Int64, sources: [String])] = []
         /// Whether events name the run.
         var isNamed = true
 
-        /// All frames from the first that is recorded to the last.
+        /// All frames from the first recorded one to the last.
         var frames: Range<Int64> { files[0].lowerBound..<files[files.count - 1].upperBound }
 
-        /// When `frame` came on air, in nanoseconds since 1970.
+        /// When `frame` went on air, in nanoseconds since 1970.
         func time(_ frame: Int64) -> Int64 {
             let (ticks, length) = (frame * 1_000_000_000 * Int64(rate.denominator), Int64(rate.numerator))
             return begin * 1_000_000 + (2 * ticks + length) / (2 * length)
@@ -37,12 +37,12 @@ struct SceneLineTests {
             files.first { frame < $0.upperBound }.map { max(frame, $0.lowerBound) }
         }
 
-        /// What is seen in `frame`, if anything says so.
+        /// The sources that are visible in `frame`; nil before the first scene.
         func sources(_ frame: Int64) -> [String]? {
             scenes.last { scene in recorded(scene.frame).map { $0 <= frame } ?? false }?.sources
         }
 
-        /// The stretches of frames in which `source` is seen.
+        /// The ranges of frames in which `source` is visible.
         func stretches(of source: String) -> [Range<Int64>] {
             var found: [Range<Int64>] = []
             for frame in frames where sources(frame)?.contains(source) ?? false {
@@ -60,7 +60,7 @@ struct SceneLineTests {
                 name: nil, layout: "pip", sources: sources, frame: frame, run: isNamed ? name : nil, transition: "cut")
         }
 
-        /// What the catalogue has of the run: dated to the millisecond, and told a little later.
+        /// The catalogue's rows of the run: dated to the millisecond, with events noted a little later.
         var rows: (segments: [CatalogueSegment], events: [CatalogueEvent]) {
             let segments = files.map { frames in
                 let programStart = time(frames.lowerBound) - begin * 1_000_000
@@ -82,13 +82,13 @@ struct SceneLineTests {
 
     private static let begin: Int64 = 1_800_000_000_000
     private static let sources = ["cam1", "cam2", "cam3"]
-    /// A frame of the first four lasts whole milliseconds.
+    /// At the first four rates, a frame lasts an integral number of milliseconds.
     private static let rates = [
         FrameRate(25), FrameRate(50), FrameRate(40), FrameRate(10), FrameRate(60), FrameRate(30_000, 1001),
         FrameRate(24_000, 1001),
     ]
 
-    /// Up to three runs of a few files each, with frames that are missing between them.
+    /// Up to three runs of a few files each, with missing frames between the files.
     private func runs(_ rate: FrameRate, _ random: inout SeededRandom) -> [Run] {
         var (runs, begin) = ([Run](), Self.begin)
         let isNamed = Bool.random(using: &random)
@@ -100,7 +100,7 @@ struct SceneLineTests {
                 frame = end + (Bool.random(using: &random) ? Int64.random(in: 1...20, using: &random) : 0)
             }
             var run = Run(name: "a\(number)", rate: rate, begin: begin, files: files, isNamed: isNamed)
-            // Without its name, what came behind the last frame of a run is taken for the next one's.
+            // If events do not name the run, one after the last frame of a run is taken for an event of the next run.
             let last = run.frames.upperBound + (isNamed ? 20 : -1)
             let frames = (0..<Int.random(in: 0...6, using: &random)).map { _ in
                 Int64.random(in: 0...last, using: &random)
@@ -115,7 +115,7 @@ struct SceneLineTests {
         return runs
     }
 
-    /// What the catalogue has of `runs`, files in any order, and of other channels and things.
+    /// The catalogue's rows of `runs`, with files in random order, and of other channels and events.
     private func rows(
         _ runs: [Run], _ random: inout SeededRandom
     ) -> (segments: [CatalogueSegment], events: [CatalogueEvent]) {
@@ -135,7 +135,7 @@ struct SceneLineTests {
         return (segments.shuffled(using: &random), events)
     }
 
-    @Test("A source is on air in each frame that shows it by what was told, and in no other", arguments: 0..<7)
+    @Test("A source is on air in exactly the frames in which the noted scenes show it", arguments: 0..<7)
     func ranges(rate: Int) throws {
         var random = SeededRandom("ranges \(rate)")
         for _ in 0..<25 {
@@ -165,7 +165,7 @@ struct SceneLineTests {
         }
     }
 
-    @Test("Each frame has its place on the line, and what was told of one that is not recorded begins late")
+    @Test("Each frame has its position on the line, and a scene of a frame that is not recorded begins late")
     func places() throws {
         var random = SeededRandom()
         for turn in 0..<30 {
@@ -193,7 +193,7 @@ struct SceneLineTests {
         }
     }
 
-    @Test("From the first scene of a run to the run's end each frame belongs to one change")
+    @Test("Each frame from a run's first scene to the run's end belongs to one change")
     func changes() throws {
         var random = SeededRandom()
         for turn in 0..<60 {
@@ -212,9 +212,9 @@ struct SceneLineTests {
         }
     }
 
-    @Test("A run that is dated before an earlier one takes no scene away from that")
+    @Test("A run with an earlier date than the previous run leaves the scenes of the previous run unchanged")
     func datedBefore() throws {
-        // The machine began with a clock that was an hour ahead.
+        // The machine started with a clock that was an hour ahead.
         var ahead = Run(name: "a", rate: FrameRate(25), begin: Self.begin + 3_600_000, files: [0..<250])
         ahead.scenes = [(0, ["cam1"]), (125, ["cam2"])]
         var right = Run(name: "b", rate: FrameRate(25), begin: Self.begin, files: [0..<250])

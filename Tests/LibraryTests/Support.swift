@@ -5,7 +5,7 @@ import MP4
 import Media
 import Testing
 
-/// Bytes that are read like a file.
+/// Bytes that can be read like a file.
 struct SampleBytes: ByteSource {
     let bytes: [UInt8]
 
@@ -26,20 +26,20 @@ func refusal(_ call: () throws -> Void) -> Refusal.Kind? {
     }
 }
 
-/// A media playlist of a range as a player reads it.
+/// A media playlist of a range, as a player parses it.
 struct ReadPlaylist {
     struct Piece: Equatable {
         var file: String
         var bytes: Range<Int64>
         var micros: Int64
-        /// The texts of the marks before it.
+        /// The texts of the marks before the piece.
         var marks: [String]
     }
 
     private(set) var pieces: [Piece] = []
-    /// The dates, in milliseconds since 1970, by the index of the piece that each is of.
+    /// The dates, in milliseconds since 1970, by the index of the piece to which each belongs.
     private(set) var dates: [Int: Int64] = [:]
-    /// The indices of the pieces behind a discontinuity.
+    /// The indices of the pieces that follow a discontinuity.
     private(set) var breaks: [Int] = []
     private(set) var markIDs: [String] = []
     private(set) var target: Int64 = 0

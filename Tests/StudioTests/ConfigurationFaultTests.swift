@@ -5,16 +5,16 @@ import Testing
 
 @testable import Studio
 
-@Suite("What is said of a document that cannot be read")
+@Suite("Faults of documents that cannot be parsed")
 struct ConfigurationFaultTests {
-    /// What documents are broken with.
+    /// The pieces with which documents are broken.
     private static let pieces = [
         "{", "}", "[", "]", ":", ": ", ",", "\"", "'", "&planted ", "*planted ", "!planted ", "!<planted> ", "|",
         ">", "\\x", "%planted\n", "@", "`", "\t", "\u{7}", "\n", "---\n", "? ", "- ", "\u{FEFF}",
         "\nplanted: 1\nplanted: 2\n",
     ]
 
-    /// Why `text` is refused; nil if it is read.
+    /// The failure with which `text` is refused; nil if it is accepted.
     private func failure(_ text: String, words: Set<String> = []) -> ConfigurationFailure? {
         do throws(ConfigurationFailure) {
             _ = try ConfigurationNode(parsing: text, path: "show.yaml", words: words)
@@ -24,7 +24,7 @@ struct ConfigurationFaultTests {
         }
     }
 
-    @Test("An alias is no key, in whatever it stands as one, and the place of its asterisk is told")
+    @Test("A document with an alias as a key is refused, with the place of the asterisk")
     func aliases() {
         var random = SeededRandom()
         let forms = [
@@ -49,7 +49,7 @@ struct ConfigurationFaultTests {
         }
     }
 
-    @Test("A key that stands twice is named only if it is one of the words, and a place of it is told")
+    @Test("A document's duplicate key is refused with its place, and named only if it is a known key")
     func duplicates() {
         var random = SeededRandom()
         let pool = ["name", "file", "source", "scene", "planted", "rtmp", "key", "value"]
@@ -80,7 +80,7 @@ struct ConfigurationFaultTests {
         #expect(named > 20 && named < 380)
     }
 
-    /// `text` with some letters less, some that do not belong there, parts of it twice, or no end.
+    /// `text` with letters removed, letters inserted, parts repeated, or the end missing.
     private func broken(_ text: String, _ random: inout SeededRandom) -> String {
         var letters = Array(text)
         for _ in 0..<Int.random(in: 1...4, using: &random) {
@@ -97,7 +97,7 @@ struct ConfigurationFaultTests {
         return String(letters)
     }
 
-    @Test("Nothing of a document is repeated in a fault, wherever it is broken, and the place is one of the document")
+    @Test("A broken document is refused with a place inside it, without repeating any of its text")
     func secrets() {
         var random = SeededRandom()
         var refused = 0
@@ -112,7 +112,7 @@ struct ConfigurationFaultTests {
             #expect(failure.faults.count == 1 && !failure.description.contains("planted"), "\(failure) of \(text)")
             let lines = 1 + text.unicodeScalars.count { $0 == "\n" || $0 == "\r" }
             for mark in failure.faults.compactMap(\.mark) {
-                // The library puts the end of a document at the beginning of the line behind it.
+                // The library puts the end of a document at the beginning of the following line.
                 let isEnd = mark == ConfigurationMark(line: lines + 1, column: 1)
                 let isWithin =
                     (1...lines).contains(mark.line) && (1...text.unicodeScalars.count + 1).contains(mark.column)

@@ -6,13 +6,13 @@ import Testing
 
 @testable import Studio
 
-@Suite("What a document is read as")
+@Suite("Parsing of documents")
 struct ConfigurationNodeTests {
     private func read(_ text: String, words: Set<String> = []) throws(ConfigurationFailure) -> ConfigurationNode {
         try ConfigurationNode(parsing: text, path: "show.yaml", words: words)
     }
 
-    /// Why `text` is refused; nothing if it is read.
+    /// The faults for which `text` is refused; empty if it is accepted.
     private func faults(_ text: String, words: Set<String> = []) -> [String] {
         do throws(ConfigurationFailure) {
             _ = try read(text, words: words)
@@ -22,7 +22,7 @@ struct ConfigurationNodeTests {
         }
     }
 
-    @Test("A document is read as it was written, and each mark says where a piece begins", arguments: [false, true])
+    @Test("A document is parsed to its written values, each with its line and column", arguments: [false, true])
     func places(isJSON: Bool) throws {
         var random = SeededRandom("places(isJSON: \(isJSON))")
         for _ in 0..<300 {
@@ -30,21 +30,21 @@ struct ConfigurationNodeTests {
             var writer = DocumentWriter(isJSON: isJSON, seed: random.next())
             if isJSON { writer.flow(tree) } else { writer.block(tree, indent: 0) }
             if Bool.random(using: &random) { writer.put("\n") }
-            // What is written as JSON is JSON for others, too.
+            // A document written as JSON must also be JSON for other parsers.
             if isJSON { _ = try JSONSerialization.jsonObject(with: Data(writer.text.utf8)) }
             #expect(faults(writer.text) == [], "\(writer.text)")
             #expect(try read(writer.text).pieces == writer.pieces, "\(writer.text)")
         }
     }
 
-    @Test("A letter beyond 16 bits is read as it is, and as the two escapes that programs write of it in JSON")
+    @Test("A letter beyond U+FFFF is parsed both directly and as JSON's two escapes")
     func surrogates() throws {
         let wanted = ["1:1 map", "1:2 key \"name\"", "1:10 quoted \"\u{1F600}\""]
         #expect(try read("{\"name\": \"\u{1F600}\"}").pieces == wanted)
         #expect(try read("{\"name\": \"\\ud83d\\ude00\"}").pieces == wanted)
     }
 
-    @Test("What is nested deeper than 12 levels is refused, with the place where it becomes too deep")
+    @Test("A document nested deeper than 12 levels is refused, with the place at which it becomes too deep")
     func depth() throws {
         var random = SeededRandom()
         for depth in 0...60 {
@@ -56,13 +56,13 @@ struct ConfigurationNodeTests {
             let fault = "show.yaml:1:\(column): The file is nested too deep, or too large."
             #expect(faults(text) == (depth <= 12 ? [] : [fault]), "\(text)")
         }
-        // What no stack would hold.
+        // Nesting so deep that no stack could contain it.
         for piece in ["[", "{k: ", "- ", "? ", "[{*a: "] {
             #expect(faults(String(repeating: piece, count: 100_000)).count == 1, "\(piece)")
         }
     }
 
-    @Test("A document has 100000 pieces at most, and an alias counts for all that it stands for")
+    @Test("A document of more than 100000 nodes is refused, each alias counting as the nodes that it refers to")
     func size() {
         let thousand = "- &a [" + Array(repeating: "0", count: 999).joined(separator: ",") + "]\n"
         let text = thousand + String(repeating: "- *a\n", count: 98) + String(repeating: "- 0\n", count: 999)
@@ -77,7 +77,7 @@ struct ConfigurationNodeTests {
         for empty in ["", "\n", "# nothing\n"] { #expect(faults(empty) == ["show.yaml: The file is empty."]) }
     }
 
-    @Test("A file of 1 MiB is read, and one that is longer, is no text or is not there is refused without its content")
+    @Test("A file of 1 MiB is read; a larger, missing or non-text file is refused without its content")
     func file() throws {
         let directory = try TemporaryDirectory()
         let mebibyte = [UInt8](repeating: UInt8(ascii: "p"), count: 1 << 20)

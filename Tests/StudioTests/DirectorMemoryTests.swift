@@ -10,7 +10,7 @@ import Testing
 @testable import Program
 @testable import Studio
 
-@Suite("What a director remembers of its run-down")
+@Suite("Restoring a director's run-down and scene when its channel is reopened")
 struct DirectorMemoryTests {
     /// A director of two sources, whose configuration names `runDown`, which has begun.
     private func director(
@@ -44,10 +44,10 @@ struct DirectorMemoryTests {
             })
     }
 
-    /// A channel that was opened again: its director, which has made its first frame.
+    /// The director of a reopened channel, which has made its first frame.
     private func reopened(_ before: Director, _ runDown: RunDown?) throws -> Director {
         let after = try director(runDown)
-        // Its files are let go when it is closed, and what is remembered is asked for then; a second time is no harm.
+        // Closing the channel releases the files, after which the memory is read; closing it twice must do no harm.
         before.endRunDown()
         before.endRunDown()
         after.restore(before.memory)
@@ -57,7 +57,7 @@ struct DirectorMemoryTests {
 
     private func state(_ director: Director) -> RunDownStatus? { director.runDownStatus(withSegments: false) }
 
-    @Test("The run-down that an operator loaded continues, not the one that the configuration names")
+    @Test("A reopened channel continues the run-down that an operator loaded, not the configured one")
     func loaded() throws {
         let first = runDown("first", ["cam1", "cam2"])
         let before = try director(first)
@@ -67,14 +67,15 @@ struct DirectorMemoryTests {
         let after = try reopened(before, first)
         #expect(state(after)?.name == "second" && state(after)?.state == .running && state(after)?.current?.index == 1)
         #expect(after.report.scene.sources == ["cam2"])
-        // This holds a second time, too: the run-down of the configuration is remembered with it.
+        // The loaded run-down also continues after a second reopening, because the configured run-down is remembered
+        // together with it.
         #expect(state(try reopened(after, first))?.name == "second")
-        // Another run-down that the configuration names by now takes precedence.
+        // A newly configured run-down takes precedence.
         let other = try reopened(before, runDown("third", ["cam1"]))
         #expect(state(other)?.name == "third" && other.report.scene.sources == ["cam1"])
     }
 
-    @Test("What was loaded and not begun is there, and what was on air is on air")
+    @Test("A reopened channel has its loaded, idle run-down again, and the same scene on air")
     func idle() throws {
         let first = runDown("first", ["cam1", "cam2"])
         let before = try director(first)
@@ -86,7 +87,7 @@ struct DirectorMemoryTests {
         #expect(after.report.scene.sources == ["cam2"])
     }
 
-    @Test("What an operator cut to stays on air, and the run-down is held until it is resumed")
+    @Test("A reopened channel keeps an operator's scene on air, and holds the run-down until it is resumed")
     func cutAway() throws {
         let first = runDown("first", ["cam1", "cam1"])
         let before = try director(first)
@@ -102,7 +103,7 @@ struct DirectorMemoryTests {
         #expect(state(after)?.state == .running && after.report.scene.sources == ["cam1"])
     }
 
-    @Test("A run-down of a source that is there no more is not loaded again")
+    @Test("A reopened channel drops a run-down that names a missing source")
     func unknown() throws {
         let before = try director(nil)
         try before.loadRunDown("{name: second, segments: [{source: cam2, duration: take}]}")
@@ -114,7 +115,7 @@ struct DirectorMemoryTests {
         #expect(state(after) == nil)
     }
 
-    @Test("A source that a run-down lets be heard is wanted as long as it is on air, also when the run-down is stopped")
+    @Test("A source whose audio a run-down plays stays wanted while it is on air, even after the run-down stopped")
     func heard() throws {
         var first = runDown("first", ["cam1"])
         first.segments[0].audio = .source("cam3")
@@ -124,7 +125,7 @@ struct DirectorMemoryTests {
         #expect(director.isWanted("cam3", orHeard: true) && !director.isWanted("cam3", orHeard: false))
     }
 
-    /// The director of the channel that is opened again after it failed, which has made its first frame.
+    /// The director of a channel that failed and was reopened, which has made its first frame.
     private func failed(_ before: Director, _ runDown: RunDown) throws -> Director {
         var memory = before.memory
         memory.noteFailure()
@@ -134,7 +135,7 @@ struct DirectorMemoryTests {
         return after
     }
 
-    @Test("A segment during which the channel failed twice is left out, and an operator may start it again")
+    @Test("A segment during which the channel failed twice is skipped until an operator starts it")
     func failedTwice() throws {
         let first = runDown("first", ["cam1", "cam2", "cam1"])
         var director = try director(first)
@@ -145,7 +146,7 @@ struct DirectorMemoryTests {
         director = try failed(director, first)
         #expect(state(director)?.current?.index == 2)
         #expect(director.runDownFailure?.contains("failed 2 times") == true)
-        // As long as the process lasts, also where it is its turn again.
+        // For as long as the process lasts, also if the segment is due again.
         director = try failed(director, first)
         _ = try director.perform(.start(segment: 0))
         director.play(0)
@@ -157,7 +158,7 @@ struct DirectorMemoryTests {
         #expect(state(director)?.current?.index == 1)
     }
 
-    @Test("A segment that was played to its end after a failure is not held against it, nor what an operator cut to")
+    @Test("A failure does not count against a segment that was completed later, nor during an operator's scene")
     func failedOnce() throws {
         let first = runDown("first", ["cam1", "cam2", "cam1"])
         var director = try director(first)
@@ -177,7 +178,7 @@ struct DirectorMemoryTests {
         }
     }
 
-    @Test("A segment that was held is on air, and is held")
+    @Test("A reopened channel shows and holds the segment that was held")
     func held() throws {
         let first = runDown("first", ["cam1", "cam2"])
         let before = try director(first)
@@ -189,7 +190,7 @@ struct DirectorMemoryTests {
         #expect(state(after)?.current?.index == 1 && after.report.scene.sources == ["cam2"])
     }
 
-    @Test("What cannot be shown any more is no reason to show what the configuration's run-down begins with")
+    @Test("A reopened channel replaces a scene that it can no longer show by its first source")
     func gone() throws {
         let first = runDown("first", ["cam2"])
         let before = try director(first, sources: ["cam1", "cam2", "cam3"])
@@ -199,7 +200,7 @@ struct DirectorMemoryTests {
         #expect(state(after)?.state == .idle && after.report.scene.sources == ["cam1"])
     }
 
-    @Test("Without a source that can be seen a program begins with the slate, and ends with its run-down")
+    @Test("A program without video sources begins with the slate, and ends with its run-down")
     func onlyAudio() throws {
         let slate = RunDown.View(SceneLayout(.slate, []), name: "slate")
         let first = RunDown(name: "first", [RunDown.Segment(name: "a", views: [slate], length: .frames(2))])
@@ -209,7 +210,7 @@ struct DirectorMemoryTests {
         #expect(director.bus.isOver)
     }
 
-    @Test("What an interrupted transition came from is seen until the one that interrupted it is over")
+    @Test("The source of an interrupted transition stays visible until the interrupting transition has ended")
     func interrupted() throws {
         let director = try director(nil, sources: ["cam1", "cam2", "cam3"])
         let fade = try director.transition(TransitionRequest(.fade))
@@ -225,7 +226,7 @@ struct DirectorMemoryTests {
         #expect(director.seen == ["cam3"] && !director.isWanted("cam1", orHeard: false))
     }
 
-    @Test("What an operator set of audio holds, but where the configuration says something else by now")
+    @Test("A reopened channel keeps an operator's audio settings, unless their configuration has changed")
     func faders() throws {
         let before = try director(nil)
         let (faders, settings) = (
@@ -241,13 +242,13 @@ struct DirectorMemoryTests {
         faders[1].begin(with: settings(-3))
         faders[1].change { $0.isMuted = true }
         let after = try director(nil)
-        // The file says another gain of both.
+        // The configuration has another gain for both.
         for source in after.sources { source.bus.fader.begin(with: settings(-6)) }
         after.restore(before.memory)
         for source in after.sources {
             #expect(source.bus.fader.settings.gain == -6 && source.bus.fader.settings.isMuted, "\(source.name)")
         }
-        // It still says so, and an operator changed it again.
+        // The configuration is unchanged, and an operator has changed the gain again.
         after.sources[0].bus.fader.change { $0.gain = 2 }
         let last = try director(nil)
         for source in last.sources { source.bus.fader.begin(with: settings(-6)) }

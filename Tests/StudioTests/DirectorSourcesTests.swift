@@ -9,14 +9,14 @@ import Testing
 @testable import Program
 @testable import Studio
 
-@Suite("What a director does with its sources")
+@Suite("A director's requests about its sources")
 struct DirectorSourcesTests {
     private let stage: DirectorStage
     private var director: Director { stage.director }
 
     init() throws { stage = try DirectorStage() }
 
-    /// Expects that `request` is refused with these words, and that all is as it was.
+    /// Expects that `request` is refused with this text, and that nothing changes.
     private func refuses(_ words: String, _ name: String, _ request: SourceRequest) throws {
         let before = try stage.fingerprint()
         let refusal = #expect(throws: Refusal.self, "\(words)") { try director.change(name, request) }
@@ -24,7 +24,7 @@ struct DirectorSourcesTests {
         #expect(try stage.fingerprint() == before)
     }
 
-    @Test("The audio that was chosen is heard with each scene, and is named in the report")
+    @Test("A director plays the configured choice of audio with each scene, and reports that choice")
     func audio() throws {
         let all = DirectorStage.cameras + ["voice"]
         let choices: [(Director.AudioChoice, String, [[String]])] = [
@@ -39,7 +39,7 @@ struct DirectorSourcesTests {
                 try stage.put(scene)
                 #expect(stage.heard(stage.director.bus.scene) == heard, "\(word) with \(scene)")
             }
-            // The slate is on air, and cam2 in the preview: what else is wanted is wanted for its audio alone.
+            // The slate is on air, and cam2 in the preview: all other wanted sources are wanted for their audio alone.
             for name in all {
                 let isHeard = heard[2].contains(name)
                 #expect(stage.director.isWanted(name, orHeard: true) == (isHeard || name == "cam2"), "\(word) \(name)")
@@ -48,7 +48,7 @@ struct DirectorSourcesTests {
         }
     }
 
-    @Test("The report has what each source says of itself, in the order in which they were given")
+    @Test("A director reports the state of each source, in the configured order")
     func report() throws {
         let sources = director.report.sources
         #expect(sources.map(\.name) == ["cam1", "cam2", "cam3", "voice"] && director.report.scenes == ["duo"])
@@ -63,7 +63,7 @@ struct DirectorSourcesTests {
         #expect(Array(director.heardLevels.keys) == ["voice"])
     }
 
-    @Test("Gain, mute and offset are taken within their bounds, and a request with one that is not changes nothing")
+    @Test("Gain, mute and offset are changed within their limits; a request beyond a limit changes nothing")
     func faders() throws {
         var random = SeededRandom()
         let numbers: [Double?] = [
@@ -93,26 +93,26 @@ struct DirectorSourcesTests {
             #expect(source.gain == gain && source.isMuted == isMuted && source.audioOffset == offset, "\(request)")
         }
         #expect(refused > 50)
-        // No other source was changed.
+        // The other sources are unchanged.
         for source in director.report.sources where source.name != "cam2" {
             #expect(source.gain == 0 && !source.isMuted && source.audioOffset == 0)
         }
         try refuses("There is no source ghost. There are cam1, cam2, cam3, voice.", "ghost", SourceRequest(muted: true))
     }
 
-    @Test("A live source of which no audio waits cannot be heard earlier, but later")
+    @Test("A live source without buffered audio can be delayed, but not played earlier")
     func early() throws {
         let rate = DirectorStage.format.frameRate
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program)
         director.sources[0].bus.show(Scene(video: .feed(feed), audio: feed))
         try refuses("The audio of cam1 can be 0.0 s earlier", "cam1", SourceRequest(gain: 3, audioOffset: -0.1))
         try director.change("cam1", SourceRequest(audioOffset: 0.1))
-        // How much another one will have is not known before it has any.
+        // The limit of another source is not known before it has any audio.
         try director.change("cam2", SourceRequest(audioOffset: -0.5))
         #expect(director.report.sources.map(\.audioOffset) == [0.1, -0.5, 0, 0])
     }
 
-    @Test("A file is played from the moment that was asked for, unless something else of the request is refused")
+    @Test("A file is played from the requested position, unless another part of the request is refused")
     func files() throws {
         try director.change("cam3", SourceRequest(gain: -3, seek: 12.5))
         try director.change("cam3", SourceRequest(restart: true))
@@ -130,7 +130,7 @@ struct DirectorSourcesTests {
         #expect(director.report.sources[2].gain == -3 && director.report.sources[2].isMuted)
     }
 
-    @Test("A source that shows something has a snapshot of it, and any other is refused")
+    @Test("A source has a snapshot once it shows a frame; until then the request is refused")
     func snapshot() throws {
         let refused: [(String, Refusal.Kind)] = [("ghost", .notFound), ("voice", .conflict), ("cam1", .conflict)]
         for (name, kind) in refused {

@@ -11,10 +11,10 @@ import Testing
 @testable import Program
 @testable import Studio
 
-/// A director of three cameras, the last of which is a file, of a voice that is heard alone, and of a scene of two
-/// cameras. A test makes the frames, as a program does.
+/// A director of three cameras, the last of which is a file, of a voice with audio only, and of a scene of two cameras.
+/// The test makes the frames, as a program does.
 struct DirectorStage {
-    /// Notes from where it is played.
+    /// Collects the positions from which it is played.
     final class NotedFile: PlayedFile {
         let whenOff = WhenOff.pause
         let moments = Mutex<[Duration]>([])
@@ -47,7 +47,7 @@ struct DirectorStage {
             stingers: [], recording: { nil }, playing: RunDownPlaying(clock: SystemClock(), logger: quiet))
     }
 
-    /// What a client asks for.
+    /// Creates a client's request.
     static func request(
         _ scene: ProgramRequest.SceneChoice? = nil, by transition: TransitionRequest? = nil, at frame: Int64? = nil
     ) throws -> ProgramRequest {
@@ -62,7 +62,7 @@ struct DirectorStage {
         try director.put(Self.request(.named(name), by: transition, at: frame))
     }
 
-    /// Makes frame `frame`, as the program's thread does: it tells of it, and takes what begins with it.
+    /// Makes frame `frame`, as the program's thread does: reports it, and takes the scene that begins with it.
     @discardableResult
     func make(_ frame: Int64) -> Bus.Cue? {
         director.bus.announce(FrameIndex(frame))
@@ -72,19 +72,19 @@ struct DirectorStage {
     /// Makes all frames before `frame`.
     func run(to frame: Int64) { for next in director.bus.nextFrame.number..<frame { make(next) } }
 
-    /// The names of the sources that are seen in `scene`, from the back to the front.
+    /// The names of the sources that are visible in `scene`, from the back to the front.
     func seen(_ scene: Scene?) -> [String] {
         (scene?.layers ?? []).map { layer in
             director.sources.first { layer.video == .source($0.bus) }?.name ?? "slate"
         }
     }
 
-    /// The names of the sources that are heard in `scene`.
+    /// The names of the sources that are audible in `scene`.
     func heard(_ scene: Scene?) -> [String] {
         (scene?.audio ?? []).map { audio in director.sources.first { audio == .source($0.bus) }?.name ?? "another" }
     }
 
-    /// What is reported, without what changes by itself: the frame and the levels.
+    /// The report without the values that change by themselves: the frame and the levels.
     func fingerprint() throws -> String {
         var report = director.report
         (report.frame, report.levels) = (0, [])
@@ -95,7 +95,7 @@ struct DirectorStage {
     }
 }
 
-@Suite("What a director puts on air")
+@Suite("A director's scenes on air")
 struct DirectorTests {
     private let stage: DirectorStage
     private var director: Director { stage.director }
@@ -104,7 +104,7 @@ struct DirectorTests {
 
     private func single(_ name: String) -> SceneLayout { SceneLayout(.single, [name]) }
 
-    @Test("A scene is on air with the program's next frame, as it was named or laid out")
+    @Test("A scene requested by name or by layout is on air with the program's next frame")
     func put() throws {
         let grid = SceneLayout(.grid, ["cam3", "cam1", "cam2"])
         let choices: [(ProgramRequest.SceneChoice, SceneLayout, String?)] = [
@@ -123,7 +123,7 @@ struct DirectorTests {
         }
     }
 
-    @Test("A change ahead is reported as waiting, then as under way with both of its scenes, then as done")
+    @Test("A scheduled change is reported as waiting, then as running with both scenes, then as done")
     func ahead() throws {
         #expect(try stage.put("cam3", by: TransitionRequest(.fade), at: 10) == 10)
         for next in Int64(0)..<50 {
@@ -141,14 +141,14 @@ struct DirectorTests {
             default:
                 #expect(report.scene == single("cam3") && report.progress == nil && onAir == ["cam3"])
             }
-            // What waits is wanted already, and what is left is wanted until the transition is over.
+            // The scheduled source is wanted already, and the previous one stays wanted until the transition has ended.
             #expect(director.isWanted("cam3", orHeard: false))
             #expect(director.isWanted("cam1", orHeard: false) == (next < 35))
             #expect((stage.make(next) != nil) == (next == 0 || next == 10))
         }
     }
 
-    @Test("A change that waits is withdrawn, and one that is on air, or was withdrawn, is not")
+    @Test("A change can be cancelled while it is scheduled, but not when it is on air or was cancelled")
     func withdraw() throws {
         stage.run(to: 1)
         let asked: [(String, Int64)] = [("cam2", 5), ("cam3", 8), ("duo", 8), ("cam2", 0)]
@@ -166,7 +166,7 @@ struct DirectorTests {
         #expect(stage.seen(stage.make(8)?.scene) == ["cam1", "cam2"])
     }
 
-    @Test("Take and auto put the preview on air and what was there into the preview, auto by what was made ready")
+    @Test("Take and auto swap the scene on air and the preview, auto with the prepared transition")
     func swap() throws {
         #expect(try director.take() == 0)
         #expect(director.report.scene == single("cam2") && director.report.preview == single("cam1"))
@@ -180,15 +180,15 @@ struct DirectorTests {
         let cue = stage.make(4)
         #expect(stage.seen(cue?.scene) == ["cam1", "cam2"] && cue?.frames == 10)
         #expect(cue?.transition.kind == .wipeLeft && cue?.transition.easing == .inOut)
-        // It stays ready, also for the way back.
+        // The prepared transition stays set, also for the way back.
         #expect(try director.auto() == 5 && director.report.transition == wipe)
         #expect(director.report.scene == single("cam2") && director.report.previewName == "duo")
         #expect(stage.make(5)?.frames == 10)
     }
 
-    // MARK: What is refused
+    // MARK: Refusals
 
-    /// Expects that `body` is refused with these words, and that all is as it was.
+    /// Expects that `body` is refused with this text, and that nothing changes.
     private func refuses(_ kind: Refusal.Kind, _ words: String, _ body: () throws -> Void) throws {
         let before = try stage.fingerprint()
         let refusal = #expect(throws: Refusal.self, "\(words)") { try body() }
@@ -202,7 +202,7 @@ struct DirectorTests {
         try refuses(.unusable, words) { try director.prepare(request) }
     }
 
-    @Test("A scene that cannot be shown is put neither on air nor into the preview")
+    @Test("A director refuses an invalid scene, both on air and in the preview")
     func scenes() throws {
         try refusesScene(.named("ghost"), "There is no scene ghost. There are duo, cam1, cam2, cam3, voice, slate.")
         try refusesScene(.named("voice"), "The source voice has no video.")
@@ -215,7 +215,7 @@ struct DirectorTests {
         try refuses(.malformed, "lacks scene") { _ = try director.put(try DirectorStage.request()) }
     }
 
-    @Test("A transition of no right length, an unknown stinger and a frame out of reach are refused")
+    @Test("A director refuses a transition of invalid length, an unknown stinger and a frame too far ahead")
     func bounds() throws {
         stage.run(to: 3)
         var stinger = TransitionRequest(.cut)
@@ -233,13 +233,13 @@ struct DirectorTests {
         }
         let late = try DirectorStage.request(.named("cam3"), at: 20)
         try refuses(.unusable, "the preview changes at once") { try director.prepare(late) }
-        // Up to the bounds all is done.
+        // Values at the limits are accepted.
         #expect(try stage.put("cam2", by: TransitionRequest(.fade, seconds: 5), at: 3 + 90_000) == 90_003)
         #expect(try stage.put("cam2", by: TransitionRequest(.fade, seconds: 5), at: 0) == 3)
         #expect(stage.make(3)?.frames == 125)
     }
 
-    @Test("64 changes may wait for their frames, and one more is refused")
+    @Test("A director accepts 64 scheduled changes, and refuses one more")
     func many() throws {
         for frame in Int64(1)...63 { try stage.put("cam2", at: frame) }
         #expect(director.report.changes.count == 63)
@@ -247,7 +247,7 @@ struct DirectorTests {
         try refuses(.tooMany, "64 changes wait") { try stage.put("cam2", at: 100) }
     }
 
-    @Test("A change whose frame is over does not count as one that waits")
+    @Test("A change that is on air no longer counts as a scheduled one")
     func over() throws {
         for frame in Int64(1)...63 { try stage.put("cam2", at: frame) }
         stage.run(to: 70)
@@ -255,7 +255,7 @@ struct DirectorTests {
         #expect(director.report.scene == single("cam3"))
     }
 
-    @Test("A transition that takes the place of a cut of the same frame is reported with the scene that it leaves")
+    @Test("A transition that replaces a cut at the same frame is reported together with the scene it starts from")
     func replaced() throws {
         stage.run(to: 10)
         try stage.put("cam2")

@@ -8,7 +8,7 @@ import Testing
 @testable import Program
 @testable import Studio
 
-/// What a director is asked for at random, and what is to come of it: a table of what comes on air at which frame.
+/// Random requests to a director, and a model of the expected result: the scene that goes on air at each frame.
 private struct Walk {
     struct Shown {
         var layout: SceneLayout
@@ -18,7 +18,7 @@ private struct Walk {
     let stage: DirectorStage
     var random: SeededRandom
     var next: Int64 = 0
-    /// What comes on air, by the frame at which it does.
+    /// The scenes, by the frame at which each goes on air.
     var plan = [Int64(0): Shown(layout: SceneLayout(.single, ["cam1"]))]
     var preview = Shown(layout: SceneLayout(.single, ["cam2"]))
     var transition = TransitionRequest(.fade)
@@ -29,7 +29,7 @@ private struct Walk {
 
     var onAir: Shown? { plan[plan.keys.filter { $0 <= next }.max() ?? 0] }
 
-    // MARK: What is right
+    // MARK: Validity
 
     func isRight(_ layout: SceneLayout) -> Bool {
         let counts =
@@ -44,7 +44,7 @@ private struct Walk {
             && names.isSubset(of: DirectorStage.cameras)
     }
 
-    /// What `choice` names; nil for what cannot be shown.
+    /// The scene that `choice` names; nil if it cannot be shown.
     func resolved(_ choice: ProgramRequest.SceneChoice) -> Shown? {
         switch choice {
         case .named("duo"): return Shown(layout: DirectorStage.duo, name: "duo")
@@ -55,7 +55,7 @@ private struct Walk {
         }
     }
 
-    // MARK: What is asked for
+    // MARK: Requests
 
     private mutating func pick<Value>(_ values: [Value]) -> Value {
         values[Int.random(in: values.indices, using: &random)]
@@ -81,7 +81,8 @@ private struct Walk {
         return pick(transitions)
     }
 
-    /// Does `body`, which `fits` or is refused. A refusal changes nothing. Returns whether it was done.
+    /// Calls `body`, which must succeed if it `fits`, and otherwise be refused without any change. Returns whether it
+    /// succeeded.
     private mutating func attempt(_ what: String, fits: Bool, _ body: () throws -> Void) throws -> Bool {
         let before = try stage.fingerprint()
         var isDone = true
@@ -128,7 +129,7 @@ private struct Walk {
     private mutating func swap() throws {
         let (director, before, isAuto) = (stage.director, onAir, Bool.random(using: &random))
         var frame: Int64 = -1
-        // What is ready can be shown at any time.
+        // The prepared scene can be shown at any time.
         let isDone = try attempt("swap", fits: true) { frame = try isAuto ? director.auto() : director.take() }
         guard isDone else { return }
         #expect(frame == next)
@@ -158,7 +159,7 @@ private struct Walk {
         faders[name] = settings
     }
 
-    /// The program makes some frames; where it is late, it leaves all but the last one out.
+    /// Makes some frames of the program; a late program skips all but the last one.
     private mutating func advance() {
         let last = next + Int64.random(in: 0...6, using: &random)
         for frame in Bool.random(using: &random) ? Array(next...last) : [last] {
@@ -169,7 +170,7 @@ private struct Walk {
         }
     }
 
-    /// One command, or some frames.
+    /// Executes one command, or makes some frames.
     mutating func step() throws {
         switch Int.random(in: 0..<9, using: &random) {
         case 0, 1, 2: try put()
@@ -181,7 +182,7 @@ private struct Walk {
         }
     }
 
-    /// Expects that the report says what was planned, that what is ready can be shown, and that nothing else changed.
+    /// Expects the planned scene in the report, a preview that can be shown, and no other changes.
     func check() {
         let report = stage.director.report
         #expect(report.frame == next && report.transition == transition)
@@ -201,9 +202,9 @@ private struct Walk {
     }
 }
 
-@Suite("What a director does, whatever it is asked for")
+@Suite("A director under random requests")
 struct DirectorWalkTests {
-    @Test("Only what was asked for comes on air, at its frame, and what is refused changes nothing")
+    @Test("A director puts exactly the requested scenes on air at their frames, and refusals change nothing")
     func walk() throws {
         var random = SeededRandom()
         var (done, refused) = (0, 0)

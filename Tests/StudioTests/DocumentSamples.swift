@@ -10,7 +10,7 @@ enum DocumentTree {
     case list([DocumentTree])
     case map([(key: String, value: DocumentTree)])
 
-    /// Letters that mean something in YAML or JSON, or have several bytes.
+    /// Letters that have a meaning in YAML or JSON, or have several bytes.
     private static let letters = Array("aZ0 '\"\\:#*&{}[],!|>%@`?-/\u{E9}字\u{1F600}\n\t")
     private static let plain = ["word", "two words", "0x1F", "yes", "~", "2.5", "a-b:c", "/srv/a#b"]
     private static let numbers = ["0", "-12", "1.5e3", "true", "false", "null"]
@@ -23,8 +23,8 @@ enum DocumentTree {
         return text
     }
 
-    /// A list or a mapping, nested as deep as `depth`, whose plain words are those of JSON if it is for that. Each text
-    /// begins with `mark`.
+    /// A random list or mapping, nested at most `depth` deep; with `isJSON`, its plain texts are valid in JSON. Each
+    /// text begins with `mark`.
     static func random(depth: Int, isJSON: Bool, mark: String = "", _ random: inout SeededRandom) -> DocumentTree {
         func part(_ random: inout SeededRandom) -> DocumentTree {
             if depth > 1, Bool.random(using: &random) {
@@ -44,7 +44,7 @@ enum DocumentTree {
     }
 }
 
-/// Writes a document, and notes what is to be read of it, piece by piece, with the line and the column of each.
+/// Writes a document, and notes its expected nodes, each with its line and column.
 struct DocumentWriter {
     private static let escapes: [Character: String] = ["\"": "\\\"", "\\": "\\\\", "\n": "\\n", "\t": "\\t"]
 
@@ -69,7 +69,7 @@ struct DocumentWriter {
         }
     }
 
-    /// The line and the column to which the document has come.
+    /// The line and the column at the end of the document so far.
     var place: String { "\(line):\(column)" }
 
     private mutating func note(_ what: String) { pieces.append("\(place) \(what)") }
@@ -87,7 +87,7 @@ struct DocumentWriter {
         put(":")
     }
 
-    /// Space between two pieces in brackets: JSON may have some lines there.
+    /// Writes space between two pieces in brackets; in JSON, that may include line feeds.
     private mutating func gap() {
         put(isJSON ? ["", " ", lineBreak, lineBreak + "\t "].randomElement(using: &random) ?? " " : " ")
     }
@@ -123,7 +123,7 @@ struct DocumentWriter {
         }
     }
 
-    /// Ends the line, and begins one that is indented; there may be a comment or an empty line between.
+    /// Ends the line, and begins an indented one, sometimes after a comment or an empty line.
     private mutating func next(_ indent: Int) {
         if Int.random(in: 0..<4, using: &random) == 0 { put(" # *a: [b") }
         put(lineBreak)
@@ -131,7 +131,7 @@ struct DocumentWriter {
         put(String(repeating: " ", count: indent))
     }
 
-    /// Writes `tree` in lines, of which the first has begun and is indented so; some parts in brackets.
+    /// Writes `tree` in lines, of which the first has begun with this indent; some parts in brackets.
     mutating func block(_ tree: DocumentTree, indent: Int) {
         if Int.random(in: 0..<5, using: &random) == 0 { return flow(tree) }
         switch tree {
@@ -156,7 +156,7 @@ struct DocumentWriter {
 }
 
 extension ConfigurationNode {
-    /// What was read, as ``DocumentWriter`` notes it.
+    /// The parsed nodes, in the notation of ``DocumentWriter``.
     var pieces: [String] {
         let place = "\(mark.line):\(mark.column)"
         switch content {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Studio
 
-@Suite("How far words are apart")
+@Suite("The edit distance of words")
 struct EditDistanceTests {
     private static let letters = Array("abcB\u{E9}字-")
 
@@ -17,8 +17,8 @@ struct EditDistanceTests {
         return word
     }
 
-    /// The definition, word by word: the least of what it takes if the last letter is taken out, put in, replaced, or
-    /// swapped with the one before it.
+    /// The recursive definition: the minimum over removing, inserting or replacing the last letter, or swapping it with
+    /// the one before it.
     private func defined(_ first: ArraySlice<Character>, _ second: ArraySlice<Character>) -> Int {
         guard let (x, y) = both(first.last, second.last) else { return max(first.count, second.count) }
         let (rest, others) = (first.dropLast(), second.dropLast())
@@ -35,7 +35,7 @@ struct EditDistanceTests {
         return (x, y)
     }
 
-    @Test("The distance of short words is what its definition says")
+    @Test("The edit distance of short words is that of the recursive definition")
     func definition() {
         var random = SeededRandom()
         for _ in 0..<400 {
@@ -47,7 +47,7 @@ struct EditDistanceTests {
         }
     }
 
-    @Test("The distance is the same both ways, zero for one word alone, and never more than twice a detour")
+    @Test("The edit distance is symmetric, zero only for equal words, and at most twice that of a detour")
     func bounds() {
         var random = SeededRandom()
         for _ in 0..<500 {
@@ -65,7 +65,7 @@ struct EditDistanceTests {
         #expect(EditDistance.between("ca", "abc") == 3 && detour == 2)
     }
 
-    /// `word` with one letter put in, taken out or replaced, or, if `swaps`, swapped with its neighbour.
+    /// `word` with one letter inserted, removed or replaced, or, if `swaps`, swapped with its neighbour.
     private func changed(_ word: String, swaps: Bool, _ random: inout SeededRandom) -> String {
         var letters = Array(word)
         let letter = Self.letters.randomElement(using: &random) ?? "a"
@@ -79,7 +79,7 @@ struct EditDistanceTests {
         return String(letters)
     }
 
-    @Test("A word is as far from what it was as it was changed, at most, and one that was changed once is found again")
+    @Test("The edit distance is at most the number of changes, and a word changed once is recognized")
     func changes() {
         var random = SeededRandom()
         for _ in 0..<500 {
@@ -97,7 +97,7 @@ struct EditDistanceTests {
         }
     }
 
-    @Test("The nearest word is one of the least distance, in capitals or not, and nil if too many letters are wrong")
+    @Test("The nearest word has the least edit distance in any case of letters, or is nil if too many are wrong")
     func nearest() {
         var random = SeededRandom()
         var missing = 0
@@ -118,7 +118,7 @@ struct EditDistanceTests {
         #expect(EditDistance.nearest(to: "SEGMENTS", among: ["sources", "segments"]) == "segments")
     }
 
-    @Test("A word of any length is looked at for 64 letters, and no more")
+    @Test("The edit distance of long words takes only their first 64 letters into account")
     func long() {
         var random = SeededRandom()
         let (first, second) = (word(64...64, &random), word(64...64, &random))

@@ -8,9 +8,9 @@ import Testing
 @testable import Program
 @testable import Studio
 
-@Suite("Painting overlays")
+@Suite("Drawing of overlays")
 struct OverlayPainterTests {
-    @Test("A text of any letters is drawn in each size of program, at each place, with its clocks")
+    @Test("A text overlay of any letters, with clocks, is drawn in each program size and at each position")
     func texts() throws {
         var random = SeededRandom()
         let texts = [

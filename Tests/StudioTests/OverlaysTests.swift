@@ -21,7 +21,7 @@ struct OverlaysTests {
 
     private func text(_ desk: Overlays) -> String? { desk.reports.first?.text }
 
-    @Test("What is refused changes nothing: a text was on air, though too many changes waited already")
+    @Test("An overlay's refused request changes nothing, not even the text")
     func refused() throws {
         let (desk, bus) = (try desk("title=text:before"), Bus())
         for frame in 0..<Overlay.mostChoices {
@@ -31,12 +31,12 @@ struct OverlaysTests {
             try desk.change("title", try request(#"{"text":"after","visible":true,"at":500}"#), on: bus)
         }
         #expect(failure?.kind == .tooMany && text(desk) == "before")
-        // In place of one that waits there is room.
+        // A request that replaces a scheduled one is accepted.
         #expect(try desk.change("title", try request(#"{"text":"after","visible":true,"at":10}"#), on: bus) == 10)
         #expect(text(desk) == "after")
     }
 
-    @Test("What an operator wrote holds, but where the configuration says something else by now")
+    @Test("An overlay of a reopened channel keeps an operator's changes, unless its configuration has changed")
     func restored() throws {
         let (before, bus) = (try desk("title=text:A"), Bus())
         _ = try before.change("title", try request(#"{"text":"B","visible":true}"#), on: bus)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Studio
 
-/// Two directories of shows, and one beside them. Files in the first, to which run-downs are confined, begin with `i`,
+/// Two directories of shows, and one next to them. Files in the first, to which run-downs are confined, begin with `i`,
 /// and all others with `o`.
 @Suite("The files that a run-down may name")
 struct RunDownFilesTests {
@@ -31,14 +31,14 @@ struct RunDownFilesTests {
         for (name, target) in links { try #require(symlink(target, temporary.path(name)) == 0) }
     }
 
-    /// The first byte of what the system finds at `path`; nil if that cannot be read.
+    /// The first byte of the file at `path`; nil if that cannot be read.
     private func byte(at path: String) -> UInt8? {
         guard let file = fopen(path, "r") else { return nil }
         defer { fclose(file) }
         return UInt8(exactly: fgetc(file))
     }
 
-    /// A path from the first directory, from the root or from the directory above, up and down and through links.
+    /// A random path from the first directory, the root or the parent directory, up and down and through links.
     private func anyPath(_ random: inout SeededRandom) -> String {
         let starts = ["", "", "", "", "", "/", temporary.path + "/", shows + "/", shows + "-too/"]
         let steps = [".", "..", "..", "", "part", "part", "up", "out", "back", "shows", "others", "shows-too", "ghost"]
@@ -49,10 +49,10 @@ struct RunDownFilesTests {
         return (starts.randomElement(using: &random) ?? "") + parts.joined(separator: "/")
     }
 
-    /// The place that `path` names, by the letter.
+    /// The absolute path of `path`, without resolving anything.
     private func place(_ path: String) -> String { path.hasPrefix("/") ? path : "\(shows)/\(path)" }
 
-    @Test("A confined run-down reads all that lies in its directory, whatever leads there, and nothing else")
+    @Test("A confined run-down can use exactly the files in its directory, by any path")
     func confined() throws {
         var random = SeededRandom()
         let files = RunDownFiles(directory: shows, isConfined: true)
@@ -70,14 +70,14 @@ struct RunDownFilesTests {
             } catch {
                 outside += there == nil ? 0 : 1
                 #expect(there != inside, "\(path): \(error)")
-                // What lies outside is not named to a client either.
+                // An error must not name files outside the directory either.
                 #expect(!error.description.replacing(path, with: "").contains("outer"), "\(path): \(error)")
             }
         }
         #expect(taken > 10 && outside > 10)
     }
 
-    @Test("A run-down that is not confined reads what the system has at its place, and is refused what is not there")
+    @Test("A run-down that is not confined can use exactly the files that exist")
     func free() throws {
         var random = SeededRandom()
         let files = RunDownFiles(directory: shows)
@@ -93,7 +93,7 @@ struct RunDownFilesTests {
         }
     }
 
-    @Test("What is not a file is refused at once, confined or not: a pipe, a directory, a loop, a name with a zero")
+    @Test("A run-down's pipe, directory, link loop or name with a zero byte is refused at once")
     func odd() throws {
         try #require(mkfifo(temporary.path("shows/pipe.mp4"), 0o600) == 0)
         let deep = String(repeating: "part/up/", count: 3000) + "inner.mp4"
@@ -109,7 +109,7 @@ struct RunDownFilesTests {
                 #expect(throws: RunDownFiles.Fault.self, "\(name.prefix(40))") { try files.resolve(name) }
             }
         }
-        // A directory that is not there, or is a link, is no way around.
+        // A directory that is missing, or is a link, gives no access either.
         let missing = RunDownFiles(directory: temporary.path("none"), isConfined: true)
         for name in ["inner.mp4", "../shows/inner.mp4", shows + "/inner.mp4"] {
             #expect(throws: RunDownFiles.Fault.self, "\(name)") { try missing.resolve(name) }
@@ -120,7 +120,7 @@ struct RunDownFilesTests {
         #expect(throws: RunDownFiles.Fault.self) { try linked.resolve("../others/outer.mp4") }
     }
 
-    @Test("A fault tells the first five videos of the directory in order, and nothing hidden or of another kind")
+    @Test("A missing file's fault lists the first five videos of the directory, without hidden and other files")
     func names() throws {
         var random = SeededRandom()
         for _ in 0..<40 {

@@ -9,9 +9,9 @@ import Testing
 
 @testable import Studio
 
-@Suite("A run-down that is loaded on air")
+@Suite("Loading a run-down on air")
 struct RunDownLoadingTests {
-    @Test("A separate audio input may be heard with a segment, but cannot be seen")
+    @Test("A loaded run-down may use a separate audio input for a segment's audio, but not for its video")
     func unseen() throws {
         let format = VideoFormat(width: 64, height: 36, frameRate: FrameRate(25))
         let sources = [

@@ -8,19 +8,19 @@ import Testing
 
 @testable import Studio
 
-/// A player without a clock, and what it said.
+/// A player without a clock, and its collected actions.
 private struct Deck {
     var player: RunDownPlayer
     /// The next frame.
     var frame: FrameIndex = 0
-    /// What came on air: the frame, and the view's name.
+    /// The views that went on air: frame and name.
     var shown: [String] = []
     var actions: [RunDownPlayer.Action] = []
-    /// Files in the order in which they were asked for, with the frame at which each is over.
+    /// The files in the order in which they were requested, and further down the frame at which each ends.
     var clips: [RunDownPlayer.ClipID] = []
-    /// Whether files are ready as soon as they are asked for.
+    /// Whether files are ready as soon as they are requested.
     var isPrompt = true
-    /// How many frames the files have; nil for no end.
+    /// The number of frames of each file; files that are not listed have no end.
     var lengths: [String: Int64] = [:]
     private var paths: [RunDownPlayer.ClipID: String] = [:]
 
@@ -59,7 +59,7 @@ extension RunDownPlayer.Action {
         if case .prepare = self { true } else { false }
     }
 
-    /// Where a file begins that is made ready.
+    /// The position at which a prepared file begins.
     fileprivate var start: Duration? {
         if case .prepare(_, let clip) = self { clip.start } else { nil }
     }
@@ -91,7 +91,7 @@ struct RunDownPlayerTests {
         return deck
     }
 
-    @Test("Each segment begins on its frame, and what is on air at the end stays")
+    @Test("A player begins each segment at its frame, and leaves the last view on air at the end")
     func frames() throws {
         var deck = try deck([seconds("a", 1), segment("b", .frames(7)), segment("c", .time(.milliseconds(500)))])
         deck.run(to: 100)
@@ -99,7 +99,7 @@ struct RunDownPlayerTests {
         #expect(deck.player.state == .over)
     }
 
-    @Test("Lengths that are no whole number of frames do not drift within ten hours")
+    @Test("A player's segments do not drift in ten hours if their lengths are no integral number of frames")
     func drift() throws {
         let rate = FrameRate(30000, 1001)
         var deck = try deck([seconds("a", 5), segment("b", .time(.milliseconds(3333)))], loops: true, rate: rate)
@@ -113,7 +113,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == wanted && wanted.count > 8000)
     }
 
-    @Test("Frames that a program leaves out delay nothing that follows")
+    @Test("A player's later segments are not delayed by frames that the program skips")
     func skippedFrames() throws {
         var deck = try deck([seconds("a", 1), seconds("b", 1), seconds("c", 1)])
         deck.run(to: 20)
@@ -122,7 +122,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 a", "33 b", "50 c"])
     }
 
-    @Test("Several views come in turn, each on the frame nearest to its time")
+    @Test("A player shows several views in turn, each from the frame nearest to its time")
     func views() throws {
         var several = seconds("several", 60)
         several.views = [view("x"), view("y"), view("z")]
@@ -133,7 +133,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == zip(wanted, "xyzxyzxyzxyz").map { "\($0) \($1)" } + ["1798 b"])
     }
 
-    @Test("An order of chance is the same for the same seed, fair, and never shows a view twice in a row")
+    @Test("A random order is determined by its seed, shows all views in each round, and none twice in a row")
     func chance() throws {
         let orders = (0..<20).map { seed in
             let order = RunDownOrder(count: 5, seed: UInt64(seed))
@@ -150,7 +150,7 @@ struct RunDownPlayerTests {
         #expect((Int64(0)..<9).allSatisfy { two.view($0) != two.view($0 + 1) })
     }
 
-    @Test("An order of chance begins with another view than was on air, round after round and from segment to segment")
+    @Test("A random order never begins with the view on air, neither in a new round nor in a new segment")
     func seams() throws {
         var several = seconds("several", 3)
         (several.views, several.order) = (["x", "y", "z", "a"].map(view), .random)
@@ -159,7 +159,7 @@ struct RunDownPlayerTests {
         deck.run(to: 7000)
         let names = deck.shown.map { $0.split(separator: " ")[1] }
         #expect(names.count == 280)
-        // What is listed comes as it is listed.
+        // Listed views keep their order.
         let twice = zip(names, names.dropFirst()).enumerated().filter { $1.0 == $1.1 && ($0 + 1) % 7 != 0 }
         #expect(twice.isEmpty, "\(twice)")
         for seed in 0..<20 {
@@ -172,7 +172,7 @@ struct RunDownPlayerTests {
         }
     }
 
-    @Test("A segment that lasts until take ends at the next frame, and the following one is counted from there")
+    @Test("A segment of length take ends at the next frame, from which the following segment is counted")
     func take() throws {
         var deck = try deck([segment("a", .take), seconds("b", 1), segment("c", .take)])
         deck.run(to: 40)
@@ -186,7 +186,7 @@ struct RunDownPlayerTests {
     }
 
     @Test(
-        "A file is made ready while the segment before is on air, starts on its frame, lasts to its end, and is let go")
+        "A file is prepared during the previous segment, started at its frame, and released after its end")
     func files() throws {
         var deck = try deck([seconds("a", 1), file("intro", .end, start: .seconds(2)), seconds("b", 1)])
         deck.lengths = ["intro": 10]
@@ -198,7 +198,7 @@ struct RunDownPlayerTests {
         #expect(deck.actions.contains(.start(clip, at: 25)) && deck.actions.last == .release(clip))
     }
 
-    @Test("A file that is not ready in time leaves on air what is there, and is counted; one that fails is left out")
+    @Test("A late file delays its segment, which is counted, and a failed file's segment is skipped")
     func lateFiles() throws {
         var deck = try deck([seconds("a", 1), file("slow", .frames(5)), file("broken", .end), seconds("b", 1)])
         deck.isPrompt = false
@@ -213,7 +213,7 @@ struct RunDownPlayerTests {
         #expect(status.lateFrames == 5 && status.failure == "broken: no video")
     }
 
-    @Test("A loop whose files all fail leaves on air what is there and tries one after the other again each second")
+    @Test("A loop in which all files fail keeps the view on air, and retries one file after the other each second")
     func nothingToPlay() throws {
         for loops in [true, false] {
             var deck = try deck([file("a", .end), file("b", .end)], loops: loops)
@@ -237,7 +237,7 @@ struct RunDownPlayerTests {
         }
     }
 
-    @Test("A file that was over when it was cut away from is resumed with its last frame")
+    @Test("A file that ended before it was cut away from is resumed with its last frame")
     func resumedAfterEnd() throws {
         var deck = try deck([file("a", .time(.seconds(4))), seconds("b", 1)])
         deck.lengths = ["a": 50]
@@ -250,7 +250,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 a", "80 a", "105 b"])
     }
 
-    @Test("A file that broke is a failure, and the run-down continues as if its segment were over")
+    @Test("A file that breaks is reported as a failure, and its segment ends")
     func broken() throws {
         var deck = try deck([file("a", .end), seconds("b", 1)])
         deck.run(to: 10)
@@ -260,7 +260,7 @@ struct RunDownPlayerTests {
         #expect(deck.player.status(at: 20).failure == "a: Input/output error")
     }
 
-    @Test("The file that gives way is kept until the transition is over")
+    @Test("A file that is faded out is kept until the transition has ended")
     func transition() throws {
         var next = seconds("b", 3)
         next.change = RunDown.Change(.fade, .seconds(1))
@@ -276,7 +276,7 @@ struct RunDownPlayerTests {
         #expect(showing.frames == 25 && showing.change.kind == .fade)
     }
 
-    @Test("Files that are seen in a transition that is interrupted are kept until the one that interrupts it is over")
+    @Test("Files in an interrupted transition are kept until the interrupting transition has ended")
     func interrupted() throws {
         var (second, third) = (segment("b", .frames(30)), segment("c", .take))
         (second.change, third.change) = (RunDown.Change(.fade, .seconds(2)), RunDown.Change(.fade, .seconds(2)))
@@ -288,7 +288,7 @@ struct RunDownPlayerTests {
         #expect(deck.actions.contains(.release(clip)))
     }
 
-    @Test("Where each segment is shorter than its transition files are let go of nevertheless")
+    @Test("Files are released even if each segment is shorter than its transition")
     func alwaysInterrupted() throws {
         let segments = (0..<3).map { index in
             var segment = file("\(index)", .frames(10))
@@ -303,7 +303,7 @@ struct RunDownPlayerTests {
 
     // MARK: The operator
 
-    @Test("After a manual cut, resume continues with what was left, from where it was")
+    @Test("A resume after a manual cut continues with the rest of the segment")
     func resume() throws {
         var deck = try deck([seconds("a", 4), seconds("b", 1)])
         deck.run(to: 30)
@@ -315,7 +315,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 a", "200 a", "270 b"])
     }
 
-    @Test("After a manual cut, follow continues with what would be on air by now")
+    @Test("A follow after a manual cut continues at the position that the run-down would have reached")
     func follow() throws {
         var deck = try deck([seconds("a", 4), seconds("b", 4), seconds("c", 1)])
         deck.run(to: 30)
@@ -327,7 +327,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 a", "150 b", "200 c"])
     }
 
-    @Test("A file that was cut away from is opened again where it was, and one that is followed played on unseen")
+    @Test("A file that was cut away from is reopened for resume at its position, and plays on for follow")
     func cutFiles() throws {
         for resumes in [true, false] {
             var deck = try deck([file("intro", .time(.seconds(4)), start: .seconds(10)), seconds("b", 1)])
@@ -345,7 +345,7 @@ struct RunDownPlayerTests {
     }
 
     @Test(
-        "What is cut away from or held while its file is opened again is resumed from where it was",
+        "A segment that is cut or held again while its file is reopened is resumed from its first position",
         arguments: [true, false])
     func resumedTwice(cuts: Bool) throws {
         var deck = try deck([file("intro", .time(.seconds(4)), start: .seconds(10)), seconds("b", 1)])
@@ -365,7 +365,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 intro", "100 intro", "175 b"])
     }
 
-    @Test("Hold keeps on air what is there; resume and follow continue without a cut within the segment")
+    @Test("A hold keeps the view on air, and resume or follow within the segment continue without a cut")
     func hold() throws {
         var deck = try deck([seconds("a", 2), seconds("b", 2), seconds("c", 1)])
         deck.run(to: 40)
@@ -383,7 +383,7 @@ struct RunDownPlayerTests {
         #expect(throws: RunDownPlayer.Refusal.notHeld) { try deck.player.resume(at: 300) }
     }
 
-    @Test("Next continues from what was held, even if the time unseen came further")
+    @Test("A next command during a hold continues with the segment after the held one")
     func nextWhileHeld() throws {
         var deck = try deck([seconds("a", 1), file("b", .frames(20)), seconds("c", 1), seconds("d", 1)])
         deck.run(to: 10)
@@ -392,12 +392,12 @@ struct RunDownPlayerTests {
         #expect(deck.player.status(at: 60).follows == 2)
         try deck.player.next()
         deck.run(to: 120)
-        // The file was let go, and takes a frame to be there again.
+        // The file was released, and needs a frame to be ready again.
         #expect(deck.shown == ["0 a", "61 b", "81 c", "106 d"])
     }
 
     @Test(
-        "A cut at the frame at which a segment begins is not covered by it, and one that was named ahead comes in its time"
+        "A cut that is scheduled for the frame at which a segment begins is executed, and the segment stays hidden"
     )
     func cutAtBoundary() throws {
         var deck = try deck([seconds("a", 1), seconds("b", 1)])
@@ -409,7 +409,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 a", "40 b"])
     }
 
-    @Test("Whatever is asked for at whatever moment, no more files are open than are needed, and frames never go back")
+    @Test("A player under random commands opens only the files that it needs, and its frames never decrease")
     func anyOrder() throws {
         for seed in UInt64(0)..<200 {
             let order = RunDownOrder(count: 7, seed: seed)
@@ -438,7 +438,7 @@ struct RunDownPlayerTests {
         }
     }
 
-    @Test("A segment that is begun held is seen and not followed, or comes when it is resumed, as long as it is")
+    @Test("A segment started as held stays on air, or with a cut away appears on resume, for its full length")
     func beginsHeld() throws {
         for isCutAway in [false, true] {
             var deck = try deck([seconds("a", 1), seconds("b", 1)])
@@ -454,7 +454,7 @@ struct RunDownPlayerTests {
         }
     }
 
-    @Test("A segment that is to begin held is so from then on, and what follows it is not held, too")
+    @Test("A hold of a segment that has not begun applies to that segment only")
     func heldOnce() throws {
         var deck = try deck([seconds("a", 1), seconds("b", 1)])
         try deck.player.start(held: 0, isCutAway: false, at: 0)
@@ -473,7 +473,7 @@ struct RunDownPlayerTests {
 
     // MARK: Status
 
-    @Test("The status says where it is, what is left, and what comes when")
+    @Test("A player's status has the current segment, the remaining time and the next segment with its frame")
     func status() throws {
         var deck = try deck([seconds("a", 2), file("b", .end), segment("c", .take)])
         deck.run(to: 26)
@@ -489,7 +489,7 @@ struct RunDownPlayerTests {
         #expect(status.state == .running && status.rounds == 0 && status.segments?.count == 3)
     }
 
-    @Test("Files that are still to come are counted by how long they are, from where they begin")
+    @Test("A player's remaining time includes the lengths of later files from their start positions on")
     func lengths() throws {
         var deck = try deck([
             seconds("a", 2), file("b", .end, start: .seconds(3)), segment("c", .frames(50)), file("b", .end),
@@ -497,13 +497,13 @@ struct RunDownPlayerTests {
         deck.run(to: 26)
         #expect(deck.player.status(at: 25).remainingSeconds == nil)
         let status = deck.player.status(at: 25, lengths: ["b": .seconds(10)])
-        // 1 s of the first, 7 of the file's 10 s, 50 frames, and the whole file.
+        // 1 s of the first, 7 of the file's 10 s, 50 frames, and the complete file.
         #expect(status.remainingSeconds == 20)
         #expect(status.segments?.map(\.seconds) == [2, 7, 2, 10])
         #expect(status.segments?.map(\.until) == [nil, "end", nil, "end"])
     }
 
-    @Test("A segment that cannot be is refused with what there is")
+    @Test("An invalid segment is refused with the key at fault and the possible names")
     func faults() {
         let sources = ["cam1", "cam2"]
         #expect(segment("cam1", .take).fault(sources: sources) == nil)

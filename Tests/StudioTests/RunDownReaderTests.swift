@@ -9,7 +9,7 @@ import Testing
 
 @testable import Studio
 
-@Suite("A run-down's file")
+@Suite("Parsing of run-downs")
 struct RunDownReaderTests {
     private let directory: TemporaryDirectory
     private let known = RunDownReader.Known(
@@ -36,8 +36,8 @@ struct RunDownReaderTests {
         }
     }
 
-    // The library hashed what it stands for, in time that doubles with each line.
-    @Test("An alias is no key, whatever it stands for", .timeLimit(.minutes(1)))
+    // The library hashed the node behind the alias, in a time that doubles with each line.
+    @Test("A run-down with an alias as a key is refused quickly, whatever the alias refers to", .timeLimit(.minutes(1)))
     func aliases() throws {
         var lines = ["a0: &a0 [x, x]"]
         for index in 1...60 { lines.append("a\(index): &a\(index) [*a\(index - 1), *a\(index - 1)]") }
@@ -47,14 +47,14 @@ struct RunDownReaderTests {
         }
         let deep = "z: " + String(repeating: "[", count: 20) + "{*a60: 1}" + String(repeating: "]", count: 20)
         #expect(faults((lines + [deep]).joined(separator: "\n")).first?.contains("nested too deep") == true)
-        // Anywhere else it stands for what it names, and an asterisk in a text is one.
+        // Anywhere else an alias is replaced by its node, and an asterisk inside a text is an ordinary letter.
         let show = try read(
             "segments: [{source: &cam cam1, name: 'a*b', duration: &long 2s}, {source: *cam, name: '*', duration: *long}]"
         )
         #expect(show.segments.map(\.name) == ["a*b", "*"] && show.segments[1].length == .time(.seconds(2)))
     }
 
-    @Test("A stinger is named, and is as its file is")
+    @Test("A run-down's stinger is given by its name, and has no other options")
     func stinger() throws {
         let read = { (transition: String) throws(ConfigurationFailure) in
             var known = known
@@ -80,7 +80,7 @@ struct RunDownReaderTests {
         }
     }
 
-    @Test("All that a segment can say")
+    @Test("A run-down with every possible key is parsed")
     func everything() throws {
         let runDown = try read(
             """
@@ -123,7 +123,7 @@ struct RunDownReaderTests {
         #expect(segments[4].views[0].layout.inset == .init(x: 0.1, y: 0.1, width: 0.3) && segments[4].length == .take)
     }
 
-    @Test("What is heard alone may be a segment's audio, and is nothing to be seen")
+    @Test("A source without video may be a segment's audio, but not part of its views")
     func unseen() throws {
         let read = { (segment: String) throws(ConfigurationFailure) in
             try RunDownReader.read(
@@ -146,14 +146,14 @@ struct RunDownReaderTests {
         }
     }
 
-    @Test("JSON is read, too")
+    @Test("A run-down in JSON is parsed")
     func json() throws {
         let runDown = try read(#"{"segments": [{"source": "cam1", "duration": 2.5}, {"scene": "duo"}]}"#)
         #expect(runDown.segments.map(\.length) == [.time(.milliseconds(2500)), .take])
     }
 
     @Test(
-        "What is wrong is named with its place and what is meant",
+        "A run-down's fault is reported with its place and a suggestion",
         arguments: [
             (
                 "segments:\n  - sorce: cam1\n",
@@ -218,7 +218,7 @@ struct RunDownReaderTests {
         #expect(lines.contains { $0.contains(expected) }, "\(lines)")
     }
 
-    @Test("Where a file is missing those are named that are there, some of them, and only where they may be")
+    @Test("A missing file's fault lists some existing files, but only from a permitted directory")
     func missing() throws {
         let text = "segments:\n  - file: into.mp4\n"
         for name in ["notes.txt", ".hidden.mp4", "b.MOV"] { try directory.write([], to: name) }
@@ -234,19 +234,19 @@ struct RunDownReaderTests {
         }
     }
 
-    @Test("All that is wrong is told at once, in the file's order")
+    @Test("All faults of a run-down are reported at once, in the order of the file")
     func all() {
         let lines = faults("segments:\n  - source: cam3\n  - file: gone.mp4\n  - scene: x\nlop: true\n")
         #expect(lines.count == 4 && lines[0].contains(":2:") && lines[3].contains(":5:"), "\(lines)")
     }
 
-    @Test("It is bounded")
+    @Test("A run-down of more than 1000 segments is refused")
     func bounded() {
         let many = "segments:\n" + String(repeating: "  - source: cam1\n", count: RunDown.mostSegments + 1)
         #expect(faults(many).first?.contains("1 to 1000 segments") == true)
     }
 
-    @Test("A request by the API may name only files of the run-downs' directory")
+    @Test("A run-down from the API may name only files in the directory of run-downs")
     func confined() throws {
         let text = { (path: String) in "segments:\n  - file: \(path)\n" }
         #expect(try read(text("intro.mp4"), isConfined: true).segments.count == 1)

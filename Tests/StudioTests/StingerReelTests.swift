@@ -8,9 +8,9 @@ import Testing
 
 @testable import Studio
 
-@Suite("A stinger's file")
+@Suite("The file of a stinger")
 struct StingerReelTests {
-    /// Two seconds of grays that become brighter.
+    /// A video of two seconds, in which gray becomes brighter.
     private func make(in directory: TemporaryDirectory) throws -> String {
         let path = directory.path("card.mov")
         let process = Process()
@@ -25,14 +25,14 @@ struct StingerReelTests {
         return path
     }
 
-    /// Whether `frame` is the one of this number.
+    /// Whether `frame` is the frame of this number.
     private func isFrame(_ number: Int64, _ frame: VideoFrame?) -> Bool {
         guard let frame else { return false }
         let luma = frame.storage.withPlanes { Double($0.y.bytes.load(as: UInt8.self)) }
         return abs(luma - (16 + 219 * Double(5 * number) / 255)) <= 2
     }
 
-    @Test("It begins again at once while it is shown, and continues in order")
+    @Test("A stinger that is rewound while it is shown restarts at once and continues in order")
     func again() throws {
         let directory = try TemporaryDirectory()
         let specification = try StingerSpecification("card=\(try make(in: directory))#cut=1")
@@ -50,7 +50,7 @@ struct StingerReelTests {
         }
     }
 
-    @Test("Where it is waited for, as in a render, each frame is the very one, however fast they are asked for")
+    @Test("A rendered program's stinger delivers each frame exactly, however fast the frames are requested")
     func awaited() throws {
         let directory = try TemporaryDirectory()
         let specification = try StingerSpecification("card=\(try make(in: directory))#cut=1")
@@ -62,7 +62,7 @@ struct StingerReelTests {
             #expect(isFrame(49, reel.frame(50)))
             reel.rewind()
         }
-        // What is left out is not waited for twice.
+        // Skipped frames are not waited for twice.
         #expect(isFrame(40, reel.frame(40)))
     }
 }

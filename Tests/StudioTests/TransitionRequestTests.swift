@@ -8,13 +8,13 @@ import Testing
 
 @testable import Studio
 
-@Suite("A transition that is asked for")
+@Suite("Parsing of requested transitions")
 struct TransitionRequestTests {
     private func read(_ text: String) throws -> TransitionRequest {
         try JSONDecoder().decode(TransitionRequest.self, from: Data(text.utf8))
     }
 
-    @Test("A dip and a flip have a color, which comes back as it was said")
+    @Test("A dip and a flip have a color, which is encoded as it was given")
     func color() throws {
         let dip = try read(##"{"type":"dip","color":"#0a64ff"}"##)
         #expect(dip.color == RGBColor(red: 10, green: 100, blue: 255))
@@ -23,7 +23,7 @@ struct TransitionRequestTests {
         #expect(try read(#"{"type":"dip"}"#).color == nil)
     }
 
-    @Test("What is no color, and a color that is not seen, is refused", arguments: ["blue", "#12345", ""])
+    @Test("A color that is invalid, or of a transition without one, is refused", arguments: ["blue", "#12345", ""])
     func refused(text: String) {
         let wrong = #expect(throws: Refusal.self) { try read(#"{"type":"dip","color":"\#(text)"}"#) }
         #expect(wrong.map { "\($0)".contains("#0a64ff") } == true)

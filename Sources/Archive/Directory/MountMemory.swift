@@ -5,11 +5,11 @@ internal import Media
 
 /// Whether a record directory must be on a mounted disk.
 package enum MountRule: Sendable, Hashable {
-    /// It must if it was before, as far as that is remembered.
+    /// The directory must be on a mounted disk if the memory contains it: it was on one before.
     case remembered
-    /// It must: nothing is recorded until a disk is mounted there.
+    /// The directory must be on a mounted disk: nothing is recorded until a disk is mounted there.
     case required
-    /// It need not, and the memory is cleared.
+    /// The directory may be anywhere, and its entry is removed from the memory.
     case ignored
 }
 

@@ -6,34 +6,35 @@ internal import Upload
 
 /// A command that decides whether a client may publish or play: status 0 allows it.
 ///
-/// It is a path, not a line for a shell: nothing that a client says is ever interpreted, and none of it is an argument.
-/// What the command should know is in environment variables. It is asked about clients that have the right key.
+/// The command is a path, not a line for a shell: text from a client is never interpreted, and never becomes an
+/// argument. The command gets its information in environment variables. It is run only for clients that have the right
+/// key.
 struct ClientCommand: Sendable {
-    /// Less than the server waits for a decision, so that its end is ours.
+    /// The usual limit of a decision: less than the server's own, so that this limit ends the command first.
     static let usualLimit = Duration.seconds(8)
-    /// How much a client can have to say.
+    /// The maximum length of one value that a client sent.
     private static let longestValue = 2048
 
     /// The command's path.
     let program: String
-    /// The channel that it is asked for.
+    /// The channel for which the command decides.
     let channel: String
-    /// How long it may take.
+    /// How long the command may take.
     var limit = usualLimit
-    /// Who is told why a client was refused; without secrets.
+    /// Receives the reason for which a client was refused; without secrets.
     let notice: @Sendable (String) -> Void
 
-    /// What is wrong with the command at `path`; nil if it can be run. `flag` names it.
+    /// Describes why the command at `path` cannot be run; nil if it can. `flag` names it.
     static func fault(_ path: String, of flag: String) -> TextFailure? {
         if ChildCommand.canRun(path) { return nil }
-        // What looks like an address may hold a password.
+        // A text that resembles an address may contain a password.
         let named = path.contains("://") ? "this" : path
         return TextFailure(
             "\(option: flag) takes the path of a program or an http:// or https:// address, and \(named) is not one.")
     }
 
-    /// Whether the command allows the `request` of the client at `address`. A command that fails, cannot be run or takes
-    /// longer than its limit does not.
+    /// Returns whether the command allows the `request` of the client at `address`. A command that fails, cannot be run
+    /// or takes longer than its limit refuses the client.
     func allows(_ request: RTMPStreamRequest, from address: String) async -> Bool {
         let command = ChildCommand(
             program: ChildCommand.absolute(program), arguments: [], environment: environment(request, address),
@@ -52,13 +53,13 @@ struct ClientCommand: Sendable {
         notice("A client at \(address) may not \(request.action.rawValue): \(reason).")
     }
 
-    /// What the command learns of the client.
+    /// The environment variables that describe the client to the command.
     func environment(_ request: RTMPStreamRequest, _ address: String) -> [String: String] {
         let facts = Self.facts(request, address, channel: channel)
         return Dictionary(uniqueKeysWithValues: facts.map { ("RELAY_\($0.uppercased())", $1) })
     }
 
-    /// What is known of a client that wants something of `channel`, by plain words.
+    /// The facts about a client that requests a stream of `channel`, by their names.
     static func facts(_ request: RTMPStreamRequest, _ address: String, channel: String) -> [String: String] {
         [
             "event": request.action.rawValue, "channel": channel, "address": address, "app": request.app,
@@ -66,7 +67,7 @@ struct ClientCommand: Sendable {
         ].mapValues(plain)
     }
 
-    /// `text` without what has no place in an environment, and no longer than a client may make it.
+    /// Returns `text` without characters that must not be in an environment, cut to the maximum length.
     private static func plain(_ text: String) -> String {
         var plain = String.UnicodeScalarView()
         plain.append(contentsOf: text.unicodeScalars.filter { $0.value >= 32 && $0.value != 127 }.prefix(longestValue))

@@ -5,14 +5,14 @@ package import Media
 package import Networking
 internal import RTMP
 
-/// What decides whether a client may publish or play: a program, or a server that is asked by HTTP.
+/// Decides whether a client may publish or play: a program, or a server that is asked by HTTP.
 package enum ClientDecision: Sendable, Equatable {
     /// The program at this path; see ``ClientCommand``.
     case program(String)
     /// The server that answers at this address; see ``ClientHook``.
     case server(HTTPEndpoint)
 
-    /// Reads `text`, the value of `flag`: an address may refer to secrets. Errors do not repeat them.
+    /// Parses `text`, the value of `flag`. An address may refer to secrets, which errors do not repeat.
     package init(_ text: String, of flag: String, secrets: SecretReferences = .process) throws(TextFailure) {
         let scheme = text.prefix { $0 != ":" }.lowercased()
         guard ["http", "https"].contains(scheme) else {
@@ -27,7 +27,7 @@ package enum ClientDecision: Sendable, Equatable {
         }
     }
 
-    /// What asks about the clients of `channel`. `notice` is told why one was refused.
+    /// Returns the closure that decides about clients of `channel`. `notice` receives the reason for each refusal.
     func authorization(channel: String, notice: @escaping @Sendable (String) -> Void) -> RTMPAuthorization {
         switch self {
         case .program(let program):
@@ -42,18 +42,18 @@ package enum ClientDecision: Sendable, Equatable {
 
 /// A server that decides whether a client may publish or play: a status from 200 to 299 allows it.
 ///
-/// It is asked about clients that have the right key, by POST with the same facts as JSON that ``ClientCommand`` gives in
-/// the environment.
+/// The server is asked only about clients that have the right key, by POST with the same facts as JSON that
+/// ``ClientCommand`` puts into the environment.
 struct ClientHook: Sendable {
 
     let endpoint: HTTPEndpoint
-    /// The channel that it is asked for.
+    /// The channel for which the server decides.
     let channel: String
-    /// Who is told why a client was refused; without secrets.
+    /// Receives the reason for which a client was refused; without secrets.
     let notice: @Sendable (String) -> Void
 
-    /// Whether the server allows the `request` of the client at `address`. One that cannot be reached, says anything else
-    /// or takes longer than 8 s does not.
+    /// Returns whether the server allows the `request` of the client at `address`. A server that cannot be reached,
+    /// answers with any other status or takes longer than 8 s refuses the client.
     func allows(_ request: RTMPStreamRequest, from address: String) async -> Bool {
         let reason: String
         do throws(OutputFailure) {
@@ -74,7 +74,7 @@ struct ClientHook: Sendable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let facts = ClientCommand.facts(request, address, channel: channel)
-        // Texts can be written always.
+        // Strings can always be encoded.
         return (try? encoder.encode(facts)).map(Array.init) ?? Array("{}".utf8)
     }
 }

@@ -5,20 +5,20 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// What the process's server says of its clients, which may be hostile: no more than ``NoticeLimit`` admits is logged. Any
-/// thread.
+/// Logs the notices of the process's server about its clients. Clients may be hostile: no more is logged than
+/// ``NoticeLimit`` admits. Any thread may call.
 final class ServerNotices: Sendable {
     private let logger: Logger
     private let clock: any MonotonicClock
     private let limit = Mutex(NoticeLimit())
 
-    /// Notices to `logger`, counted by `clock`.
+    /// Writes notices to `logger`; `clock` measures their rate.
     init(logger: Logger, clock: any MonotonicClock) {
         self.logger = logger
         self.clock = clock
     }
 
-    /// Logs `text`, a sentence without secrets, if there is room.
+    /// Logs `text`, a sentence without secrets, if the limit admits it.
     func tell(_ text: String) {
         let now = clock.now
         if let said = limit.withLock({ $0.said(of: text, at: now) }) { logger.notice("\(said)") }

@@ -14,15 +14,15 @@ package import Segmenter
 package import Studio
 package import Upload
 
-/// What one channel is to do: read, checked, and free of contradictions.
+/// The configuration of one channel: parsed, checked, and free of contradictions.
 package struct ChannelConfiguration {
-    /// What the recorder and its guard are to do.
+    /// The settings of the recorder and of its storage guard.
     package struct Recording {
         package var directory: String
-        /// Whether it is on a disk that is mounted.
+        /// Whether the directory is on a disk that is mounted.
         package var mount = MountRule.remembered
         package var length: SegmentLength
-        /// The length to reserve space for.
+        /// The length of the recording for which space is reserved.
         package var expected: Duration
         package var warning: Duration
         package var reserve: ByteSize?
@@ -31,23 +31,23 @@ package struct ChannelConfiguration {
         package var sync = SyncPolicy.standard
         package var isClockAligned = false
         package var localOffset: WallClockGrid.Offset = { _ in 0 }
-        /// What of it is kept; nil for all.
+        /// The rules that decide which files are kept; nil means all.
         package var retention: RetentionRules?
-        /// What is done with finished files.
+        /// The remote to which finished files are uploaded.
         package var upload: UploadTarget?
-        /// The sources of the program that are recorded beside it, each into files of its own.
+        /// The sources of the program that are recorded in addition to it, each into files of its own.
         package var sources: [String] = []
-        /// The rendition that is recorded; nil for the program's own encoding.
+        /// The rendition that is recorded; nil means the program's own encoding.
         package var rendition: String?
-        /// Whether what they send is recorded as it comes, where that is possible.
+        /// Whether the packets that these sources send are recorded without re-encoding, if that is possible.
         package var copiesSources = true
-        /// How much of the program is kept in memory for clips that are taken while nothing is recorded; nil where a clip is
-        /// a part of a recording alone.
+        /// How much of the program is kept in memory for clips that are taken while nothing is recorded; nil means that
+        /// clips can be taken from a recording only.
         package var replay: Duration?
-        /// Whether nothing but clips is recorded, unless an operator starts it.
+        /// Whether nothing but clips is recorded until an operator starts a recording.
         package var isForClips = false
 
-        /// A recording below `directory`.
+        /// Creates the settings of a recording below `directory`.
         package init(
             directory: String, mount: MountRule = MountRule.remembered, length: SegmentLength, expected: Duration,
             warning: Duration, reserve: ByteSize? = nil, format: RecordFormat = RecordFormat.hybrid,
@@ -67,27 +67,27 @@ package struct ChannelConfiguration {
             (self.replay, self.isForClips) = (replay, isForClips)
         }
 
-        /// Whether packets of sources are recorded as they come.
+        /// Whether packets of sources are recorded without re-encoding.
         package var takesPackets: Bool { copiesSources && format == .hybrid && !sources.isEmpty }
     }
 
-    /// A source of the program: an input, and the inputs that take its place.
+    /// A source of the program: an input, and its backups.
     package struct Source {
         /// The name that scenes, logs and the status use.
         package var name: String
         package var input: InputLocation
-        /// The inputs that take its place while it is away, in this order.
+        /// The inputs that replace `input` while it delivers nothing, in this order.
         package var backups: [InputLocation] = []
-        /// How the choice is made.
+        /// How the source chooses between these inputs.
         package var selection = SourceSelector.Options()
-        /// What a file does while it is neither seen nor heard.
+        /// What a file does while it is neither visible nor audible.
         package var whenOff = WhenOff.keep
-        /// The settings of its audio until an operator changes them.
+        /// The settings of the source's audio until an operator changes them.
         package var audio = Fader.Settings()
         /// How much later than the show a rendered file begins.
         package var lead = Duration.zero
 
-        /// The source `name`, which reads `input`; without a name it is called by its address.
+        /// Creates the source `name`, which reads `input`; without a name, the address is the name.
         package init(
             name: String? = nil, input: InputLocation, backups: [InputLocation] = [],
             selection: SourceSelector.Options = SourceSelector.Options(), whenOff: WhenOff = WhenOff.keep,
@@ -97,12 +97,12 @@ package struct ChannelConfiguration {
             (self.selection, self.whenOff, self.audio, self.lead) = (selection, whenOff, audio, lead)
         }
 
-        /// The inputs in order of preference, and what logs and the status call them.
+        /// The inputs in order of preference, and their names in logs and the status.
         package var inputs: [InputLocation] { [input] + backups }
         package var inputNames: [String] { [name] + backups.map(\.description) }
 
-        /// Whether the packets of its inputs can be kept beside their frames, for a recording of it: all of them are live
-        /// and none is a device.
+        /// Whether the packets of the source's inputs can be kept in addition to their frames, for a recording of the
+        /// source: all inputs are live and none is a device.
         package var canKeepPackets: Bool { inputs.allSatisfy { $0.isLiveByNature == true && !$0.isDevice } }
     }
 
@@ -112,38 +112,38 @@ package struct ChannelConfiguration {
     }
 
     package var name = "relay"
-    /// Where the outputs were named.
+    /// Whether the outputs were named by flags, the configuration file or the API.
     package var origin = OutputOrigin.flags
-    /// The program's sources. A run-down of files alone has none.
+    /// The program's sources. A program that plays run-downs only has none.
     package var sources = [Source(input: InputLocation("test:"))]
-    /// The named scenes of a program that has scenes: see ``hasScenes``.
+    /// The named scenes of a program with ``hasScenes``.
     package var scenes: [(name: String, layout: SceneLayout)] = []
-    /// The overlays of such a program, from the back to the front.
+    /// The overlays of a program with scenes, from the back to the front.
     package var overlays: [OverlaySpecification] = []
-    /// What such a program may show over a change of scene.
+    /// The stingers that a program with scenes may show over a change of scene.
     package var stingers: [StingerSpecification] = []
-    /// What such a program shows by itself.
+    /// The run-down that a program with scenes plays by itself.
     package var runDown: RunDown?
     /// The directory of the run-downs that the API loads, and of their files.
     package var runDownDirectory: String?
-    /// Whose audio such a program has.
+    /// The source whose audio a program with scenes plays.
     package var audioChoice = Director.AudioChoice.follow
-    /// What is shown when no input has anything; nil for the last frame.
+    /// The slate that is shown when no input delivers anything; nil means the last frame.
     package var slate: SlateSpecification?
-    /// The input of the program's audio, if it comes from another place than its video.
+    /// The input of the program's audio, if its audio and its video have different inputs.
     package var audioInput: InputLocation?
-    /// What of the input goes on air as it is, without an encoder.
+    /// The tracks of the input that go on air without being re-encoded.
     package var copying = Copying.nothing
-    /// What a listener with TLS shows: files in PEM.
+    /// The certificate that listeners with TLS present: files in PEM.
     package var certificate: (certificate: String, key: String)?
-    /// Who decides who may publish to us, and who may play.
+    /// The decision about who may publish to us, and the one about who may play.
     package var onPublish: ClientDecision?
     package var onPlay: ClientDecision?
     package var loops = false
     package var isPaced = true
     package var size: FrameSize?
     package var frameRate: FrameRate?
-    /// Where a hash of each frame is noted.
+    /// The file to which a hash of each frame is written.
     package var frameHashes: String?
     package var duration: Duration?
     package var encoder = EncoderSettings()
@@ -153,21 +153,21 @@ package struct ChannelConfiguration {
     package var outputs: [OutputSpecification] = []
     package var recording: Recording?
 
-    /// A channel that shows the test signal, and has no outputs.
+    /// Creates a channel that shows the test signal, and has no outputs.
     package init() {}
 }
 
 extension ChannelConfiguration {
-    /// What it records, as names of channels: itself, and its sources if they are recorded, too.
+    /// The names under which the channel records: its own, and those of its sources if they are recorded.
     package var recordedNames: [String] {
         guard let recording else { return [] }
         return [name] + recording.sources.map { SegmentName.channel(name, source: $0) }
     }
 
-    /// How many sources are recorded whose files are as large as the program's.
+    /// The number of recorded sources whose files are as large as the program's.
     package var recordedVideos: Int { recording?.sources.isEmpty == false ? sources.count : 0 }
 
-    /// How what is recorded is encoded.
+    /// The encoder settings of the recorded encoding.
     package var recordedEncoder: EncoderSettings {
         let rendition = renditions.first { $0.name == recording?.rendition }
         return rendition?.settings(beside: encoder) ?? encoder
@@ -182,16 +182,17 @@ extension ChannelConfiguration {
     /// Whether any track of the input is passed through.
     package var copies: Bool { copying != .nothing }
 
-    /// Whether a director puts the program together: there are several sources, overlays or run-downs. Otherwise there is
+    /// Whether a director composes the program: there are several sources, overlays or run-downs. Otherwise there is
     /// one source, and the program shows nothing else.
     package var hasScenes: Bool { sources.count != 1 || !overlays.isEmpty || runDownDirectory != nil }
 
-    /// All inputs of all sources, and that of the audio if it is another one.
+    /// All inputs of all sources, and the audio input if there is a separate one.
     package var allInputs: [InputLocation] { sources.flatMap(\.inputs) + [audioInput].compactMap(\.self) }
 
-    /// The shape of a program whose first input looks like `native`: the input's own shape, but for what the flags say. A
-    /// program of a given size has square pixels. What the input leaves unspecified of its color is that of the program's
-    /// size. A program of several sources is of standard dynamic range, which each of them can be made.
+    /// Returns the format of a program whose first input has the format `native`: the input's own format, except for
+    /// the size and rate that are configured. A program of a configured size has square pixels. Color properties that
+    /// the input leaves unspecified follow from the program's size. A program of several sources has standard dynamic
+    /// range, to which each source can be converted.
     package func shape(_ native: VideoFormat) -> VideoFormat {
         var format = native
         if let size, size != FrameSize(width: native.width, height: native.height) {
@@ -204,22 +205,22 @@ extension ChannelConfiguration {
         return format
     }
 
-    /// How the inputs of `source` are chosen.
+    /// Returns how `source` chooses between its inputs.
     func choice(of source: Source) -> SourceSelector.Options {
         var options = source.selection
         options.hasSlate = slate != nil
         return options
     }
 
-    /// Whether a source has more than one thing to show.
+    /// Whether any source has backups, or there is a slate.
     package var hasChoice: Bool { slate != nil || sources.contains { !$0.backups.isEmpty } }
 
-    /// Descriptors that the outputs hold at most.
+    /// The maximum number of file descriptors that the outputs use.
     package var descriptors: Int {
         outputs.flatMap { [$0.address, $0.backup].compactMap(\.self) }.reduce(0) { $0 + $1.destination.descriptors }
     }
 
-    /// The names of the outputs: the given ones, or the protocol and a number.
+    /// The names of the outputs: the configured names, or else the protocol and a number.
     package var outputNames: [String] {
         let given = outputs.compactMap(\.name)
         return outputs.reduce(into: []) { names, output in
@@ -229,7 +230,7 @@ extension ChannelConfiguration {
 }
 
 extension OutputAddress {
-    /// The kind's name and the first number that makes a name that is not among `names`.
+    /// The kind's name with the lowest number for which the result is not among `names`.
     func freeName(besides names: [String]) -> String {
         var number = 1
         while names.contains("\(kind.name)-\(number)") { number += 1 }
@@ -238,7 +239,8 @@ extension OutputAddress {
 }
 
 extension OutputSpecification {
-    /// The output, under this name. Blocks until a port that it listens at is open; throws if it cannot be.
+    /// Returns the output's definition, under this name. Blocks until a port that it listens at is open; throws if the
+    /// port cannot be opened.
     func definition(
         name: String, in context: OutputContext, origin: OutputOrigin
     ) throws(OutputFailure) -> OutputDefinition {

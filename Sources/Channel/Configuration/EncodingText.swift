@@ -2,9 +2,9 @@
 
 package import Media
 
-/// Readers of what people write of an encoding. Each throws one sentence that says what would be right.
+/// Parsers for the encoding options that users write. Each throws one sentence that describes the correct syntax.
 package enum EncodingText {
-    /// `4M`, `2500k` or `800000`, in bits a second.
+    /// Parses `4M`, `2500k` or `800000`, in bits per second.
     package static func bitrate(_ text: String, in range: ClosedRange<Int>) throws(TextFailure) -> Int {
         let factors: [Character: Int] = ["k": 1000, "m": 1_000_000]
         let factor = text.lowercased().last.flatMap { factors[$0] }
@@ -19,7 +19,7 @@ package enum EncodingText {
         return Int(bits.rounded())
     }
 
-    /// `1280x720`.
+    /// Parses `1280x720`.
     package static func size(_ text: String) throws(TextFailure) -> FrameSize {
         let parts = text.lowercased().split(separator: "x", omittingEmptySubsequences: false).map { Int($0) }
         guard parts.count == 2, let width = parts[0], let height = parts[1] else {
@@ -31,7 +31,7 @@ package enum EncodingText {
         return FrameSize(width: width, height: height)
     }
 
-    /// `30`, `25`, `30000/1001`, or the usual decimals `23.976`, `29.97` and `59.94`.
+    /// Parses `30`, `25`, `30000/1001`, or the usual decimals `23.976`, `29.97` and `59.94`.
     package static func frameRate(_ text: String) throws(TextFailure) -> FrameRate {
         let decimals = [
             "23.976": (24000, 1001), "23.98": (24000, 1001), "29.97": (30000, 1001), "59.94": (60000, 1001),

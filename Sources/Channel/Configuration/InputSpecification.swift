@@ -6,35 +6,36 @@ internal import Networking
 package import Program
 package import Studio
 
-/// Why an input's text cannot be used: one sentence, without what may be secret.
+/// The reason why an input's text cannot be used: one sentence, without parts that may be secret.
 package struct InputSpecificationError: Error, Equatable, CustomStringConvertible {
     package let description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// An input as a flag gives it: `address#option=value,option=value`, with its backups.
+/// An input in the syntax of the flag: `address#option=value,option=value`, with its backups.
 ///
-/// In a value, a comma is written `%2C`. An address in `backup=` may have options of its own behind a `#`. Addresses may
-/// hold references to secrets: see ``SecretReferences``.
+/// In a value, a comma is written `%2C`. An address in `backup=` may have its own options after a `#`. Addresses may
+/// contain references to secrets: see ``SecretReferences``.
 package struct InputSpecification {
-    /// What logs and the status call the input; nil for its address.
+    /// The input's name in logs and the status; nil means its address.
     package private(set) var name: String?
-    /// Where the input is.
+    /// The input's address.
     package let location: InputLocation
-    /// What takes its place while it is away, in this order.
+    /// The inputs that replace this one while it delivers nothing, in this order.
     package private(set) var backups: [InputLocation] = []
-    /// How the choice is made.
+    /// How the source chooses between these inputs.
     package private(set) var selection = SourceSelector.Options()
-    /// The option that says how the choice is made, if one is given: it needs a choice.
+    /// One of the given options about that choice; nil if none is given. An error if there is nothing to choose
+    /// between.
     package private(set) var selectionOption: String?
-    /// What is kept ready of what is not shown; nil where nothing is said.
+    /// How ready an input is kept while it is not shown; nil means the default.
     package private(set) var standby: SourceSelector.Standby?
-    /// What a file does while it is neither seen nor heard; nil where nothing is said.
+    /// What a file does while it is neither visible nor audible; nil means the default.
     package private(set) var whenOff: WhenOff?
-    /// What is done with its audio to begin with.
+    /// The initial settings of the input's audio.
     package private(set) var audio = Fader.Settings()
-    /// The option that says so, if one is given: it needs a program of several sources.
+    /// The option that set `audio`, if one was given: it is an error unless the program has several sources.
     package private(set) var audioOption: String?
 
     private enum Answer: String, CaseIterable {
@@ -42,14 +43,14 @@ package struct InputSpecification {
         case no
     }
 
-    /// How long an input may show nothing, and how long it must be healthy.
+    /// How long an input may deliver no video, and how long it must be healthy before it is used again.
     private static let timeouts = Duration.milliseconds(200)...Duration.seconds(60)
     private static let returns = Duration.zero...Duration.seconds(3600)
     private static let mostBackups = 8
 
-    /// The input in `text`.
+    /// Parses the input in `text`.
     package init(_ text: String, secrets: SecretReferences = .process) throws(InputSpecificationError) {
-        // Taken apart before secrets are put in, so that nothing in a secret divides it.
+        // The text is split before secrets are inserted, so that no character of a secret separates anything.
         let (address, fragment) = InputLocation.split(text)
         do {
             var options = try OptionList(behindMark: fragment, of: "input") { $0 }

@@ -5,38 +5,38 @@ internal import Media
 package import Networking
 package import Publisher
 
-/// Why an output's text cannot be used: one sentence, without what may be secret.
+/// The reason why an output's text cannot be used: one sentence, without parts that may be secret.
 package struct OutputSpecificationError: Error, Equatable, CustomStringConvertible {
     package let description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// One live output as a flag gives it: `address#option=value,option=value`.
+/// One live output in the syntax of the flag: `address#option=value,option=value`.
 ///
-/// The options stand behind the first `#` that is not the `#!` with which SRT stream ids begin. In a value, a comma is
-/// written `%2C`. The address and the values may hold references to secrets: see ``SecretReferences``.
+/// The options follow the first `#` that is not the `#!` with which SRT stream ids begin. In a value, a comma is
+/// written `%2C`. The address and the values may contain references to secrets: see ``SecretReferences``.
 package struct OutputSpecification {
-    /// What the flag said, without the options and with secrets in place: not to be shown.
+    /// The address as configured, without the options and with secrets inserted: not to be shown.
     package let text: String
-    /// The address and the options' values with secrets in place: what changes if a secret does. Not to be shown.
+    /// The address and the options' values with secrets inserted: changes when a secret changes. Not to be shown.
     package let identity: String
-    /// Unique among the outputs; `nil` for a name made of the protocol and a number.
+    /// Unique among the outputs; nil means a name made of the protocol and a number.
     var name: String?
     package var address: OutputAddress
     package var backup: OutputAddress?
-    /// Which encoding of the program it takes; nil for the program's own.
+    /// The rendition that the output takes; nil means the program's own encoding.
     package var rendition: String?
     var limits = QueueLimits.live
     var retry = RetryPolicy()
 
-    /// The output in `specification`; where a `kind` is given, its address must be of that. `defaults` is what holds
-    /// unless the options say otherwise.
+    /// Parses the output in `specification`; if `kind` is given, the address must be of that kind. `defaults` applies
+    /// to settings that the options do not give.
     package init(
         _ specification: String, kind: OutputKind? = nil, defaults: OutputDefaults = OutputDefaults(),
         secrets: SecretReferences = .process
     ) throws(OutputSpecificationError) {
-        // Taken apart before secrets are put in, so that nothing in a secret divides it.
+        // The text is split before secrets are inserted, so that no character of a secret separates anything.
         let (unexpanded, fragment) = Self.split(specification)
         do {
             text = try secrets.expand(unexpanded)
@@ -52,7 +52,7 @@ package struct OutputSpecification {
             limits = try Self.limits(taking: &options)
             let backup = try options.take("backup")
             retry = try Self.retry(taking: &options, hasBackup: backup != nil)
-            // What the options say of the protocol holds for both addresses, where the protocol is the same.
+            // Options of the protocol apply to both addresses if they have the same protocol.
             var shared = options
             address = try OutputAddress(text, options: &options, defaults: defaults)
             if let kind, kind.name != address.kind.name {
@@ -66,7 +66,7 @@ package struct OutputSpecification {
             } catch {
                 throw OutputSpecificationError("backup= is not usable: \(error)")
             }
-            // An output that waits to be called never fails, and so would never return from the backup.
+            // A listening output never fails, and so would never return from the backup.
             guard address.destination.listening == nil, self.backup?.destination.listening == nil else {
                 throw OutputSpecificationError(
                     "backup= is for outputs that call: rtmp-listen:// and SRT with mode=listener wait to be called.")
@@ -90,8 +90,8 @@ package struct OutputSpecification {
             help: "primary-check=15s (how often the first is looked at; it gets the stream back when it answers)"),
     ]
 
-    /// Reads an output that was asked for over the API. It may not refer to secrets: the client could have them sent to
-    /// an address of its own, or read them in an answer.
+    /// Parses an output that was requested over the API. References to secrets are refused: the client could have the
+    /// secrets sent to an address of its own, or read them in an answer.
     package init(requested specification: String) throws(OutputSpecificationError) {
         if SecretReferences.areIn(specification) {
             throw OutputSpecificationError(
@@ -122,7 +122,7 @@ package struct OutputSpecification {
 
     private static let queueRange = Duration.milliseconds(300)...Duration.seconds(60)
 
-    /// The address and the options behind it.
+    /// Returns the address and the options that follow it.
     private static func split(_ text: String) -> (String, Substring) {
         guard let mark = text.indices.first(where: { text[$0] == "#" && !text[$0...].hasPrefix("#!") }) else {
             return (text, "")

@@ -4,16 +4,16 @@ package import Encoder
 package import Media
 internal import Networking
 
-/// A rendition as a flag gives it: `name#video-bitrate=12M,gop=1s,size=1280x720`. What it does not say is as the program's
-/// own encoding has it.
+/// A rendition in the syntax of the flag: `name#video-bitrate=12M,gop=1s,size=1280x720`. Options that are not given are
+/// those of the program's own encoding.
 package struct RenditionSpecification: Sendable, Equatable {
-    /// As many as a program has.
+    /// The maximum number of renditions of a program.
     package static let most = 8
 
     package let name: String
     private var size: FrameSize?
     private var preset: EncoderSettings.Preset?
-    /// `none` is a word, too.
+    /// The outer nil means that no tune is given, the inner nil is the value `none`.
     private var tune: EncoderSettings.Tune??
     private var profile: EncoderSettings.Profile?
     private var videoBitrate: Int?
@@ -21,7 +21,7 @@ package struct RenditionSpecification: Sendable, Equatable {
     private var bFrames: Int?
     private var audioBitrate: Int?
 
-    /// Reads `text`.
+    /// Parses `text`.
     package init(_ text: String) throws(TextFailure) {
         guard let match = text.wholeMatch(of: /([A-Za-z0-9._-]{1,40})#(.+)/) else {
             throw TextFailure(
@@ -63,7 +63,7 @@ package struct RenditionSpecification: Sendable, Equatable {
         return tune
     }
 
-    /// What `read` makes of the value of `option`; nil if it is not given. Errors name the option.
+    /// Returns the value of `option`, parsed by `read`; nil if the option is not given. Errors name the option.
     private static func value<Value>(
         of option: String, in options: inout OptionList, _ read: (String) throws -> Value
     ) throws -> Value? {
@@ -75,7 +75,7 @@ package struct RenditionSpecification: Sendable, Equatable {
         }
     }
 
-    /// How it is encoded where the program's own encoding is as `program` says.
+    /// Returns the rendition's settings; those that are not given are taken from `program`, the program's own encoding.
     package func settings(beside program: EncoderSettings) -> EncoderSettings {
         var settings = program
         settings.preset = preset ?? program.preset
@@ -88,8 +88,8 @@ package struct RenditionSpecification: Sendable, Equatable {
         return settings
     }
 
-    /// What its frames look like, of a program of `format`: of another size than the program's they have square pixels, and
-    /// the program's colors.
+    /// Returns the format of the rendition's frames for a program of `format`: with another size than the program's
+    /// they have square pixels, and the program's colors.
     func format(of format: VideoFormat) -> VideoFormat {
         guard let size, size != FrameSize(width: format.width, height: format.height) else { return format }
         var scaled = format
@@ -98,15 +98,15 @@ package struct RenditionSpecification: Sendable, Equatable {
         return scaled
     }
 
-    /// The size of a program of size `program`; nil where the input decides.
+    /// Returns the rendition's frame size, by default the size of the program; nil means that the input decides.
     package func frameSize(beside program: FrameSize?) -> FrameSize? { size ?? program }
 }
 
 extension [RenditionSpecification] {
-    /// A sentence that says that none of them has this name, and which there are.
+    /// A sentence stating that no rendition has this name, and listing those that exist.
     package func unknown(_ name: String) -> OptionSentence { Self.unknown(name, among: map(\.name)) }
 
-    /// The same of renditions with these names.
+    /// Builds that sentence from the names of the renditions.
     static func unknown(_ name: String, among names: [String]) -> OptionSentence {
         guard let last = names.last else {
             return "There is no rendition \(name), nor any other: see \(option: "--rendition")."

@@ -4,13 +4,13 @@ internal import Media
 package import Segmenter
 
 extension RetentionRules {
-    /// Throws ``ChannelFailure`` where the rules contradict themselves or the disk; see ``contradiction(length:budget:)``.
+    /// Throws ``ChannelFailure`` if the rules contradict each other or the disk; see ``contradiction(length:budget:)``.
     func check(length: SegmentLength, budget: StorageBudget) throws(ChannelFailure) {
         if let text = contradiction(length: length, budget: budget) { throw ChannelFailure(.configuration, text) }
     }
 
-    /// What is wrong with the rules for files of `length`, recorded as `budget` says; nil if nothing is. A limit below one
-    /// file would delete each as soon as it may.
+    /// Describes what is wrong with the rules for files of `length` and a recording of the given `budget`; nil if
+    /// nothing is. A limit below one file would delete each file as soon as possible.
     package func contradiction(length: SegmentLength, budget: StorageBudget) -> String? {
         let file: (time: Duration, bytes: Int64)
         switch length {
@@ -37,7 +37,7 @@ extension RetentionRules {
         return contradiction(of: minimumFree, file: file.bytes, budget, capacity)
     }
 
-    /// What is wrong with keeping `goal` free on a disk that must also hold files, each of `file` bytes.
+    /// Describes what is wrong with keeping `goal` free on a disk that must also store files, each of `file` bytes.
     private func contradiction(
         of goal: FreeSpaceGoal, file: Int64, _ budget: StorageBudget, _ capacity: Int64
     ) -> String? {

@@ -3,34 +3,34 @@
 internal import Archive
 internal import Glibc
 
-/// Why a reference to a secret cannot be replaced: one sentence, without any value.
+/// The reason why a reference to a secret cannot be replaced: one sentence, without any value.
 package struct SecretReferenceError: Error, Equatable, CustomStringConvertible {
     package let description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// Puts secrets into addresses and option values, so that none has to stand in the command line.
+/// Inserts secrets into addresses and option values, so that no secret has to be in the command line.
 ///
-/// `${NAME}` is the environment's variable, `${file:/path}` what is in the file, without the line feed at its end, and
-/// `$${` the two characters `${`. A value is put in as it is: neither references nor commas nor number signs in it mean
-/// anything, but where it is a piece of a URL it is written as a URL is.
+/// `${NAME}` is an environment variable, `${file:/path}` the content of a file without its final line feed, and `$${`
+/// the two characters `${`. A value is inserted unchanged: references, commas and number signs in it have no meaning,
+/// except that inside a URL it is to be written in the syntax of URLs.
 package struct SecretReferences: Sendable {
-    /// More than any key, address or passphrase.
+    /// Longer than any key, address or passphrase.
     private static let mostBytes = 65_536
 
     private let variable: @Sendable (String) -> String?
 
-    /// References to the environment that `variable` reads.
+    /// Creates references whose environment variables are read by `variable`.
     package init(variable: @escaping @Sendable (String) -> String?) { self.variable = variable }
 
     /// References to this process's environment.
     package static let process = SecretReferences { name in getenv(name).map { String(cString: $0) } }
 
-    /// Whether `text` refers to a secret, or looks as if it did.
+    /// Whether `text` contains a reference to a secret, or a text that resembles one.
     static func areIn(_ text: String) -> Bool { text.contains("${") }
 
-    /// `text` with the secrets in the place of their references. Reads files; throws where one cannot be had.
+    /// Returns `text` with the references replaced by the secrets. Reads files; throws if a secret cannot be read.
     package func expand(_ text: String) throws(SecretReferenceError) -> String {
         var (result, rest) = ("", text[...])
         while let mark = rest.firstRange(of: "${") {
@@ -53,7 +53,7 @@ package struct SecretReferences: Sendable {
         if reference.hasPrefix("file:") { return try contents(of: String(reference.dropFirst("file:".count))) }
         let isName = reference.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
         guard isName, let first = reference.first, !first.isNumber else {
-            // Not repeated: it may be a piece of a key.
+            // The error does not repeat the text: it may be a piece of a key.
             throw SecretReferenceError(
                 "Between ${ and } write the name of a variable, or file: and a path; the characters ${ themselves are "
                     + "written $${.")
@@ -94,7 +94,7 @@ package struct SecretReferences: Sendable {
         return try checked(text, "The file \(path)")
     }
 
-    /// Throws if others can read the file: then it holds no secret. A file in the service manager's directory of
+    /// Throws if other users can read the file: it is then no secret. A file in the service manager's directory of
     /// credentials is for this process alone, and shows group bits because of its access control list (systemd.exec(5),
     /// `LoadCredential=`).
     private func checkPermissions(_ descriptor: Int32, _ path: String) throws(SecretReferenceError) {
@@ -115,7 +115,8 @@ package struct SecretReferences: Sendable {
         SecretReferenceError("The file \(path) \(what): \(String(cString: strerror(code))).")
     }
 
-    /// No address and no option has two lines; what has them is something else, or lacks a line feed between two.
+    /// Refuses values of several lines: no address and no option has two lines, so the file is a wrong one, or lacks a
+    /// line feed between two secrets.
     private func checked(_ value: String, _ what: String) throws(SecretReferenceError) -> String {
         guard value.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }) else {
             throw SecretReferenceError("\(what) holds more than one line, or control characters.")

@@ -11,12 +11,12 @@ protocol InputOpener: Sendable {
         at location: InputLocation, loops: Bool, opening: SourceOpening?, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> any PacketSource
 
-    /// Opens `location` to be decoded. Blocks until the input answers, or the `opening` is cancelled.
+    /// Opens `location` for decoding. Blocks until the input answers, or the `opening` is cancelled.
     func open(
         _ location: InputLocation, _ options: IngestOptions, opening: SourceOpening?, clock: any MonotonicClock,
         logger: Logger
     ) throws(ChannelFailure) -> any MediaSource
 
-    /// Does `work` when the channel is given up while it is being opened.
+    /// Calls `work` if the opening of the channel is cancelled.
     func whenGivenUp(_ work: @escaping @Sendable () -> Void)
 }

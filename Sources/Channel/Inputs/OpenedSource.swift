@@ -8,8 +8,8 @@ internal import Status
 internal import Studio
 internal import Synchronization
 
-/// A source of one input that is opened before the program begins: the only one of a program, or a file of a show that is
-/// rendered. The program waits for a file.
+/// A source of one input that is opened before the program begins: the only source of a program, or a file of a
+/// rendered show. If the input is a file, the program waits for its frames.
 final class OpenedSource: ProgramSource {
     private struct Prepared {
         let feed: SourceFeed
@@ -18,7 +18,7 @@ final class OpenedSource: ProgramSource {
     }
 
     let bus = Bus()
-    /// What its video looks like.
+    /// The format of the source's video.
     let native: VideoFormat
     private let configured: ChannelConfiguration.Source
     private let isRendered: Bool
@@ -26,7 +26,7 @@ final class OpenedSource: ProgramSource {
     private let clock: any MonotonicClock
     private let prepared = Mutex<Prepared?>(nil)
 
-    /// Opens the input of `configured`. Blocks until it answers. Throws ``ChannelFailure``.
+    /// Opens the input of `configured`. Blocks until the input answers. Throws ``ChannelFailure``.
     init(
         _ configured: ChannelConfiguration.Source, of configuration: ChannelConfiguration, listening: any InputOpener,
         clock: any MonotonicClock, logger: Logger
@@ -34,7 +34,7 @@ final class OpenedSource: ProgramSource {
         (self.configured, self.clock, isRendered) = (configured, clock, configuration.hasScenes)
         var options = IngestOptions(
             loop: configuration.loops, size: configuration.size, frameRate: configuration.frameRate)
-        // What is live cannot be played before it comes: where audio is to be earlier, video is later.
+        // Live media cannot be played before it arrives: if the audio is to be earlier, the video is delayed instead.
         if !isRendered, let audio = configuration.audioInput, audio.isLiveByNature != false {
             options.delay = max(.zero, .zero - audio.tracks.audioOffset)
         }
@@ -76,7 +76,7 @@ final class OpenedSource: ProgramSource {
         prepared.withLock { $0 = Prepared(feed: feed, format: format, takesAudio: audio == nil && hasAudio) }
     }
 
-    /// It is played all the time.
+    /// Does nothing: an opened source is played all the time.
     func spareUnless(_ isWanted: @escaping @Sendable () -> Bool) {}
 
     func start() {

@@ -8,36 +8,37 @@ internal import SourceClock
 internal import Status
 internal import Studio
 
-/// The inputs of a program that is encoded here: its sources, an audio input beside them and, if the program has scenes, a
-/// ``Director`` that says which of the sources are seen. All calls may come from any thread.
+/// The inputs of a program that is encoded here: its sources, a separate audio input if there is one and, if the
+/// program has scenes, a ``Director`` that decides which of the sources are visible. All calls may be made on any
+/// thread.
 ///
-/// One input without backups or a slate, and each file of a show that is rendered, is opened before the program begins
-/// (``OpenedSource``). All other sources are open side by side, each with its backups and a slate (``SourceInputs``).
+/// One input without backups or a slate, and each file of a rendered show, is opened before the program begins
+/// (``OpenedSource``). All other sources are opened in parallel, each with its backups and a slate (``SourceInputs``).
 final class ProgramInputs: Sendable {
-    /// What only a program with scenes has.
+    /// The parts that only a program with scenes has.
     private struct Studio {
         let director: Director
         let stingers: [StingerReel]
         let slate: SlateScene
     }
 
-    /// The program's shape.
+    /// The program's format.
     let format: VideoFormat
-    /// What the program shows.
+    /// The bus whose frames the program shows.
     let bus: Bus
     /// Whether all inputs can be read ahead of the clock.
     let canReadAhead: Bool
-    /// Whether the sources were opened before the program, which then fails with them.
+    /// Whether the sources were opened before the program, which then fails if one of them fails.
     private let isOpened: Bool
     private let names: [String]
     private let sources: [any ProgramSource]
     private let audio: SeparateAudio?
     private let studio: Studio?
 
-    /// Opens the inputs that `configuration` names, and begins its run-down. Blocks until it is known what the program
-    /// looks like: until the inputs answer or, where there is a choice, one of them does, see
-    /// ``SourceInputs/native(among:_:clock:)``. Without sources the run-down's first file says it. Switches are noted in the
-    /// catalogue of `recordings`. Throws ``ChannelFailure``.
+    /// Opens the inputs that `configuration` names, and begins its run-down. Blocks until the program's format is
+    /// known: until the inputs answer or, if there are backups or a slate, one of them answers, see
+    /// ``SourceInputs/native(among:_:clock:)``. Without sources the run-down's first file determines the format.
+    /// Switches between inputs are noted in the catalogue of `recordings`. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration, listening: any InputOpener, recordings: RecordingSlot,
         clock: any MonotonicClock, logger: Logger
@@ -78,7 +79,7 @@ final class ProgramInputs: Sendable {
                     of: sources, audio, on: bus, format, configuration, recordings: recordings, clock: clock,
                     logger: logger)
                 : nil
-            // Live audio cannot be read ahead, wherever the video comes from.
+            // Live audio cannot be read ahead, even if the video is a file.
             canReadAhead = isOpened && !opened.contains(where: \.isLive) && audio?.isLive != true
             (self.format, self.bus) = (format, bus)
         } catch {
@@ -90,7 +91,7 @@ final class ProgramInputs: Sendable {
         if let runDown = configuration.runDown { try begin(runDown, isRendered: isRendered) }
     }
 
-    /// Opens all inputs, one behind the other. Blocks until they answer. Throws ``ChannelFailure``.
+    /// Opens all inputs, one after the other. Blocks until all answer. Throws ``ChannelFailure``.
     private static func open(
         _ configuration: ChannelConfiguration, listening: any InputOpener, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> [OpenedSource] {
@@ -107,7 +108,7 @@ final class ProgramInputs: Sendable {
         return opened
     }
 
-    /// What the program looks like: as the first of `chosen` that answers, or without sources as the run-down's first file.
+    /// Returns the format of the first of `chosen` that answers, or without sources that of the run-down's first file.
     private static func native(
         of chosen: [SourceInputs], _ configuration: ChannelConfiguration, listening: any InputOpener,
         clock: any MonotonicClock, logger: Logger
@@ -155,14 +156,14 @@ final class ProgramInputs: Sendable {
                 directory: isRendered ? nil : configuration.runDownDirectory, isRendered: isRendered, clock: clock,
                 logger: logger))
         for (configured, source) in zip(configuration.sources, sources) {
-            // An input that decodes only keyframes while unseen still delivers its audio.
+            // An input that decodes only keyframes while it is invisible still delivers its audio.
             let heard = configured.selection.unseen != .keyframes
             source.spareUnless { [weak director] in director?.isWanted(configured.name, orHeard: heard) ?? true }
         }
         return Studio(director: director, stingers: stingers, slate: slate)
     }
 
-    /// What the director knows of a source.
+    /// Describes a source to the director.
     private static func directed(_ source: any ProgramSource, _ name: String, isRendered: Bool) -> Director.Source {
         let delivered: @Sendable () -> FeedStatus = { source.feedStatus }
         return Director.Source(
@@ -173,7 +174,7 @@ final class ProgramInputs: Sendable {
         }
     }
 
-    /// Loads the run-down that the configuration names, and begins it.
+    /// Loads the configured run-down, and begins it.
     private func begin(_ runDown: RunDown, isRendered: Bool) throws(ChannelFailure) {
         guard let director else { return }
         if let fault = director.stingerFault(in: runDown) {
@@ -204,23 +205,23 @@ final class ProgramInputs: Sendable {
         audio?.stop()
     }
 
-    /// Says which of the sources are seen; nil for a program without scenes.
+    /// Decides which of the sources are visible; nil for a program without scenes.
     var director: Director? { studio?.director }
 
-    /// A snapshot of each input, in the order in which they were given.
+    /// A snapshot of each input, in the configured order.
     var statuses: [SourceStatus] { sources.flatMap(\.statuses) + (audio.map { [$0.status] } ?? []) }
 
-    /// What was delivered of the video, and of the audio; the latter is nil for silence.
+    /// Counts of the video frames and of the audio that were delivered; the audio is nil if the program is silent.
     var feedStatuses: (video: FeedStatus, audio: FeedStatus?) {
         let video = sources.map(\.feedStatus).reduce(FeedStatus(), +)
         let isHeard = studio != nil || sources.contains(where: \.hasAudio)
         return (video, audio?.feed.status ?? (isHeard ? video : nil))
     }
 
-    /// Which input is on air; nil for a program with scenes, and where there is no choice.
+    /// The input that is on air; nil for a program with scenes, and if there is no choice.
     var selection: SelectionStatus? { studio == nil ? sources[0].selection : nil }
 
-    /// The sources of a program with scenes that is on air; nil for any other.
+    /// The sources of a program that has scenes and is on air; nil for any other program.
     var parts: [PartStatus]? {
         guard let director, !isOpened else { return nil }
         let seen = director.seen
@@ -231,11 +232,11 @@ final class ProgramInputs: Sendable {
         }
     }
 
-    /// Why a source failed for good, in its own words; nil if none did.
+    /// The error of a source that failed for good; nil if none did.
     var failure: String? {
         isOpened ? statuses.first { $0.state == .failed }.map { $0.lastError ?? "" } : nil
     }
 
-    /// Why there is no video: the last error of a source, if one had any.
+    /// The reason why there is no video: the last error of a source, if one had any.
     var lastVideoError: String? { sources.lazy.flatMap(\.statuses).compactMap(\.lastError).first }
 }

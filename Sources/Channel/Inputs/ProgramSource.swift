@@ -6,23 +6,24 @@ internal import Program
 internal import Status
 internal import Studio
 
-/// A source of a program that is encoded here: its bus shows what it delivers. All calls may come from any thread.
+/// A source of a program that is encoded here: its bus shows the frames that it delivers. All calls may be made on any
+/// thread.
 protocol ProgramSource: Sendable {
     var bus: Bus { get }
-    /// Whether it can be heard.
+    /// Whether the source has audio.
     var hasAudio: Bool { get }
-    /// A snapshot of each of its inputs, in the order in which they were given.
+    /// A snapshot of each of the source's inputs, in the configured order.
     var statuses: [SourceStatus] { get }
-    /// What its feeds delivered.
+    /// Counts of the frames and samples that the source's feeds delivered.
     var feedStatus: FeedStatus { get }
-    /// Which of its inputs is on air; nil if it has no choice.
+    /// The input that is on air; nil if there is no choice.
     var selection: SelectionStatus? { get }
-    /// Plays its file from another place; nil if that cannot be done.
+    /// Plays the source's file from a given position; nil if the source is not a file.
     var file: (any PlayedFile)? { get }
-    /// Makes the feed for a program of this format, with `audio` in place of its own audio; nil for its own. To be called
-    /// once, before ``start()``.
+    /// Makes the feed for a program of this format. `audio` replaces the source's own audio; nil means its own. To be
+    /// called once, before ``start()``.
     func prepare(_ format: VideoFormat, audio: SourceFeed?) throws(ChannelFailure)
-    /// Saves work while `isWanted`, which is called again and again, returns false.
+    /// Decodes less, or closes inputs, while `isWanted` returns false; `isWanted` is called repeatedly.
     func spareUnless(_ isWanted: @escaping @Sendable () -> Bool)
     /// Begins to read. Returns at once.
     func start()

@@ -3,13 +3,13 @@
 internal import Ingest
 package import Media
 
-/// An input of a rendered show as a flag gives it: one of `relay run`, which may have `at=` among its options.
+/// An input of a rendered show in the syntax of the flag: as for `relay run`, with the additional option `at=`.
 package struct RenderedInput: Equatable {
     private static let option = "at="
 
-    /// The input without that.
+    /// The input's text without `at=`.
     package let text: String
-    /// How much later than the show it begins.
+    /// How much later than the show the input begins.
     package let lead: Duration
 
     package init(_ text: String) throws(TextFailure) {

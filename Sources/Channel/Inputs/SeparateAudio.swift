@@ -7,11 +7,11 @@ internal import Program
 internal import SourceClock
 internal import Studio
 
-/// The input of a program's audio if that comes from another place than its video: open for as long as the channel is. All
-/// calls may come from any thread.
+/// The input of a program's audio if the audio and the video have different inputs: open for as long as the channel is.
+/// All calls may be made on any thread.
 ///
-/// A file or device is opened before the program begins. A program whose sources are chosen between does not wait for live
-/// audio either: there is silence until it arrives.
+/// A file or device is opened before the program begins. A program whose sources have backups or scenes does not wait
+/// for live audio: the program is silent until the audio arrives.
 struct SeparateAudio {
     private enum Source {
         case opened(any MediaSource)
@@ -22,8 +22,8 @@ struct SeparateAudio {
     private let source: Source
 
     /// Opens the audio input that `configuration` names; nil if it names no input. Blocks until a file or a device
-    /// answers, and until a live input does unless that `isAwaited` while the program runs. A file is paced as `ofFile`
-    /// says, in a program of `frameRate`. A live input shares the `common` buffer of several sources. Throws
+    /// answers, and also until a live input answers, except if that `isAwaited` while the program runs. `ofFile` is the
+    /// pacing of a file, `frameRate` the program's. A live input shares the `common` buffer of several sources. Throws
     /// ``ChannelFailure``.
     init?(
         _ configuration: ChannelConfiguration, ofFile: SourceFeed.Pacing, frameRate: FrameRate, isAwaited: Bool,
@@ -77,7 +77,7 @@ struct SeparateAudio {
         }
     }
 
-    /// Whether it comes at its own pace.
+    /// Whether the audio arrives at its own pace.
     var isLive: Bool {
         if case .opened(let source) = source { source.description.isLive } else { true }
     }
@@ -90,7 +90,7 @@ struct SeparateAudio {
         }
     }
 
-    /// Lets it play along on `bus`, as a source that is heard and never seen. For a program of several sources.
+    /// Plays the audio on `bus`, as a source that is audible and never visible. For a program of several sources.
     func source(on bus: Bus) -> Director.Source {
         let own = Bus()
         own.show(Scene(layers: [], audio: [.feed(feed)]))
@@ -99,7 +99,7 @@ struct SeparateAudio {
         return Director.Source(name: name, bus: own, hasVideo: false) { isComing ? name : nil }
     }
 
-    /// Whether audio comes now.
+    /// Whether audio is arriving now.
     private var isComing: Bool {
         let status = status
         return status.state == .running && !status.silentTracks.contains(.audio)

@@ -6,16 +6,17 @@ internal import Program
 internal import Studio
 internal import Synchronization
 
-/// Where the first input is played, if that is a file, and whether it is closed while it is neither seen nor heard.
+/// The position of the first input, if that is a file, and whether it is closed while it is neither visible nor
+/// audible.
 struct FilePlace {
-    /// Where the file begins when it is opened.
+    /// The position at which the file begins when it is opened.
     var start = Duration.zero
     var isClosed = false
-    /// Whether the file was closed, is being opened again, and has no frame yet.
+    /// Whether the file was closed, is being reopened, and has no frame yet.
     var isOpening = false
-    /// The file's first frame, which is shown after the file was opened again, until that has a frame.
+    /// The file's first frame, which is shown after the file was reopened until the reopened file has a frame.
     var first: VideoFrame?
-    /// Returns whether the file is to be seen or heard; nil if it is never closed.
+    /// Returns whether the file is to be visible or audible; nil if the file is never closed.
     var isWanted: (@Sendable () -> Bool)?
 }
 
@@ -25,8 +26,8 @@ extension SourceInputs: PlayedFile {
     /// The first input, if it is a file.
     var file: (any PlayedFile)? { configured.input.isFile ? self : nil }
 
-    /// Saves work while `isWanted`, which is called again and again, returns false: as the configuration says, a file
-    /// may be closed, and a live input may be closed, too, or have only its keyframes decoded.
+    /// Decodes less while `isWanted` returns false; `isWanted` is called repeatedly. Depending on the configuration, a
+    /// file is closed, and a live input is closed or has only its keyframes decoded.
     func spareUnless(_ isWanted: @escaping @Sendable () -> Bool) {
         state.withLock { state in
             if whenOff == .close { state.file.isWanted = isWanted }
@@ -51,7 +52,7 @@ extension SourceInputs: PlayedFile {
         }
     }
 
-    /// Closes the file, or opens it again, if it is time. On the queue of the choice.
+    /// Closes or reopens the file if that is due. Runs on the queue of the choice.
     func checkFile() {
         let (place, feed) = state.withLock { ($0.file, $0.inputs[0].feed) }
         guard let isWanted = place.isWanted else { return }
@@ -74,7 +75,7 @@ extension SourceInputs: PlayedFile {
         }
     }
 
-    /// The file's first frame, while it is closed or has no frame yet.
+    /// The scene with the file's first frame, while the file is closed or has no frame yet; nil otherwise.
     func fileStill(_ feed: SourceFeed?) -> Scene? {
         let place = state.withLock { $0.file }
         let isAbsent = place.isClosed || (place.isOpening && feed?.newestVideo(at: now) == nil)

@@ -9,8 +9,8 @@ internal import Status
 internal import Studio
 internal import Synchronization
 
-/// A source with backups and a slate, decoded: a ``SourceSwitch`` says which of its inputs is open and which is on air, and a
-/// bus shows it. All calls may come from any thread.
+/// A decoded source with backups and a slate: a ``SourceSwitch`` decides which of its inputs is open and which is on
+/// air, and a bus shows that input. All calls may be made on any thread.
 final class SourceInputs: ProgramSource {
     /// One input of the list.
     struct Input {
@@ -21,26 +21,26 @@ final class SourceInputs: ProgramSource {
     struct State {
         var sources: [StandbySource] = []
         var inputs: [Input]
-        /// The program's; nil until ``prepare(_:audio:)``.
+        /// The program's format; nil until ``prepare(_:audio:)``.
         var format: VideoFormat?
-        /// What is heard in place of the inputs' own audio.
+        /// The audio that is played instead of the inputs' own audio.
         var audio: SourceFeed?
         var slate: Slate?
         var file = FilePlace()
-        /// Whether somebody wants what is on air; nil if it is kept ready whether or not.
+        /// Returns whether the input on air is wanted; nil if the input is kept ready in any case.
         var isWanted: (@Sendable () -> Bool)?
-        /// What feeds that are gone delivered.
+        /// The counts of feeds that were removed.
         var delivered = FeedStatus()
     }
 
-    /// More than inputs wait that are not told how long.
+    /// How long packets are kept for an input without a configured latency: longer than any such input buffers.
     private static let usualLatency = Duration.seconds(5)
 
     let bus = Bus()
     let hasAudio = true
     let configured: ChannelConfiguration.Source
     private let configuration: ChannelConfiguration
-    /// Whether it is one of the sources of a program that has scenes.
+    /// Whether this is one of the sources of a program that has scenes.
     private let isOneOfSeveral: Bool
     private let names: [String]
     let choice: SourceSwitch
@@ -48,8 +48,9 @@ final class SourceInputs: ProgramSource {
     private let logger: Logger
     let state: Mutex<State>
 
-    /// Begins to open the inputs of `source`, one of `configuration`; none of them delivers before ``prepare(_:audio:)``.
-    /// Switches are noted in the catalogue of what is recorded. `common` is the buffer that several sources share.
+    /// Begins to open the inputs of `source`, which belongs to `configuration`; no input delivers before
+    /// ``prepare(_:audio:)``. Switches are noted in the catalogue of the recording. `common` is the buffer that several
+    /// sources share.
     init(
         _ source: ChannelConfiguration.Source, of configuration: ChannelConfiguration, common: CommonBuffer?,
         listening: any InputOpener, recordings: RecordingSlot, clock: any MonotonicClock, logger: Logger
@@ -75,7 +76,7 @@ final class SourceInputs: ProgramSource {
         state.withLock { state in (state.format, state.audio, state.slate) = (format, audio, slate) }
     }
 
-    /// It reads already.
+    /// Does nothing: the inputs are opened and read since `init`.
     func start() {}
 
     func stop() {
@@ -83,7 +84,7 @@ final class SourceInputs: ProgramSource {
         let (sources, slate) = state.withLock { ($0.sources, $0.slate) }
         for source in sources { source.stop() }
         slate?.stop()
-        // One that was just being opened again.
+        // Stops an input once more that was just being reopened.
         choice.afterwards {
             for source in sources { source.stop() }
         }
@@ -105,12 +106,12 @@ extension SourceInputs {
     }
 }
 
-// MARK: The program's shape
+// MARK: The program's format
 
 extension SourceInputs {
-    /// Waits until one of `all`, which are open side by side, says what the program looks like, 10 s at most; not at all where
-    /// there is a slate, a size and a frame rate. One behind the first counts when those before it have failed, or the time
-    /// is over. Throws ``ChannelFailure`` if none answers and there is no slate.
+    /// Waits until one of `all`, which are being opened in parallel, determines the program's format, 10 s at most;
+    /// does not wait if a slate, a size and a frame rate are configured. A later source counts only if all sources
+    /// before it have failed, or after the 10 s. Throws ``ChannelFailure`` if no source answers and there is no slate.
     static func native(
         among all: [SourceInputs], _ configuration: ChannelConfiguration, clock: any MonotonicClock
     ) throws(ChannelFailure) -> VideoFormat {
@@ -118,7 +119,7 @@ extension SourceInputs {
         let deadline = clock.now + (isGiven ? 0 : SourceSwitch.patience)
         while true {
             let isOverdue = clock.now >= deadline
-            // Asked before what is known: it ends when that is there.
+            // Read before the formats: `isDescribing` becomes false when a format is known.
             let isDescribing = all.contains(where: \.isDescribing)
             let candidates = isOverdue ? all[...] : all.prefix(1 + all.prefix { $0.isHopeless }.count)
             if let native = candidates.lazy.compactMap({ $0.native(isOverdue: isOverdue) }).first { return native }
@@ -134,7 +135,7 @@ extension SourceInputs {
     private var isHopeless: Bool { choice.isHopeless(sources) }
     private var isDescribing: Bool { SourceSwitch.isDescribing(sources) }
 
-    /// What its video looks like, as far as an input has answered that counts.
+    /// The format of the source's video, if an input that counts has answered.
     private func native(isOverdue: Bool) -> VideoFormat? {
         choice.answer(
             of: sources, isOverdue: isOverdue, known: state.withLock { $0.inputs.map(\.description?.video) })
@@ -147,7 +148,8 @@ extension SourceInputs {
     private func makeSource(
         _ index: Int, _ location: InputLocation, _ common: CommonBuffer?, _ listening: any InputOpener
     ) -> StandbySource {
-        // A backup has no end. What is played once is the first input, unless it is to loop.
+        // A backup (index > 0) always loops: it must never end by itself. The first input loops only if that is
+        // configured.
         let options = IngestOptions(
             loop: (index > 0 || configuration.loops) && location.isLiveByNature != true, size: configuration.size,
             frameRate: configuration.frameRate)
@@ -155,7 +157,7 @@ extension SourceInputs {
         return StandbySource(name: names[index], logger: logger) { [weak self] opening, isWanted in
             var options = options
             options.commonBuffer = common
-            // One of several sources leaves the machine to the others.
+            // One of several sources may decode less, to leave processor time for the other sources.
             if self?.isOneOfSeveral == true { opening.mayReduce() }
             if index == 0 { options.start = self?.state.withLock { $0.file.start } ?? .zero }
             let source = try listening.open(location, options, opening: opening, clock: clock, logger: logger)
@@ -170,7 +172,7 @@ extension SourceInputs {
         }
     }
 
-    /// Makes the feed for an input that was opened, as soon as the program's format is known; nil if the input is not
+    /// Waits for the program's format, and then makes the feed for an input that was opened; nil if the input is not
     /// wanted any more. Runs on its source's queue, which it blocks.
     private func take(
         _ index: Int, _ description: SourceDescription, _ video: VideoFormat, _ isWanted: () -> Bool
@@ -183,8 +185,8 @@ extension SourceInputs {
             if format == nil { clock.sleep(until: clock.now + SourceSwitch.pause) }
         }
         guard let format else { return nil }
-        // A backup that was opened to be shown begins with its first frame, however long it takes until it is shown.
-        // One of several sources is recorded while it is not seen.
+        // A file or backup that is opened in order to be shown begins with its first frame, however late it is shown.
+        // Backups of one of several sources are an exception, because such a source is recorded while it is invisible.
         let stands =
             index == 0
             ? configured.whenOff != .keep : configured.selection.standby == .cold && !isOneOfSeveral
@@ -214,7 +216,7 @@ extension SourceInputs {
     func source(_ input: Int) -> StandbySource { state.withLock { $0.sources[input] } }
 }
 
-// MARK: The choice
+// MARK: Switching between the inputs
 
 extension SourceInputs: SwitchedSources {
     func report(of input: Int, at now: Timestamp) -> InputReport {
@@ -258,15 +260,15 @@ extension SourceInputs: SwitchedSources {
         if next != .slate { slate?.stop() }
     }
 
-    /// The feed of an input on air is another one after it was opened again, and a slate may have begun to play. What was
-    /// decided before it was known what the program looks like is shown now.
+    /// An input on air that was reopened has a new feed, and a slate may have begun to play. A decision made before the
+    /// program's format was known takes effect here.
     func refresh(_ onAir: SourceSelector.OnAir) {
         checkFile()
         guard let scene = scene(of: onAir), scene != bus.scene else { return }
         bus.show(scene)
     }
 
-    /// What is shown; nil while an input has no feed, or the slate is not there yet.
+    /// The scene to be shown; nil while an input has no feed, or while the slate does not exist yet.
     private func scene(of onAir: SourceSelector.OnAir) -> Scene? {
         let (inputs, slate, audio) = state.withLock { ($0.inputs, $0.slate, $0.audio) }
         switch onAir {
@@ -279,7 +281,7 @@ extension SourceInputs: SwitchedSources {
 }
 
 extension FeedStatus {
-    /// The sum of what two feeds delivered.
+    /// The sum of the counts of two feeds.
     static func + (left: FeedStatus, right: FeedStatus) -> FeedStatus {
         var sum = left
         sum.framesIn += right.framesIn

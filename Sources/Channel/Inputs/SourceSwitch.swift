@@ -7,22 +7,22 @@ internal import Media
 internal import Status
 internal import Synchronization
 
-/// The inputs of a choice, whatever is made of them: a scene's frames, or a splicer's packets. All calls come from the
-/// queue of ``SourceSwitch``, and none blocks.
+/// The inputs of a choice, either decoded for a scene or spliced as packets. All calls are made on the queue of
+/// ``SourceSwitch``, and none blocks.
 protocol SwitchedSources: AnyObject, Sendable {
-    /// Whether anybody wants what is on air.
+    /// Whether any consumer wants the input that is on air.
     var isWanted: Bool { get }
-    /// What there is to know of an input.
+    /// Reports the state of an input.
     func report(of input: Int, at now: Timestamp) -> InputReport
-    /// Opens an input, again and again until it is closed.
+    /// Opens an input, and reopens it after failures until it is closed.
     func open(_ input: Int, _ decoding: SourceSelector.Decoding)
-    /// Decodes more or less of an input.
+    /// Switches an input between decoding all frames and only keyframes.
     func decode(_ input: Int, _ decoding: SourceSelector.Decoding)
     /// Closes an input.
     func close(_ input: Int)
-    /// Puts this on air instead of what was.
+    /// Puts an input or the slate on air instead of the previous one.
     func air(_ next: SourceSelector.OnAir)
-    /// Brings what is on air up to date; called each time after the inputs were looked at.
+    /// Brings the input on air up to date; called after each check of the inputs.
     func refresh(_ onAir: SourceSelector.OnAir)
 }
 
@@ -30,24 +30,24 @@ extension SwitchedSources {
     var isWanted: Bool { true }
 }
 
-/// What a choice knows of one of its inputs.
+/// The state of one of the inputs of a choice.
 struct InputReport {
-    /// Whether it is open, and reads.
+    /// Whether the input is open and being read.
     var isRunning = false
-    /// How often opening it failed, or it ended, since it was to be open.
+    /// How often opening the input failed, or the input ended, since it was to be open.
     var failures = 0
-    /// When it had video last.
+    /// When the input's newest video arrived.
     var newest: Timestamp?
-    /// Frames that came and were not decoded.
+    /// Frames that arrived and were not decoded.
     var skipped: Int64 = 0
 }
 
-/// Drives a `SourceSelector`: tells it what becomes of the inputs, and lets them do what it says. Each switch is told to
-/// the log, the status and the recording's catalogue.
+/// Drives a `SourceSelector`: passes it the events of the inputs, and carries out its actions. Each switch is reported
+/// in the log, the status and the recording's catalogue.
 ///
-/// Inputs are looked at each 20 ms and at the selector's deadlines, on a queue of its own, `relay.inputs.<channel>`.
+/// Inputs are checked every 20 ms and at the selector's deadlines, on a queue of their own, `relay.inputs.<channel>`.
 final class SourceSwitch: Sendable {
-    /// What the selector was told of an input.
+    /// The state of an input that was last reported to the selector.
     private struct Told {
         var isConnected = false
         var report = InputReport()
@@ -61,9 +61,9 @@ final class SourceSwitch: Sendable {
     }
 
     private static let interval: Int64 = 20_000_000
-    /// How long, in nanoseconds, to wait for an input that describes what the program is like.
+    /// How long, in nanoseconds, to wait for an input that determines the program's format.
     static let patience: Int64 = 10_000_000_000
-    /// The pause, in nanoseconds, between two looks at an input that a thread waits for.
+    /// The pause, in nanoseconds, between two polls of an input on which a thread is blocked.
     static let pause: Int64 = 5_000_000
 
     private let names: [String]
@@ -73,7 +73,7 @@ final class SourceSwitch: Sendable {
     private let queue: DispatchQueue
     private let state: Mutex<State>
 
-    /// A switch among the inputs of these names.
+    /// Creates a switch among the inputs of these names.
     init(
         _ names: [String], options: SourceSelector.Options, channel: String, recordings: RecordingSlot,
         clock: any MonotonicClock, logger: Logger
@@ -86,26 +86,27 @@ final class SourceSwitch: Sendable {
                 status: SelectionStatus(inputs: names)))
     }
 
-    /// Opens what is to be open from the beginning, and looks at `sources` from now on, which are not kept alive.
+    /// Opens the inputs that are to be open from the beginning, and checks `sources` from now on, without retaining
+    /// them.
     func begin(_ sources: any SwitchedSources) {
         queue.sync { handle(.started(at: now), sources) }
         schedule(sources)
     }
 
-    /// Does something in turn with what the sources are told, on the same queue. Returns at once.
+    /// Runs `work` on the queue on which the sources are called, unless the switch was stopped. Returns at once.
     func perform(_ work: @escaping @Sendable () -> Void) {
         queue.async { [self] in
             if !state.withLock({ $0.isStopped }) { work() }
         }
     }
 
-    /// Does something behind all that is under way, stopped or not. Returns at once.
+    /// Runs `work` after everything that is queued, even if the switch was stopped. Returns at once.
     func afterwards(_ work: @escaping @Sendable () -> Void) { queue.async(execute: work) }
 
-    /// Looks at nothing any more. Returns at once.
+    /// Stops checking the inputs. Returns at once.
     func stop() { state.withLock { $0.isStopped = true } }
 
-    /// What is on air; nil before anything is, and while all is closed.
+    /// The input or slate that is on air; nil before the first one is, and while all inputs are closed.
     var onAir: SourceSelector.OnAir? { state.withLock { $0.selector.onAir } }
 
     /// Whether the input is to be open.
@@ -120,13 +121,14 @@ final class SourceSwitch: Sendable {
         }
     }
 
-    /// What `known` says of the first input that has answered; an input behind the first counts when that one has failed,
-    /// or `patience` nanoseconds are over. Nil if none answers in that time, or opening all of them has failed. Blocks.
+    /// Returns the value in `known` of the first input that has answered; a later input counts only if the first one
+    /// has failed, or after `patience` nanoseconds. Nil if no input answers in that time, or if opening has failed for
+    /// all. Blocks.
     func answer<Answer>(of sources: [StandbySource], within patience: Int64, known: () -> [Answer?]) -> Answer? {
         let deadline = clock.now + patience
         while true {
             let isOverdue = clock.now >= deadline
-            // Asked before what is known: it ends when that is there.
+            // Read before `known`: `isDescribing` becomes false when an answer is known.
             let isDescribing = Self.isDescribing(sources)
             if let answer = answer(of: sources, isOverdue: isOverdue, known: known()) { return answer }
             if isOverdue && !isDescribing || isHopeless(sources) { return nil }
@@ -134,7 +136,7 @@ final class SourceSwitch: Sendable {
         }
     }
 
-    /// The same for the answers that are `known` now.
+    /// Chooses in the same way among the answers that are `known` now.
     func answer<Answer>(of sources: [StandbySource], isOverdue: Bool, known: [Answer?]) -> Answer? {
         let isAwaited = known[0] == nil && sources[0].report.failures == 0
         return isAwaited && !isOverdue ? nil : known.lazy.compactMap { $0 }.first
@@ -149,7 +151,7 @@ final class SourceSwitch: Sendable {
         return names.indices.allSatisfy { isOpen($0) && sources[$0].report.failures > 0 }
     }
 
-    /// Why a program cannot begin if none of its inputs answers.
+    /// The error of a program that cannot begin because none of its inputs answers.
     func noAnswer(of sources: [StandbySource]) -> ChannelFailure {
         let reason = sources.lazy.compactMap(\.report.status.lastError).first
         return ChannelFailure(.inputUnreadable, reason ?? "The input \(names[0]) does not answer.")
@@ -171,7 +173,7 @@ final class SourceSwitch: Sendable {
 
     private func look(at sources: any SwitchedSources) {
         let reports = names.indices.filter(isOpen).map { ($0, sources.report(of: $0, at: now)) }
-        // What is stopped by its owner is no loss.
+        // An input that is stopped by its owner is not reported as lost.
         if state.withLock({ $0.isStopped }) { return }
         handle(.wanted(sources.isWanted, at: now), sources)
         for (input, report) in reports where isOpen(input) { look(at: report, of: input, sources) }
@@ -193,7 +195,8 @@ final class SourceSwitch: Sendable {
             state.withLock { $0.told[input].isConnected = true }
             handle(.connected(input, at: now), sources)
         }
-        // Frames that are not decoded show that the source lives, once there is one to be seen.
+        // Frames that are not decoded show that the source is alive, as soon as one frame was decoded that can be
+        // shown.
         guard let newest = report.newest else { return }
         if report.skipped != told.report.skipped {
             handle(.video(input, at: now), sources)
@@ -231,7 +234,7 @@ final class SourceSwitch: Sendable {
             }
             return state.status.onAir
         }
-        // The input was closed in between because it was not wanted, and is back: no change.
+        // No switch: the input was closed meanwhile because it was not wanted, and is on air again.
         if name == before { return }
         recordings.current?.noteEvent(
             "input", "\(name) is on air (\(reason.word)) instead of \(before ?? "nothing")")

@@ -9,10 +9,10 @@ internal import Program
 internal import Status
 internal import Studio
 
-/// A program that is decoded, put together and encoded here, with the inputs that it is made of.
+/// A program that is decoded, composed and encoded here, with its inputs.
 package final class EncodedProgram: ChannelProgram {
     private let inputs: ProgramInputs
-    /// What the encoder's packets go through on their way to the hub.
+    /// Interleaves the encoder's packets on their way to the hub.
     private let interleaver: InterleavingSink
     private let encoder: EncoderSession
     private let monitor: MonitoredSink
@@ -26,7 +26,7 @@ package final class EncodedProgram: ChannelProgram {
     let gop: Duration
 
     /// Opens inputs and encoders; nothing is on air yet. Blocks until the inputs answer. Packets go to `hub`, those of
-    /// renditions to `streams`, by name; without a clock `recordings` holds the program back. Throws ``ChannelFailure``.
+    /// renditions to `streams`, by name. An unpaced program waits for `recordings`. Throws ``ChannelFailure``.
     package init(
         _ configuration: ChannelConfiguration, into hub: PacketStream, renditions streams: [String: PacketStream] = [:],
         recordings: RecordingSlot, listening: ChannelListening, clock: any MonotonicClock, logger: Logger
@@ -157,7 +157,7 @@ package final class EncodedProgram: ChannelProgram {
             }
             return Renditions(all, of: inputs.format, before: next, clock: clock)
         } catch {
-            // What x264 refuses is no reason to keep ports and devices.
+            // A rendition that x264 refuses must not leave ports and devices occupied.
             inputs.stop()
             throw error
         }

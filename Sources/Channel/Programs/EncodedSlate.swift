@@ -10,19 +10,20 @@ internal import Program
 internal import Studio
 internal import Synchronization
 
-/// The slate of a program whose packets are passed through: while it is on air, a short program with an encoder of its own,
-/// which costs nothing at any other time.
+/// The slate of a program whose packets are passed through: while it is on air, a small program with an encoder of its
+/// own, which uses no resources at any other time.
 ///
-/// All calls may come from any thread and return at once. It runs on a queue of its own, `relay.slate.<channel>`.
+/// All calls may be made on any thread and return at once. The slate runs on a queue of its own,
+/// `relay.slate.<channel>`.
 final class EncodedSlate: Sendable {
-    /// Where the packets of a slate go.
+    /// Receives the packets of a slate.
     protocol Sink: PacketSink {
-        /// A slate that is coded so begins.
+        /// Announces a slate whose packets have this description.
         func begin(_ description: StreamDescription)
     }
 
     private struct State {
-        /// Each start and each stop is a turn, odd while the slate is wanted: what belongs to another one is over.
+        /// Counts starts and stops; odd while the slate is wanted. Work of any other turn is obsolete.
         var turn = 0
         var running: (program: Program, slate: Slate, bus: Bus)?
     }
@@ -34,7 +35,8 @@ final class EncodedSlate: Sendable {
     private let queue: DispatchQueue
     private let state = Mutex(State())
 
-    /// A slate that shows `choice`, of which a file is read once. Throws ``ChannelFailure`` if that cannot be.
+    /// Creates a slate that shows `choice`; a file is read once as a check. Throws ``ChannelFailure`` if the file
+    /// cannot be read.
     init(
         _ choice: SlateSpecification, channel: String, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) {
@@ -44,8 +46,8 @@ final class EncodedSlate: Sendable {
             choice, channel: channel, format: VideoFormat(codedLike: nil), bus: Bus(), clock: clock, logger: logger)
     }
 
-    /// Begins to encode frames of the size, rate and color of `track`, and silence, in real time. Does nothing if it is
-    /// under way.
+    /// Begins to encode, in real time, frames of the size, rate and color of `track`, and silence. Does nothing if the
+    /// slate is running already.
     func start(like track: TrackDescription?, into sink: any Sink) {
         let turn: Int? = state.withLock { state in
             guard state.turn % 2 == 0 else { return nil }
@@ -54,7 +56,7 @@ final class EncodedSlate: Sendable {
         }
         guard let turn else { return }
         var format = VideoFormat(codedLike: track)
-        // What a sender says may be any number, and has to be encoded in real time.
+        // The sender may announce any frame rate, but the slate has to be encoded in real time.
         format.frameRate = NominalRate.of(average: format.frameRate, base: nil)
         let bitrate = track.map(\.bitrate).flatMap { $0 > 0 ? $0 : nil } ?? Self.usualBitrate
         queue.async { [self, format] in
@@ -71,7 +73,7 @@ final class EncodedSlate: Sendable {
 
     private func isWanted(_ turn: Int) -> Bool { state.withLock { $0.turn == turn } }
 
-    /// Ends encoding. What is inside the encoder may still come.
+    /// Ends encoding. Packets that are still inside the encoder may follow.
     func stop() {
         let running = state.withLock { state in
             if state.turn % 2 == 1 { state.turn += 1 }
@@ -80,10 +82,10 @@ final class EncodedSlate: Sendable {
         running?.program.stop()
     }
 
-    /// That of its program, while it is encoded.
+    /// The heartbeat of the slate's program while the slate is being encoded; nil otherwise.
     var heartbeat: Heartbeat? { state.withLock { $0.running?.program.heartbeat } }
 
-    /// Brings what is seen up to date: a file begins to play by and by.
+    /// Updates the scene that is shown: a slate from a file begins to play some time after its start.
     func refresh() {
         guard let running = state.withLock({ $0.running }) else { return }
         let scene = scene(of: running.slate)
@@ -94,7 +96,7 @@ final class EncodedSlate: Sendable {
         Scene(video: slate.video(at: Timestamp(nanoseconds: clock.now)), audio: nil)
     }
 
-    /// The slate in this format; color bars if its file cannot be read any more.
+    /// Makes the slate in this format, or color bars if its file cannot be read any more.
     private func slate(_ format: VideoFormat, on bus: Bus) throws -> Slate {
         let make = { [self] (choice: SlateSpecification) throws(ChannelFailure) in
             try Slate(choice, channel: channel, format: format, bus: bus, clock: clock, logger: logger)
@@ -107,7 +109,7 @@ final class EncodedSlate: Sendable {
         }
     }
 
-    /// Encodes until it is stopped. Blocks.
+    /// Encodes until the slate is stopped. Blocks.
     private func run(_ turn: Int, _ format: VideoFormat, _ bitrate: Int, into sink: any Sink) throws {
         let bus = Bus()
         let slate = try slate(format, on: bus)
@@ -131,13 +133,13 @@ final class EncodedSlate: Sendable {
         _ = try program.run()
     }
 
-    /// The slate's bitrate if the input's is not known, in bits per second.
+    /// The slate's bitrate if the input's is unknown, in bits per second.
     private static let usualBitrate = 2_000_000
-    /// In nanoseconds.
+    /// The pause before the slate is restarted, in nanoseconds.
     private static let pause: Int64 = 1_000_000_000
 
-    /// Settings of low latency, so that no client waits for a frame, with a keyframe every second for players that join
-    /// late. The bitrate is the input's: a path that carries the input carries the slate, too.
+    /// Settings for low latency, so that no client waits for a frame, with a keyframe every second for players that
+    /// join late. The bitrate is that of the input: a network path that carries the input also carries the slate.
     private static func settings(_ bitrate: Int) -> EncoderSettings {
         var settings = EncoderSettings()
         (settings.tune, settings.gop, settings.rateControl) = (.zerolatency, .seconds(1), .bitrate(bitrate))

@@ -2,17 +2,19 @@
 
 internal import Media
 
-/// When the packets of a file are due, by their decoding times.
+/// Computes when the packets of a file are due, from their decoding times.
 struct FilePace {
-    /// A file that stalled for longer, in nanoseconds, is not caught up with, which would flood the outputs.
+    /// The longest stall, in nanoseconds, after which a file catches up: after a longer one, that would flood the
+    /// outputs.
     private static let longestCatchUp: Int64 = 500_000_000
 
-    /// Where on the file's time and on the clock the pace is counted from, and the latest time that was due.
+    /// The file time and the clock time from which the pace is counted, and in `newest` the latest file time that was
+    /// due.
     private var anchor: (time: Int64, clock: Int64)?
     private var newest = Int64.min
 
-    /// When a packet of this decoding time is due on the clock, which stands at `now`; both in nanoseconds. What comes
-    /// behind a later packet, as audio does in many a multiplex, is due at once.
+    /// Returns the clock time at which a packet of this decoding time is due; the clock stands at `now`; all in
+    /// nanoseconds. A packet that follows a later one, as audio does in many a multiplex, is due at once.
     mutating func due(_ time: Int64, now: Int64) -> Int64 {
         guard time > newest else { return .min }
         let from = anchor ?? (time, now)
@@ -24,8 +26,8 @@ struct FilePace {
 }
 
 extension MonotonicClock {
-    /// Sleeps until the moment that `due` says, in nanoseconds, which is asked again ten times a second; not any more once it
-    /// says nil.
+    /// Sleeps until the moment that `due` returns, in nanoseconds; calls `due` ten times a second, and returns if its
+    /// result is nil.
     func sleep(untilDue due: () -> Int64?) {
         while let moment = due(), case let now = now, moment > now { sleep(until: min(moment, now + 100_000_000)) }
     }

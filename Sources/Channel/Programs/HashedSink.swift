@@ -8,19 +8,19 @@ internal import Logging
 internal import Media
 internal import Synchronization
 
-/// Notes a hash of each frame on its way to the encoder, a line for each, so that two programs can be compared. Called by the
-/// program's thread, which waits for no disk.
+/// Writes a hash of each frame on its way to the encoder, one line per frame, so that two programs can be compared.
+/// Called by the program's thread, which never waits for the disk before the end.
 final class HashedSink: ProgramSink {
     private struct State {
         let hash: MurmurHash
-        /// Lines that are not on their way to the disk yet.
+        /// Lines that were not passed to the disk queue yet.
         var lines = ""
-        /// Bytes that are written, or on their way.
+        /// Bytes that are written or queued.
         var position: Int64 = 0
         var isOver = false
     }
 
-    /// Characters that are written together.
+    /// Characters that are written at once.
     private static let block = 4096
 
     private static let patience = DispatchTimeInterval.seconds(2)
@@ -31,7 +31,8 @@ final class HashedSink: ProgramSink {
     private let queue = DispatchQueue(label: "relay.hashes", qos: .utility)
     private let state: Mutex<State>
 
-    /// A sink in front of `next` that writes to `path`, or where that exists to `path.1` and so on. Throws ``ChannelFailure``.
+    /// Creates a sink in front of `next` that writes to `path`, or if that exists to `path.1` and so on. Throws
+    /// ``ChannelFailure``.
     init(_ next: any ProgramSink, to path: String, logger: Logger) throws(ChannelFailure) {
         guard let hash = MurmurHash() else {
             throw ChannelFailure(.internalError, "There is no memory to compute the hashes of frames.")
@@ -48,7 +49,7 @@ final class HashedSink: ProgramSink {
                 lines: "# frame, MurmurHash3 of its Y, Cb and Cr\n"))
     }
 
-    /// A channel that is opened again leaves what it wrote before.
+    /// Creates a new file: a channel that is reopened must not overwrite its earlier hashes.
     private static func create(_ path: String) throws(FileFailure) -> FileDescriptor {
         for attempt in 0..<1000 {
             do throws(FileFailure) {
@@ -72,7 +73,7 @@ final class HashedSink: ProgramSink {
 
     func encode(_ audio: AudioBuffer) throws { try next.encode(audio) }
 
-    /// Blocks until all is written, but no longer than a program may wait for a disk as it ends.
+    /// Blocks until all hashes are written, for at most the time that a program may wait for a disk as it ends.
     func finish() throws {
         state.withLock { write(&$0) }
         let written = DispatchSemaphore(value: 0)
@@ -83,7 +84,7 @@ final class HashedSink: ProgramSink {
         try next.finish()
     }
 
-    /// Rows without what lies between them.
+    /// Hashes the rows of the planes without the padding between them.
     private static func digest(of frame: VideoFrame, _ hash: MurmurHash) -> [UInt8] {
         frame.storage.withPlanes { planes in
             let (across, down) = ((frame.width + 1) / 2, (frame.height + 1) / 2)

@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// Makes no keyframes: they come when the sender makes them.
+/// Ignores requests for keyframes, because only the sender decides when to make them.
 struct NoKeyframes: KeyframeRequester {
     func requestKeyframe(at programTime: Int64?) {}
 }

@@ -7,10 +7,10 @@ internal import SourceClock
 internal import Status
 internal import Synchronization
 
-/// The choice between the inputs of a program that is passed through, and its slate, which is one more input of the splicer,
-/// behind those of the list.
+/// The choice between the inputs of a program that is passed through and its slate. The slate is one more input of the
+/// splicer, after the configured ones.
 extension Passthrough: SwitchedSources {
-    /// The number of the slate among the splicer's inputs.
+    /// The index of the slate among the splicer's inputs.
     var slateIndex: Int { names.count }
 
     func report(of input: Int, at now: Timestamp) -> InputReport {
@@ -26,10 +26,10 @@ extension Passthrough: SwitchedSources {
         state.withLock { $0.sources[input] }.start()
     }
 
-    /// Nothing is decoded.
+    /// Does nothing, because nothing is decoded.
     func decode(_ input: Int, _ decoding: SourceSelector.Decoding) {}
 
-    /// Closes an input; one that is on air stays there until the keyframe of the one that follows.
+    /// Closes an input. An input that is on air stays there until the keyframe of its successor.
     func close(_ input: Int) {
         let isPlayed = airState.withLock { air in
             guard air.splicer.onAir == input, let next = air.splicer.next, next != input else { return false }
@@ -44,7 +44,7 @@ extension Passthrough: SwitchedSources {
             switch next {
             case .source(let input):
                 air.splicer.show(input)
-                // It stays until the input's keyframe.
+                // The slate stays on air until the input's keyframe.
                 if slate != nil { air.closing.insert(slateIndex) }
             case .slate: showSlate(in: &air)
             }
@@ -59,11 +59,12 @@ extension Passthrough: SwitchedSources {
 // MARK: Inputs
 
 extension Passthrough {
-    /// Makes the input `index` of a choice, which is opened when it is wanted, and again and again until it answers.
+    /// Makes the input `index` of a choice, which is opened when it is wanted; opening is retried until the input
+    /// answers.
     func makeStandby(
         _ index: Int, _ location: InputLocation, _ listening: any InputOpener
     ) -> StandbySource {
-        // A backup has no end.
+        // A backup (index > 0) always loops: it must never end by itself.
         let (loops, clock, logger) = (index > 0 || configuration.loops, clock, logger)
         return StandbySource(name: names[index], logger: logger) { [weak self] opening, _ in
             let source = try listening.packets(
@@ -76,7 +77,7 @@ extension Passthrough {
         }
     }
 
-    /// Waits until an input says how it is coded; if none does, until the slate is encoded.
+    /// Waits until an input's tracks are known; if no input answers, until the slate's are.
     func awaitDescription(
         _ choice: SourceSwitch, of sources: [StandbySource]
     ) throws(ChannelFailure) -> StreamDescription {
@@ -86,7 +87,8 @@ extension Passthrough {
         return stream
     }
 
-    /// Waits until it is known how the slate is coded, or an input that has answered meanwhile; nil if there is no slate.
+    /// Waits until the tracks of the slate are known, or those of an input that has answered meanwhile; nil if there is
+    /// no slate.
     private func awaitSlate() -> StreamDescription? {
         guard slate != nil else { return nil }
         let deadline = clock.now + SourceSwitch.patience
@@ -97,7 +99,7 @@ extension Passthrough {
         return nil
     }
 
-    /// How inputs are coded, as far as they have said.
+    /// The tracks of the inputs; nil for each input that has not answered.
     private func known(_ inputs: Range<Int>) -> [StreamDescription?] {
         airState.withLock { air in inputs.map { air.splicer.stream(of: $0) } }
     }
@@ -107,7 +109,7 @@ extension Passthrough {
         return isOpen && !isOver
     }
 
-    /// Whether the program has begun, and the input's packets are on air, or its next keyframe will be.
+    /// Whether the program has begun, and the input's packets are on air or will be from its next keyframe on.
     func isPlayed(_ index: Int) -> Bool {
         airState.withLock { $0.hasBegun && ($0.splicer.onAir == index || $0.splicer.next == index) }
     }
@@ -117,13 +119,13 @@ extension Passthrough {
         state.withLock { $0.newest[index] = moment }
     }
 
-    /// The source of an input says that nothing follows. Without a choice this ends the program.
+    /// Called when the source of an input has ended. Without a choice this ends the program.
     func ended(_ index: Int, failure: String?) {
         if choice == nil { end(failure: failure) }
     }
 
-    /// Closes an input of which nothing goes on air any more. It runs in turn with what the choice opens: an input that is
-    /// asked for again meanwhile would be open for the choice and yet closed.
+    /// Closes an input of which nothing goes on air any more. The closing runs on the queue of the choice: otherwise an
+    /// input that is requested again meanwhile would be open for the choice and yet closed.
     func leave(_ input: Int) {
         if input == slateIndex { return shutSlate() }
         choice?.perform { [self] in
@@ -143,7 +145,7 @@ extension Passthrough {
 // MARK: The slate
 
 extension Passthrough {
-    /// Takes the slate's packets, which are those of one more input.
+    /// Takes the slate's packets, which are treated as those of one more input.
     private final class SlateTap: EncodedSlate.Sink {
         private let hasAudio: Bool
         private weak let owner: Passthrough?
@@ -167,7 +169,7 @@ extension Passthrough {
         func finish() {}
     }
 
-    /// Why there can be no slate in place of an input with these tracks; nil if there can.
+    /// Describes why no slate can replace an input with these tracks; nil if a slate can.
     static func refusal(of stream: StreamDescription) -> String? {
         switch stream.video?.codec {
         case .h264: nil
@@ -180,20 +182,21 @@ extension Passthrough {
         logger.warning("there can be no slate", metadata: ["reason": "\(reason)"])
     }
 
-    /// Puts the slate on air from its first frame on, in place of an input that is coded as it can be.
+    /// Puts the slate on air from its first frame on, if it can be encoded with the same codecs as the input that it
+    /// replaces.
     private func showSlate(in air: inout PassthroughAir) {
         guard let slate else { return }
         let known = names.indices.map { air.splicer.stream(of: $0) }
         let shown = air.shown ?? known.lazy.compactMap({ $0 }).first
         if let reason = shown.flatMap(Self.refusal) { return warnOfNoSlate(reason) }
-        // The slate has silence in AAC only.
+        // The slate's silence can be encoded as AAC only.
         let hasAudio = shown.map { $0.audio?.codec == .aac } ?? true
         air.closing.remove(slateIndex)
         air.splicer.show(slateIndex)
         slate.start(like: shown?.video, into: SlateTap(self, hasAudio: hasAudio))
     }
 
-    /// Ends the slate, if it was not wanted again meanwhile.
+    /// Ends the slate, unless it was requested again meanwhile.
     private func shutSlate() {
         airState.withLock { air in
             guard choice?.onAir != .slate else { return }

@@ -11,53 +11,56 @@ internal import Program
 internal import Status
 internal import Synchronization
 
-/// A program that passes its inputs' packets on as they are, without a decoder and without an encoder.
+/// A program that passes its inputs' packets on unchanged, without a decoder and without an encoder.
 ///
-/// One input is opened before the program begins, and the program ends with it. With backups or a slate a ``SourceSwitch``
-/// says which input is open and which is on air. A `PacketSplicer` passes an input's packets on from its next keyframe.
+/// A single input is opened before the program begins, and the program ends with it. With backups or a slate, a
+/// ``SourceSwitch`` decides which input is open and which is on air. A `PacketSplicer` passes an input's packets on
+/// from the input's next keyframe.
 ///
-/// The sources' threads publish, one at a time. An input that can wait is held until it is on air, and is paced by the
-/// program's times; nothing else is held.
+/// The sources' threads publish, one at a time. The reader of a file or playlist is paused until the input is on air,
+/// and then paced by the program's times; no other input is held back.
 final class Passthrough: ChannelProgram {
     struct State {
-        /// The inputs of a choice; empty without one.
+        /// The inputs of a choice; empty without a choice.
         var sources: [StandbySource] = []
         /// When the leading track of each input delivered last.
         var newest: [Timestamp?]
         var failure: String?
         var isOver = false
-        /// Whether the end was asked for.
+        /// Whether the end was requested.
         var wasStopped = false
     }
 
     let configuration: ChannelConfiguration
     let names: [String]
-    /// The only input, which is open; nil where there is a choice.
+    /// The only input, which is open; nil if there is a choice.
     private let only: (source: any PacketSource, description: PacketSourceDescription)?
-    /// Chooses between the inputs and the slate; nil for one input.
+    /// Chooses between the inputs and the slate; nil if there is one input and no slate.
     let choice: SourceSwitch?
     /// The slate, which is encoded while no input delivers anything; nil if there is no slate.
     let slate: EncodedSlate?
-    /// The sink for packets that are passed through, and the one that also encodes a track again if that was asked for.
+    /// The sink for packets that are passed through, and the sink that in addition re-encodes a track if that is
+    /// configured.
     private let (passed, sink): (PassthroughSink, any PacketSink)
     private let mix: TrackMix?
-    /// Decodes the audio, if that was asked for.
+    /// Decodes the audio, if loudness or silence is to be measured.
     private let monitor: PacketMonitor?
     let recordings: RecordingSlot
     let clock: any MonotonicClock
     let logger: Logger
     let state: Mutex<State>
     let airState: Mutex<PassthroughAir>
-    /// Held while packets are published. It is not the lock of ``airState``, because a sink may hold a file back.
+    /// Locked while packets are published. A lock separate from ``airState``, because a sink may block the thread of a
+    /// file.
     private let publishing = Mutex(())
     private let stream = Mutex(StreamDescription())
     private let ended = DispatchSemaphore(value: 0)
-    /// The heartbeat of each input's thread, which rests between its packets: a source may be silent.
+    /// The heartbeat of each input's thread. Heartbeats rest between packets, because a source may be silent.
     let inputHeartbeats: [Heartbeat]
 
-    /// Opens the input; nothing is on air yet. Blocks until its tracks are known, without limit for one that listens. Of
-    /// several inputs, or one with a slate, one has to say within 10 s how it is coded. Packets go to `hub`; without a
-    /// clock `recordings` holds a file back, and switches are noted in its catalogue. Throws ``ChannelFailure``.
+    /// Opens the input; nothing is on air yet. Blocks until the tracks are known, without limit for an input that
+    /// listens. With backups or a slate, the tracks of one input must be known within 10 s. Packets go to `hub`. An
+    /// unpaced file waits for `recordings`, in whose catalogue switches are noted. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: RecordingSlot,
         listening: any InputOpener, clock: any MonotonicClock, logger: Logger
@@ -123,7 +126,7 @@ final class Passthrough: ChannelProgram {
         return (source, description)
     }
 
-    /// Makes what watches the audio of a program that is passed through; nil if nothing of it is to be watched.
+    /// Makes the monitor for the audio of a program that is passed through; nil if nothing is to be measured.
     private static func makeMonitor(
         _ configuration: ChannelConfiguration, _ logger: Logger
     ) throws(ChannelFailure) -> PacketMonitor? {
@@ -136,7 +139,7 @@ final class Passthrough: ChannelProgram {
         }
     }
 
-    /// Begins to choose between the inputs, if there is a choice, and notes how the program is coded.
+    /// Begins to choose between the inputs, if there is a choice, and stores the program's tracks.
     private func begin(_ listening: any InputOpener) throws(ChannelFailure) {
         guard let choice else {
             let known = airState.withLock { $0.splicer.stream(of: 0) }
@@ -161,7 +164,8 @@ final class Passthrough: ChannelProgram {
     }
     var keyframes: any KeyframeRequester { mix?.keyframes ?? NoKeyframes() }
     var delay: Duration? { only?.description.canWait == true ? nil : mix?.delay }
-    /// What broadcasters and cameras send; the sender decides.
+    /// Without a video encoder, the sender decides about keyframes: broadcasters and cameras send one at least every 10
+    /// s.
     var gop: Duration { mix?.keyframes == nil ? .seconds(10) : configuration.encoder.gop }
 
     func run() -> ChannelEnd {
@@ -194,7 +198,7 @@ final class Passthrough: ChannelProgram {
         close()
     }
 
-    /// Ends reading.
+    /// Closes all inputs and the slate.
     private func close() {
         choice?.stop()
         only?.source.stop()
@@ -202,7 +206,7 @@ final class Passthrough: ChannelProgram {
         slate?.stop()
     }
 
-    /// Ends the program, if it is not over; `failure` says why, if its only input failed.
+    /// Ends the program, unless it has ended already; `failure` is the error of its only input, if that failed.
     func end(failure: String?) {
         let isFirst = state.withLock { state in
             guard !state.isOver else { return false }
@@ -238,7 +242,8 @@ final class Passthrough: ChannelProgram {
 // MARK: Packets
 
 extension Passthrough {
-    /// Gives a packet of an input its time on that input's timeline. Returns what can be decoded because of it, in order.
+    /// Gives a packet of an input its time on that input's timeline. Returns the packets that can be decoded as a
+    /// result, in order.
     func timed(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
         let (packets, events) = airState.withLock { air in
             (air.splicer.time(packet, of: index, at: arrival), air.splicer.takeEvents(of: index))
@@ -247,7 +252,7 @@ extension Passthrough {
         return packets
     }
 
-    /// Publishes what goes on air because of these packets of an input.
+    /// Publishes the packets that go on air because these packets of an input arrived.
     func publish(_ packets: [EncodedPacket], of index: Int, at arrival: Timestamp) {
         let left = publishing.withLock { _ in
             guard !isOver else { return [Int]() }

@@ -4,9 +4,9 @@ internal import Ingest
 internal import Media
 internal import Status
 
-/// Decides what a ``Passthrough`` publishes, and in which order. A value that a lock guards.
+/// Decides which packets a ``Passthrough`` publishes, and in which order. A value that a lock guards.
 struct PassthroughAir {
-    /// Packets that wait for the program's beginning, and go on air together.
+    /// Packets that are kept until the program begins, and go on air together.
     struct Early {
         let packets: [EncodedPacket]
         let index: Int
@@ -14,26 +14,27 @@ struct PassthroughAir {
         var bytes: Int { packets.reduce(0) { $0 + $1.payload.count } }
     }
 
-    /// What may wait for the program's beginning. More is given up, and it begins with a later keyframe.
+    /// The maximum size of the packets that are kept until the program begins. If there are more, all are dropped, and
+    /// the program begins with a later keyframe.
     private static let mostEarlyBytes = 32 << 20
 
     var splicer = PacketSplicer()
-    /// What was published.
+    /// Counts of the published packets.
     private(set) var status = PassthroughStatus()
     private(set) var rate = MeasuredRate()
     /// The first packet's decoding time, in nanoseconds.
     private var first: Int64?
-    /// How the tracks of the input that was on air last are coded; nil if no input was.
+    /// The tracks of the input that was on air last; nil if no input was.
     private(set) var shown: StreamDescription?
-    /// Whether the program has begun. Packets that arrive before that, or before an input was chosen, wait.
+    /// Whether the program has begun. Packets that arrive earlier, or before an input was chosen, are kept.
     var hasBegun = false
-    /// Inputs that are closed as soon as another one has taken over from them.
+    /// Inputs that are closed as soon as their successor is on air.
     var closing: Set<Int> = []
     private var early: [Early] = []
     private var earlyBytes = 0
 
-    /// Takes timed packets of an input, which go on air together or not at all, and returns what goes on air because of
-    /// them, and whether the program has lasted for `limit`, which ends it. `slate` is the index of the slate.
+    /// Takes timed packets of an input, which go on air together or not at all. Returns the packets that go on air as a
+    /// result, and whether the program has lasted for `limit`, which ends it. `slate` is the index of the slate.
     mutating func take(
         _ packets: [EncodedPacket], of index: Int, at arrival: Timestamp, until limit: Duration?, slate: Int
     ) -> (packets: [EncodedPacket], isOver: Bool) {
@@ -54,8 +55,8 @@ struct PassthroughAir {
         return (due, false)
     }
 
-    /// Keeps packets for the beginning. For an input that replaces the first one, keeps only the newest GOP: what came
-    /// before is not missed, and the program would begin with all of it at once, ahead of the clock.
+    /// Keeps packets for the program's beginning. For an input that replaces the first one, keeps only the newest GOP:
+    /// the program would otherwise begin with all older packets at once, ahead of the clock.
     mutating func keep(_ packets: [EncodedPacket], of index: Int, at arrival: Timestamp) {
         guard !packets.isEmpty else { return }
         if index > 0, packets.contains(where: { $0.track == .video && $0.isKeyframe }) {
@@ -102,7 +103,7 @@ struct PassthroughAir {
         if known !== packet.description { shown = splicer.stream(of: index) }
     }
 
-    /// The inputs to be closed of which nothing goes on air any more.
+    /// Returns the inputs that can be closed now, because nothing of them goes on air any more.
     mutating func takeLeft() -> [Int] {
         guard !closing.isEmpty else { return [] }
         let left = closing.filter { splicer.onAir != $0 && splicer.leaving != $0 }

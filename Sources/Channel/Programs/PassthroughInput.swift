@@ -7,12 +7,13 @@ internal import Synchronization
 
 /// Takes the packets of one input of a ``Passthrough``. One thread at a time calls.
 ///
-/// A source that can wait is held until it is on air, and paced by the times that its packets have in the program, in which
-/// its jumps are closed. Packets of a playlist that grows are paced alike, but the playlist is read all the time, so that what
-/// is on air is the newest when its turn comes; it comes in bursts, which are no losses.
+/// The reader of a file or playlist is paused until the input is on air, and then paced by the times of its packets in
+/// the program, in which the source's jumps are closed. A playlist that grows is paced in the same way, but is read all
+/// the time, so that its newest packets go on air when it is switched to; its packets arrive in bursts, which do not
+/// count as losses.
 final class PassthroughInput: PacketSourceSink {
-    /// How long, in nanoseconds, the first packet of a live source waits to be on air: the source was opened because it is
-    /// needed, and begins with a keyframe.
+    /// How long, in nanoseconds, the first packet of a live source is held back until the input is on air: the source
+    /// was opened because it is needed, and begins with a keyframe.
     private static let firstHold: Int64 = 300_000_000
 
     private let index: Int
@@ -23,7 +24,7 @@ final class PassthroughInput: PacketSourceSink {
     private let pace = Mutex(FilePace())
     private let isFirst = Atomic(true)
 
-    /// The input `index` of `owner`, which turned out to be what `description` says.
+    /// Creates the input `index` of `owner`, whose opened source has this `description`.
     init(_ owner: Passthrough, _ index: Int, _ description: PacketSourceDescription) {
         (self.owner, self.index, heartbeat) = (owner, index, owner.inputHeartbeats[index])
         (canWait, isLive, leading) = (description.canWait, description.isLive, description.stream.leadingKind)
@@ -55,7 +56,8 @@ final class PassthroughInput: PacketSourceSink {
 
     private func restartPace() { pace.withLock { $0 = FilePace() } }
 
-    /// Holds the source until it is on air, for so many nanoseconds at most. Returns false if it is not wanted any more.
+    /// Blocks the source until its input is on air, for `patience` nanoseconds at most. Returns false if the input is
+    /// not wanted any more.
     private func hold(_ owner: Passthrough, upTo patience: Int64) -> Bool {
         let clock = owner.clock
         let start = clock.now
@@ -63,14 +65,14 @@ final class PassthroughInput: PacketSourceSink {
             if owner.isPlayed(index) || clock.now - start >= patience { return true }
             heartbeat.beat()
             restartPace()
-            // It has a frame ready.
+            // The input counts as delivering, because it has a frame ready.
             owner.noteVideo(of: index, at: Timestamp(nanoseconds: clock.now))
             clock.sleep(until: clock.now + SourceSwitch.pause)
         }
         return false
     }
 
-    /// Waits until the packet is due, or without a clock until the recording has room.
+    /// Waits until the packet is due; for an unpaced program, until the recording has room.
     private func wait(for packet: EncodedPacket, _ owner: Passthrough) {
         guard owner.configuration.isPaced else {
             heartbeat.resting { owner.recordings.current?.waitForRoom() }

@@ -3,14 +3,14 @@
 internal import Encoder
 internal import Media
 
-/// The encoder of a program that no clock paces: before each frame the recording may hold the program back, so that a
-/// disk slower than the encoder costs time and not frames.
+/// The encoder of a program that no clock paces. Before each frame it waits until the recording has room, so that a
+/// disk slower than the encoder makes the program slower instead of dropping frames.
 final class RecorderPacedSink: ProgramSink {
     private let encoder: EncoderSession
     private let recordings: RecordingSlot
     private let heartbeat: Heartbeat
 
-    /// `heartbeat` is that of the program, which rests while the disk is waited for.
+    /// Creates the sink. `heartbeat` is the program's, which rests while the disk is waited for.
     init(encoder: EncoderSession, recordings: RecordingSlot, heartbeat: Heartbeat) {
         self.encoder = encoder
         self.recordings = recordings

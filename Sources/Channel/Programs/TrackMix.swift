@@ -5,21 +5,21 @@ internal import FanOut
 internal import Ingest
 internal import Media
 
-/// One of an input's tracks passed through and the other one encoded: `--copy-video` and `--copy-audio`.
+/// One of an input's tracks is passed through and the other one encoded: `--copy-video` and `--copy-audio`.
 struct TrackMix: Sendable {
-    /// Where packets of both tracks go in.
+    /// Takes the packets of both tracks.
     let sink: TranscodingSink
-    /// What the track that is passed through goes through.
+    /// Publishes the packets of the track that is passed through.
     let passed: PassthroughSink
-    /// Makes keyframes, if the video is encoded.
+    /// Makes keyframes; nil if the video is passed through.
     let keyframes: (any KeyframeRequester)?
     /// How long a frame stays in the encoder; nil if the video is passed through.
     let delay: Duration?
     private let coded: TrackDescription
 
-    /// The mix that `configuration` asks for, of an input with the tracks of `stream`; nil if it asks for none, or if there
-    /// is no audio to encode. Packets go to `hub`. `publisher` is the heartbeat of the thread that they come from, which
-    /// rests while a source that `canWait` is held back. Throws ``ChannelFailure``.
+    /// Creates the mix that `configuration` requests, for an input with the tracks of `stream`; nil if it requests
+    /// none, or if there is no audio to encode. Packets go to `hub`. `publisher` is the heartbeat of the thread that
+    /// delivers the packets; it rests while a source that `canWait` is blocked. Throws ``ChannelFailure``.
     init?(
         _ configuration: ChannelConfiguration, of stream: StreamDescription, canWait: Bool, publisher: Heartbeat,
         into hub: PacketStream
@@ -61,7 +61,7 @@ struct TrackMix: Sendable {
             name: configuration.name)
     }
 
-    /// What comes out of `stream`.
+    /// The tracks that are published for an input with the tracks of `stream`.
     func description(of stream: StreamDescription) -> StreamDescription {
         var mixed = stream
         if coded.kind == .video { mixed.video = coded } else { mixed.audio = coded }

@@ -12,77 +12,78 @@ internal import Studio
 internal import Synchronization
 internal import Upload
 
-/// One recording of a channel, from its start to its stop: recorder, storage guard, retention, catalogue and uploader of
-/// one directory. A recording that was stopped is not started again; the next one is another object.
+/// One recording of a channel, from its start to its stop: recorder, storage guard, retention, catalogue and uploader
+/// of one directory. A recording that was stopped is not restarted; the next recording is a new object.
 ///
-/// All calls may come from any thread and return at once.
+/// All calls may be made on any thread and return at once.
 package final class Recording: SceneRecording {
-    /// How long the recorder may take to finish its files. Who is in a hurry stops waiting, which is the channel's
-    /// business.
+    /// How long the recorder may take to finish its files. A channel that has to end earlier stops waiting for the
+    /// recorder.
     private static let finishLimit = Duration.seconds(24 * 3600)
 
-    /// What a recording is told of the channel that it records.
+    /// Describes the channel, or the source of a channel, that is recorded.
     struct Program: Sendable {
-        /// The channel's name, the beginning of each file's.
+        /// The channel's name, with which each file name begins.
         let channel: String
         /// Whether the channel has live outputs, which go on air even if nothing can be recorded.
         var hasOutputs: Bool
-        /// How long after its time a frame leaves the encoder; nil if it leaves in time.
+        /// How much later than its presentation time a frame leaves the encoder; nil if it leaves in time.
         let delay: Duration?
-        /// The longest time between two keyframes that is expected.
+        /// The longest expected time between two keyframes.
         let gop: Duration
-        /// What is recorded.
+        /// The tracks that are recorded.
         let description: StreamDescription
         /// Makes keyframes on request.
         let keyframes: any KeyframeRequester
-        /// What the process's recordings need of each file system.
+        /// The space that the process's recordings need on each file system.
         let ledger: SpaceLedger
         let clock: any MonotonicClock
         let logger: Logger
-        /// What is recorded, if it is not the program's own encoding.
+        /// The rendition that is recorded; nil means the program's own encoding.
         var rendition: Rendition?
-        /// Whether that is what a source sent, whose keyframes come when they come.
+        /// Whether the recorded packets were encoded by the source, whose keyframes cannot be requested.
         var isCopied = false
-        /// Its sources, if they are recorded beside it.
+        /// The program's sources, if they are recorded in addition to it.
         var sources: RecordedSources?
-        /// Who is noted there, if it is not the channel: what is noted later takes the place of what was noted before.
+        /// The name under which the recording is entered in the ledger; nil means the channel's. A later entry replaces
+        /// an earlier one of the same name.
         var owner: String?
-        /// When the program's time 0 was on air; nil where that is told by when packets come.
+        /// When the program's time 0 was on air; nil means that it follows from the arrival of the packets.
         var start: UTCTime?
-        /// Bytes that come at once when the recording begins, at most.
+        /// The maximum number of bytes that arrive at once when the recording begins.
         var keptBytes = 0
-        /// What a recording of a source has in common with that of its program; nil for the program's.
+        /// The data that a source's recording shares with that of its program; nil means that this is the program's.
         var companion: Companion?
     }
 
-    /// Where a recording begins.
+    /// The position in the program at which a recording begins.
     enum Beginning {
-        /// With the program.
+        /// At the program's beginning.
         case program
-        /// With the next keyframe of the program under way, which is asked for.
+        /// At the next keyframe of the running program, which is requested.
         case nextKeyframe
-        /// With all that is kept in memory of the program under way.
+        /// At the oldest packet of the running program that is kept in memory.
         case replay
     }
 
-    /// What the recordings of a program and of its sources have in common.
+    /// The data that the recordings of a program and of its sources share.
     struct Companion: Sendable {
-        /// Names the recorder's files as parts of one program.
+        /// Marks the recorder's files as parts of one program.
         var run = Recorder.newRun
-        /// By which files are named.
+        /// The time from which file names are derived.
         var epoch = ProgramEpoch()
-        /// What a source's needs of the disk; nil for the program's.
+        /// The space that a source's recording needs on the disk; nil means that this is the program's recording.
         var budget: StorageBudget?
-        /// What the program's still needs of it.
+        /// The space that the program's recording still needs on the disk.
         var promise = SpacePromise()
 
-        /// The same for a source, by its number.
+        /// Returns the companion for the source of this number.
         func source(_ number: Int, budget: StorageBudget) -> Companion {
             Companion(run: "\(run).\(number)", epoch: epoch, budget: budget, promise: promise)
         }
     }
 
-    /// The bytes that a program's recording still needs, once there is one.
+    /// The number of bytes that a program's recording still needs; 0 before there is a recording.
     final class SpacePromise: Sendable {
         private let value = Mutex<(@Sendable () -> Int64)?>(nil)
 
@@ -91,9 +92,9 @@ package final class Recording: SceneRecording {
         var bytes: Int64 { value.withLock { $0 }?() ?? 0 }
     }
 
-    /// The format of its files.
+    /// The format of the recording's files.
     package let format: RecordFormat
-    /// The rendition that is recorded, and its name; nil for the program's own encoding.
+    /// The stream of the rendition that is recorded, and its name; nil means the program's own encoding.
     var stream: PacketStream? { program.rendition?.stream }
     var rendition: String? { program.rendition?.name }
     private let program: Program
@@ -103,14 +104,14 @@ package final class Recording: SceneRecording {
     private let retention: Retention?
     /// The recordings of the program's sources.
     private let sources: SourceRecordings?
-    /// Names the recorder's run, in whose program times its files are.
+    /// Identifies the recorder's run; the times in its files are those of this run's program.
     let run: String
     /// The stretch of the program that will be on the disk; nil if that is not known before it is written.
     private let expected = Mutex<RecordedStretch?>(nil)
 
-    /// Sets the recording up and asks the storage guard, which looks at the file system and may block as long as that
-    /// does. Nothing is recorded yet. Throws ``ChannelFailure`` for rules that contradict themselves, and for a disk
-    /// without room where nothing but the recording was asked for.
+    /// Sets the recording up and asks the storage guard, which queries the file system and may block as long as that
+    /// does. Nothing is recorded yet. Throws ``ChannelFailure`` for rules that contradict each other, and for a disk
+    /// without room if the channel has no outputs.
     init(
         _ configuration: ChannelConfiguration.Recording, in place: RecordingPlace, of program: Program
     ) throws(ChannelFailure) {
@@ -132,7 +133,7 @@ package final class Recording: SceneRecording {
             clock: program.clock, logger: program.logger)
         let isSource = companion.budget != nil
         if !isSource {
-            // What retention may delete is room for it, too.
+            // Files that retention may delete count as room for the program's recording.
             companion.promise.give { [weak recorder] in
                 let written = recorder?.status.totalBytes ?? .max
                 return max(0, own.rest(after: written) - (retention?.balance.reclaimableBytes ?? 0))
@@ -145,7 +146,7 @@ package final class Recording: SceneRecording {
             makeRoom: { retention?.makeRoom(for: $0) }, room: { retention?.room ?? 0 },
             promised: { isSource ? companion.promise.bytes : 0 }, ledger: program.ledger,
             owner: program.owner ?? program.channel,
-            // Those of sources are counted with the program's.
+            // The recordings of sources are counted together with the program's.
             recordings: isSource ? 0 : 1 + (program.sources?.videoCount ?? 0), clock: program.clock,
             logger: program.logger)
         (self.program, self.place, self.recorder) = (program, place, recorder)
@@ -167,8 +168,8 @@ package final class Recording: SceneRecording {
         }
     }
 
-    /// Takes packets from `hub` from now on, or what it keeps of those before. What a crash left open is completed beside
-    /// the program, and `group` is left when that is done.
+    /// Takes packets from `hub` from now on, or with `.replay` also those that `hub` keeps in memory. Files that a
+    /// crash left open are completed in the background; `group` is left when that is done.
     func start(at hub: PacketStream, _ beginning: Beginning, in group: DispatchGroup) {
         switch beginning {
         case .program:
@@ -202,36 +203,38 @@ package final class Recording: SceneRecording {
 
     func record(_ scene: SceneEvent) { place.noteScene(scene) }
 
-    /// Marks `time`, in nanoseconds of program time, in the file that is being written, and the moment in the catalogue.
+    /// Marks `time`, in nanoseconds of program time, in the current file, and the moment in the catalogue.
     func mark(_ text: String, at time: Int64) {
         recorder.mark(text, at: time)
         place.noteEvent(CatalogueEvent.marker, text)
         sources?.mark(text, at: time)
     }
 
-    /// Begins a new file with the next keyframe, or where sources are recorded, too, at one frame that is just ahead.
+    /// Begins a new file with the next keyframe or, if sources are also recorded, at one frame that all files share and
+    /// that is a few frames ahead.
     func cut() {
         guard let sources else { return recorder.cutNow() }
         recorder.cut(at: sources.cut())
     }
 
-    /// Begins a new file with the first keyframe of program time `time`, in nanoseconds, or later, which the caller asks for.
+    /// Begins a new file with the first keyframe at or after program time `time`, in nanoseconds; the caller requests
+    /// that keyframe.
     func cut(at time: Int64) { recorder.cut(at: time) }
 
     /// Begins no file before program time `time`, in nanoseconds.
     func wait(until time: Int64) { recorder.wait(until: time) }
 
-    /// Closes the open file, because nothing comes for now.
+    /// Closes the open file, because no packets arrive for now.
     func pause() { recorder.pause() }
 
-    /// What follows up to program time `time`, in nanoseconds, does not come, for `reason`: it is a gap at the end.
+    /// Records a gap at the end: packets up to program time `time`, in nanoseconds, will never arrive, for `reason`.
     func miss(until time: Int64, because reason: String) { recorder.miss(until: time, because: reason) }
 
-    /// Waits while the disk is more than half of the recorder's queue behind; for a program that no clock paces. Blocks.
+    /// Blocks while the recorder's queue is more than half full; for a program that no clock paces.
     func waitForRoom() { recorder.waitForRoom() }
 
-    /// Takes no more packets, closes the open file, hands over what is to be uploaded, notes everything in the
-    /// catalogue, and then calls `completion`. What waits for a remote may take long: see ``cancelUploads()``.
+    /// Takes no more packets, closes the open file, hands over files for upload, notes everything in the catalogue, and
+    /// then calls `completion`. Uploads may take long: see ``cancelUploads()``.
     func finish(from hub: PacketStream, _ completion: @escaping @Sendable () -> Void) {
         hub.remove(recorder)
         storage.stop()
@@ -246,22 +249,22 @@ package final class Recording: SceneRecording {
         all.notify(queue: .global(qos: .utility), execute: completion)
     }
 
-    /// Leaves what is not uploaded to the next start.
+    /// Leaves files that are not uploaded yet to the next start.
     func cancelUploads() {
         place.cancelUploads()
         sources?.cancelUploads()
     }
 
-    /// Does what an operator asks of the uploads of the program, or of `source`. An order to retry all includes the
-    /// uploads of the sources. Returns at once, and says whether there are such uploads.
+    /// Carries out an operator's order about the uploads of the program, or of `source`. An order to retry all includes
+    /// the uploads of the sources. Returns at once; the result says whether there are such uploads.
     func perform(_ order: UploadOrder, ofSource source: String?) -> Bool {
         if let source { return sources?.perform(order, of: source) ?? false }
         let hasUploads = place.perform(order)
         return order == .retryAll && sources?.perform(order, of: nil) == true || hasUploads
     }
 
-    /// The stretch of the program that is on the disk; before the first file, the one that will be, or nil if that is
-    /// not known.
+    /// The stretch of the program that is on the disk; before the first file, the stretch that will be on the disk, or
+    /// nil if that is not known.
     package var stretch: RecordedStretch? { recorder.stretch ?? expected.withLock { $0 } }
 
     /// A snapshot.
@@ -303,7 +306,7 @@ package final class Recording: SceneRecording {
             capacity: (try? SystemFreeSpace().space(at: place.directory.path))?.capacity)
     }
 
-    /// What deletes old files.
+    /// Makes the part that deletes old files.
     private static func retention(
         _ rules: RetentionRules, _ place: RecordingPlace, _ program: Program, _ budget: StorageBudget
     ) -> Retention {
@@ -320,8 +323,8 @@ package final class Recording: SceneRecording {
             }, logger: program.logger)
     }
 
-    /// Bits a second that the video will take. A recording of constant quality has no bitrate; it is computed at 0.15
-    /// bits a pixel, which is more than x264 needs for most video at the usual quality of 23.
+    /// The expected bitrate of the video, in bits per second. A recording of constant quality has no bitrate; it is
+    /// estimated at 0.15 bits per pixel, which is more than x264 needs for most video at the usual quality of 23.
     private static func plannedBitrate(_ description: StreamDescription) -> Int {
         guard let video = description.video, let frames = video.frameFormat else { return 0 }
         if video.bitrate > 0 { return video.bitrate }

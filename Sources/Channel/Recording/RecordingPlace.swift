@@ -9,8 +9,8 @@ internal import Networking
 internal import Segmenter
 internal import Upload
 
-/// Where a recording goes: a directory that can be written to, its catalogue, and who takes its finished files. Made
-/// before anything is opened that takes time, so that a wrong directory or remote is named at once.
+/// The place of a recording: a writable directory, its catalogue, and the uploader of its finished files. Created
+/// before anything is opened that takes time, so that a wrong directory or remote is reported at once.
 struct RecordingPlace: Sendable {
     let directory: RecordDirectory
     private let catalogue: Catalogue
@@ -18,8 +18,8 @@ struct RecordingPlace: Sendable {
     private let channel: String
     private let logger: Logger
 
-    /// Makes the directory usable and asks the remote, if there is one; blocks for up to 12 s, and as long as the file
-    /// system takes to answer, `patience` at most. Throws ``ChannelFailure``.
+    /// Makes the directory usable and asks the remote, if there is one. Blocks for up to 12 s, and in addition as long
+    /// as the file system takes to answer, `patience` at most. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration.Recording, channel: String, patience: Duration? = .seconds(10),
         logger: Logger
@@ -38,7 +38,7 @@ struct RecordingPlace: Sendable {
         }
     }
 
-    /// Who is told of files and gaps: the catalogue first, because the uploader asks it.
+    /// The observers of files and gaps. The catalogue is the first, because the uploader queries it.
     var observers: [any RecordingObserver] {
         let all: [(any RecordingObserver)?] = [catalogue, uploader]
         return all.compactMap { $0 }
@@ -47,10 +47,10 @@ struct RecordingPlace: Sendable {
     /// Notes an event of the channel in the catalogue. Returns at once.
     func noteEvent(_ kind: String, _ text: String) { catalogue.noteEvent(kind, text) }
 
-    /// Notes in the catalogue that a scene came on air.
+    /// Notes in the catalogue that a scene went on air.
     func noteScene(_ scene: SceneEvent) { catalogue.noteScene(scene) }
 
-    /// Who still needs finished files.
+    /// The components that still need finished files.
     var vetoes: [any RetentionVeto] {
         let all: [(any RetentionVeto)?] = [
             HoldVeto(directory), ClipHold(directory: directory, channel: channel), catalogue, uploader,
@@ -58,8 +58,8 @@ struct RecordingPlace: Sendable {
         return all.compactMap { $0 }
     }
 
-    /// A file system that does not answer within `patience` is given up on: it must not keep the program from going on
-    /// air, nor hold up a service manager.
+    /// A file system that does not answer within `patience` counts as a failure: it must neither keep the program off
+    /// air, nor delay a service manager.
     private static func prepare(
         _ recording: ChannelConfiguration.Recording, _ patience: Duration?
     ) throws(ChannelFailure) -> RecordDirectory {
@@ -80,27 +80,27 @@ struct RecordingPlace: Sendable {
         }
     }
 
-    /// Begins to note what is recorded and to hand it over, and completes what a crash left open; `group` is left when
-    /// the latter is done. Returns at once.
+    /// Begins to write the catalogue and to upload, and completes files that a crash left open; `group` is left when
+    /// these are completed. Returns at once.
     func start(in group: DispatchGroup) {
         catalogue.start()
         uploader?.start()
         DispatchQueue(label: "relay.recovery", qos: .utility).async(group: group) { recover() }
     }
 
-    /// Hands over what waits, unless that fails or ``cancelUploads()`` is called, notes what it was told, and calls
-    /// `completion`. Returns at once.
+    /// Uploads the waiting files, unless that fails or ``cancelUploads()`` is called, writes the catalogue's pending
+    /// entries, and calls `completion`. Returns at once.
     func finish(_ completion: @escaping @Sendable () -> Void) {
-        // The catalogue comes last, so that it has what the uploader says at its end.
+        // The catalogue is finished last, so that it contains the uploader's last entries.
         let last: @Sendable () -> Void = { [catalogue] in catalogue.finish(completion) }
         guard let uploader else { return last() }
         uploader.finish(last)
     }
 
-    /// Leaves what is not handed over to the next start. Returns at once.
+    /// Leaves files that are not uploaded yet to the next start. Returns at once.
     func cancelUploads() { uploader?.cancel() }
 
-    /// Does what an operator asks of the uploads. Whether there are any. Returns at once.
+    /// Carries out an operator's order about the uploads. Returns at once; the result says whether there are uploads.
     func perform(_ order: UploadOrder) -> Bool {
         uploader?.perform(order)
         return uploader != nil

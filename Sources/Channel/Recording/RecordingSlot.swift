@@ -7,13 +7,13 @@ internal import Status
 internal import Synchronization
 package import Upload
 
-/// Why a recording was not started or stopped.
+/// The reason why a recording was not started or stopped.
 package enum RecordingSlotError: Error, Equatable, CustomStringConvertible {
     /// There is a recording, or one is being started.
     case alreadyRecording
     /// There is no recording.
     case notRecording
-    /// The program is over.
+    /// The program has ended.
     case over
 
     package var description: String {
@@ -25,12 +25,12 @@ package enum RecordingSlotError: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// The place of a channel's recording: at most one at a time, started and stopped while the channel is on air.
+/// The slot of a channel's recording: at most one at a time, started and stopped while the channel is on air.
 ///
-/// A recording that was stopped may still close its file and upload while the next one runs. All calls may come from any
-/// thread.
+/// A recording that was stopped may still close its file and upload while the next one runs. All calls may be made on
+/// any thread.
 package final class RecordingSlot: Sendable {
-    /// A recording that is wanted and could not be set up, and what tries it again.
+    /// A recording that is wanted but could not be set up, and the closure that retries it.
     private final class Lack: Sendable {
         let reason: String
         let make: @Sendable () throws -> Recording
@@ -41,13 +41,13 @@ package final class RecordingSlot: Sendable {
     }
 
     private enum Phase {
-        /// Nothing is recorded.
+        /// No recording is wanted.
         case idle
-        /// Nothing is recorded, and it is tried again and again.
+        /// A recording is wanted but could not be set up; setting it up is retried every 10 s.
         case lacking(Lack)
-        /// Set up by ``prepare(_:)``, not fed yet.
+        /// The recording was set up and passed to ``prepare(_:)``, and receives no packets yet.
         case prepared(Recording)
-        /// Being set up while the program runs.
+        /// A recording is being set up while the program runs.
         case starting
         case recording(Recording)
         case over
@@ -55,33 +55,33 @@ package final class RecordingSlot: Sendable {
 
     private struct State {
         var phase = Phase.idle
-        /// Recordings that were stopped and are still at work.
+        /// Recordings that were stopped and have not finished their work.
         var ending: [Recording] = []
         /// The status of the recording that ended last.
         var last = RecordingStatus()
         var hasRecorded = false
     }
 
-    /// The pause between two tries of a recording that could not be set up.
+    /// The pause between two attempts to set up a recording.
     private static let pause = DispatchTimeInterval.seconds(10)
 
     private let hub: PacketStream
     private let group: DispatchGroup
-    /// Waits for disks that do not answer.
+    /// A queue of its own for retries, because these may block on disks that do not answer.
     private let queue = DispatchQueue(label: "relay.recording", qos: .utility)
     private let state = Mutex(State())
 
-    /// A slot whose recordings are fed by `hub`, unless they have a stream of their own. `group` is left when all that they
-    /// began is done.
+    /// Creates a slot whose recordings get their packets from `hub`, unless they have a stream of their own. `group` is
+    /// left when all work that the recordings began is done.
     package init(hub: PacketStream, group: DispatchGroup) {
         self.hub = hub
         self.group = group
     }
 
-    /// Takes in the recording that begins with the program, at ``begin()``.
+    /// Stores the recording that begins with the program, at ``begin()``.
     func prepare(_ recording: Recording) { state.withLock { $0.phase = .prepared(recording) } }
 
-    /// The program begins, and the prepared recording with it. Returns at once.
+    /// Starts the prepared recording, because the program begins. Returns at once.
     func begin() {
         state.withLock { state in
             guard case .prepared(let recording) = state.phase else { return }
@@ -90,8 +90,8 @@ package final class RecordingSlot: Sendable {
         }
     }
 
-    /// Starts the recording that `make` sets up, beside the running program: its first file begins with the next
-    /// keyframe, which is asked for, or where `beginning` says. Blocks as long as `make` does, and throws what it throws, or
+    /// Starts the recording that `make` sets up, while the program runs: its first file begins with the next keyframe,
+    /// which is requested, or at `beginning`. Blocks as long as `make` does. Throws the errors of `make`, or
     /// ``RecordingSlotError``.
     func start(_ beginning: Recording.Beginning = .nextKeyframe, _ make: () throws -> Recording) throws {
         let lack = try state.withLock { state -> Lack? in
@@ -107,7 +107,7 @@ package final class RecordingSlot: Sendable {
         do {
             recording = try make()
         } catch {
-            // In one step: a start that comes between would find nothing to try again.
+            // In one step: a concurrent start would otherwise find nothing to retry.
             let next = lack.map { Lack("\(error)", $0.make) }
             let isLacking = state.withLock { state -> Bool in
                 guard case .starting = state.phase else { return false }
@@ -124,9 +124,9 @@ package final class RecordingSlot: Sendable {
         }
     }
 
-    /// Puts the recording that `make` sets up in the place of the one under way, which closes its file and ends its work
-    /// beside the program; the first file of the next one begins with the next keyframe, which is asked for. Blocks as long
-    /// as `make` does. Throws what it throws, and nothing is changed then, or ``RecordingSlotError``.
+    /// Replaces the current recording by the one that `make` sets up. The old recording closes its file and ends its
+    /// work in the background; the first file of the new one begins with the next keyframe, which is requested. Blocks
+    /// as long as `make` does. Throws the errors of `make`, and then changes nothing, or ``RecordingSlotError``.
     func replace(_ make: () throws -> Recording) throws {
         let recording = try make()
         try state.withLock { (state) throws(RecordingSlotError) in
@@ -137,7 +137,7 @@ package final class RecordingSlot: Sendable {
             case .idle, .lacking: break
             case .recording(let old):
                 end(old, &state)
-                // Before the next one starts: both would take the same packets of a source out of its buffer.
+                // Before the next recording starts: both would take the same packets of a source out of its buffer.
                 finish(old)
             }
             state.phase = .recording(recording)
@@ -145,7 +145,7 @@ package final class RecordingSlot: Sendable {
         }
     }
 
-    /// Stops the recording; it closes its file and ends its work beside the program. Returns at once.
+    /// Stops the recording, which closes its file and ends its work in the background. Returns at once.
     func stop() throws(RecordingSlotError) {
         let recording = try state.withLock { (state) throws(RecordingSlotError) -> Recording? in
             switch state.phase {
@@ -162,8 +162,9 @@ package final class RecordingSlot: Sendable {
         if let recording { finish(recording) }
     }
 
-    /// Shows `reason` as why nothing is recorded, and tries `make` until it sets the recording up, unless one is started or
-    /// stopped by then. Whether there was no recording; nothing is done otherwise. Returns at once.
+    /// Shows `reason` as the error of the missing recording, and retries `make` until it sets the recording up, or
+    /// until a recording is started or stopped. Returns at once; false, without any effect, if there is a recording
+    /// already.
     @discardableResult
     func lack(_ reason: String, _ make: @escaping @Sendable () throws -> Recording) -> Bool {
         let lack = Lack(reason, make)
@@ -199,7 +200,7 @@ package final class RecordingSlot: Sendable {
         }
     }
 
-    /// The program is over: what is recorded is closed, and nothing is started any more. Returns at once.
+    /// Closes the recording, because the program has ended; no other one can be started from now on. Returns at once.
     func finish() {
         let recording = state.withLock { state -> Recording? in
             defer { state.phase = .over }
@@ -230,7 +231,7 @@ package final class RecordingSlot: Sendable {
         }
     }
 
-    /// The recording that is under way.
+    /// The current recording, or the one that is prepared; nil if nothing is recorded.
     package var current: Recording? {
         state.withLock { state in
             switch state.phase {
@@ -240,26 +241,27 @@ package final class RecordingSlot: Sendable {
         }
     }
 
-    /// Does what an operator asks of the uploads of the recordings under way, and of those that were stopped and still hand
-    /// over. Whether there are such uploads. Returns at once.
+    /// Carries out an operator's order about the uploads of the current recording, and of stopped ones that are still
+    /// uploading. Returns at once; the result says whether there are such uploads.
     package func perform(_ order: UploadOrder, ofSource source: String?) -> Bool {
         let ending = state.withLock { $0.ending }
         return (ending + (current.map { [$0] } ?? [])).map { $0.perform(order, ofSource: source) }.contains(true)
     }
 
-    /// Leaves to the next start what the recordings have not uploaded yet. Returns at once.
+    /// Leaves files that the recordings have not uploaded yet to the next start. Returns at once.
     func cancelUploads() {
         let ending = state.withLock { $0.ending }
         for recording in ending + (current.map { [$0] } ?? []) { recording.cancelUploads() }
     }
 
-    /// Whether any recording of the channel has put a frame on disk.
+    /// Whether any recording of the channel has written a frame to the disk.
     var hasRecorded: Bool {
         let (had, ending) = state.withLock { ($0.hasRecorded, $0.ending) }
         return had || (ending + (current.map { [$0] } ?? [])).contains { $0.status.hasRecorded }
     }
 
-    /// A snapshot of the recording under way, or else of the one that was stopped last; its disk is no longer watched.
+    /// A snapshot of the current recording, or else of the one that was stopped last, without its disk, which is no
+    /// longer watched.
     var status: RecordingStatus {
         if let current { return current.status }
         let (ending, last, phase) = state.withLock { ($0.ending.last, $0.last, $0.phase) }

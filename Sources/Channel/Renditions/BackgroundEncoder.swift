@@ -11,55 +11,56 @@ internal import Networking
 internal import Program
 internal import Synchronization
 
-/// An encoder session beside that of the program and never in its way: on threads of lower priority, behind a queue with a
-/// bound. Where it cannot keep up frames are left out, of what it makes alone, and counted; its audio stays whole.
+/// An encoder session in addition to the program's, which it never delays: on threads of lower priority, with a bounded
+/// queue. If it cannot keep up, it drops and counts frames of its own output only; the audio stays complete.
 ///
-/// All calls may come from any thread and return at once.
+/// All calls may be made on any thread and return at once.
 final class BackgroundEncoder: KeyframeRequester {
     private enum Job {
         case audio(AudioBuffer)
-        /// A frame, the same in the encoder's size if that is another one, and its place in the program.
+        /// A frame, the same frame scaled to the encoder's size if that differs, and the frame's index in the program.
         case frame(VideoFrame, ResizedFrame?, Int64)
     }
 
     private struct State {
         var jobs: [Job] = []
-        /// Those of them that are frames.
+        /// The number of jobs that are frames.
         var frames = 0
-        /// Captions of frames that were left out.
+        /// Captions of dropped frames.
         var captions: [UInt8] = []
         var dropped = 0
         var isOver = false
-        /// Whether nothing is to come any more.
+        /// Whether ``finish()`` was called.
         var isFinished = false
-        /// Whether what was not encoded yet is left out, too.
+        /// Whether jobs that were not encoded yet are dropped.
         var isCancelled = false
         var failure: String?
-        /// The last frame that came since.
+        /// The index of the newest frame that arrived after the failure.
         var lastLost: Int64?
     }
 
-    /// What it is called.
+    /// The encoder's name.
     struct Name {
-        /// In sentences, such as `the recording of a source`.
+        /// The name in sentences, such as `the recording of a source`.
         let subject: String
-        /// Its threads.
+        /// The name of its threads.
         let thread: String
     }
 
-    /// Bytes of frames that wait at most, and how many frames that is at least and at most.
+    /// The maximum size of waiting frames in bytes, and the smallest and largest number of frames to which that may
+    /// amount.
     private static let (mostBytes, frameCounts) = (64 << 20, 16...60)
-    /// Frames and audio together that wait at most: what waits for longer has no audio either.
+    /// The maximum number of waiting frames and pieces of audio together; beyond it audio is dropped as well.
     private static let mostJobs = 600
-    /// Captions of some seconds.
+    /// The maximum size of kept captions, in bytes: those of some seconds.
     private static let mostCaptions = 9000
-    /// The program's threads, which have the usual priority, come first.
+    /// Lower than the program's threads, which have the usual priority.
     private static let niceness: CInt = 5
-    /// Between two words in the log about what is left out.
+    /// The pause between two log messages about dropped frames, in nanoseconds.
     private static let pause: Int64 = 10_000_000_000
 
     private let name: Name
-    /// Luma pixels of what is encoded.
+    /// Luma pixels of an encoded frame.
     private let pixels: Int
     private let frameRate: FrameRate
     private let session: EncoderSession
@@ -70,7 +71,7 @@ final class BackgroundEncoder: KeyframeRequester {
     private let state = Mutex(State())
     private let news = DispatchSemaphore(value: 0)
 
-    /// Opens an encoder session whose packets go to `hub`. Blocks as long as that takes. Throws ``ChannelFailure``.
+    /// Opens an encoder session whose packets go to `hub`. Blocks until the session is open. Throws ``ChannelFailure``.
     init(
         _ name: Name, _ settings: EncoderSettings, format: VideoFormat, into hub: PacketStream,
         clock: any MonotonicClock, logger: Logger
@@ -84,18 +85,19 @@ final class BackgroundEncoder: KeyframeRequester {
         interleaver.wait(upTo: max(.seconds(10), delay * 2))
     }
 
-    /// What comes out.
+    /// The tracks of the encoder's packets.
     var description: StreamDescription { session.description }
-    /// How many frames it holds before the first comes out.
+    /// How many frames the encoder takes before its first packet.
     var delayInFrames: Int { session.delayInFrames }
-    /// What there is to know of the session.
+    /// The session's status.
     var status: EncoderStatus { session.status }
-    /// Frames that were left out.
+    /// The number of dropped frames.
     var dropped: Int { state.withLock { $0.dropped } }
-    /// Why it ended before its time; nil if it did not.
+    /// The error that ended the encoder early; nil if nothing ended it early.
     var failure: String? { state.withLock { $0.failure } }
 
-    /// Why and until which time of the program, in nanoseconds, nothing came out of what it was given; nil if it did not fail.
+    /// The reason for which, and the program time in nanoseconds until which, nothing was encoded; nil if the encoder
+    /// did not fail.
     var missing: (reason: String, until: Int64)? {
         let (failure, lastLost) = state.withLock { ($0.failure, $0.lastLost) }
         guard let failure, let lastLost else { return nil }
@@ -104,7 +106,7 @@ final class BackgroundEncoder: KeyframeRequester {
 
     func requestKeyframe(at programTime: Int64?) { session.requestKeyframe(at: programTime) }
 
-    /// Begins to encode what it is given; `completion` is called when all of it is published, after ``finish()``. Once.
+    /// Begins to encode; `completion` is called when everything is published, after ``finish()``. To be called once.
     func start(_ completion: @escaping @Sendable () -> Void) {
         MediaThread.start(name.thread) {
             _ = nice(Self.niceness)
@@ -120,13 +122,13 @@ final class BackgroundEncoder: KeyframeRequester {
         }
     }
 
-    /// Takes nothing more. Encodes what was taken.
+    /// Takes nothing more. Everything that was taken is encoded.
     func finish() {
         state.withLock { ($0.isOver, $0.isFinished) = (true, true) }
         news.signal()
     }
 
-    /// Takes nothing more, and leaves out what was not encoded yet.
+    /// Takes nothing more, and drops everything that was not encoded yet.
     func cancel() {
         state.withLock { state in
             (state.isOver, state.isCancelled, state.jobs, state.frames) = (true, true, [], 0)
@@ -134,7 +136,7 @@ final class BackgroundEncoder: KeyframeRequester {
         news.signal()
     }
 
-    /// Takes audio that continues where the audio of the previous call ended; what is missing is silent.
+    /// Takes audio, which normally continues where the audio of the previous call ended; a gap becomes silence.
     func take(_ audio: AudioBuffer) {
         state.withLock { state in
             guard !state.isOver, state.jobs.count < Self.mostJobs else { return }
@@ -143,7 +145,7 @@ final class BackgroundEncoder: KeyframeRequester {
         news.signal()
     }
 
-    /// How many frames of the size of `frame`, which may be scaled already, wait at most.
+    /// The maximum number of waiting frames of the size of `frame`, which may be scaled already.
     private func mostFrames(like frame: VideoFrame) -> Int {
         let count = Self.mostBytes / (max(pixels, frame.width * frame.height) * 3 / 2)
         return min(max(count, Self.frameCounts.lowerBound), Self.frameCounts.upperBound)
@@ -172,11 +174,12 @@ final class BackgroundEncoder: KeyframeRequester {
     }
 }
 
-// MARK: Its own threads
+// MARK: The encoder's own threads
 
 extension BackgroundEncoder {
-    /// x264 makes its threads when a session is opened, and they have the priority of the thread that opens it, which does
-    /// nothing else: threads that Dispatch makes on a call inherit it, too, and serve everybody.
+    /// x264 makes its threads when a session is opened, and they inherit the priority of the thread that opens it.
+    /// Therefore a thread is started for this alone: threads that Dispatch makes during a call would inherit the
+    /// priority as well, and they serve the complete process.
     private static func open(
         _ name: Name, _ settings: EncoderSettings, _ format: VideoFormat, _ sink: any PacketSink, _ logger: Logger
     ) throws(ChannelFailure) -> EncoderSession {
@@ -224,7 +227,7 @@ extension BackgroundEncoder {
         (told, tellAt) = (dropped, clock.now + Self.pause)
     }
 
-    /// The next job, which is waited for; nil when nothing follows.
+    /// Returns the next job, and blocks until there is one; nil when nothing follows.
     private func next() -> Job? {
         while true {
             let (job, isOver) = state.withLock { state -> (Job?, Bool) in
@@ -239,7 +242,7 @@ extension BackgroundEncoder {
         }
     }
 
-    /// `position` is where the audio ends that was encoded so far.
+    /// Encodes `job`. `position` is the end of the audio that was encoded so far.
     private func encode(_ job: Job, _ position: inout Int64?) throws {
         switch job {
         case .frame(let frame, let resized, let index):

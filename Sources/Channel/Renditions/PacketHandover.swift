@@ -4,8 +4,8 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// Hands packets from the thread that makes them to another one, which publishes them: threads that publishing starts,
-/// as Dispatch does, have the priority of the publishing thread.
+/// Hands packets from the thread that makes them to another thread, which publishes them: threads that publishing
+/// starts, through Dispatch for example, inherit the priority of the publishing thread.
 final class PacketHandover: PacketSink {
     private struct State {
         var packets: [EncodedPacket] = []
@@ -25,8 +25,8 @@ final class PacketHandover: PacketSink {
         news.signal()
     }
 
-    /// Publishes the packets to `sink`, and calls `afterEach` behind each packet or run of them. Returns after the last
-    /// packet, when `sink` has been finished.
+    /// Publishes the packets to `sink`, and calls `afterEach` after each packet or batch of packets. Returns after the
+    /// last packet, when `sink` has been finished.
     func run(into sink: any PacketSink, afterEach work: () -> Void) {
         while true {
             news.wait()

@@ -6,18 +6,18 @@ internal import Logging
 internal import Media
 internal import Status
 
-/// A further encoding of a program: an encoder session with a ``FanOut/PacketStream`` of its own. All calls may come from
-/// any thread.
+/// A further encoding of a program: an encoder session with a ``FanOut/PacketStream`` of its own. All calls may be made
+/// on any thread.
 struct Rendition: Sendable {
     let name: String
     let settings: EncoderSettings
     let format: VideoFormat
     let encoder: BackgroundEncoder
-    /// Its packets.
+    /// The stream of the rendition's packets.
     let stream: PacketStream
 
-    /// Opens the encoder session of `specification` for a program of `format` that is encoded as `program` says. Its packets
-    /// go to `stream`. Blocks as long as that takes. Throws ``ChannelFailure``.
+    /// Opens the encoder session of `specification` for a program of `format` that is encoded with the settings
+    /// `program`. Packets go to `stream`. Blocks until the session is open. Throws ``ChannelFailure``.
     init(
         _ specification: RenditionSpecification, of format: VideoFormat, beside program: EncoderSettings,
         into stream: PacketStream, clock: any MonotonicClock, logger: Logger
@@ -32,8 +32,8 @@ struct Rendition: Sendable {
             into: stream, clock: clock, logger: logger)
     }
 
-    /// How long after its time a frame leaves the encoder, where the program runs so many frames ahead; nil if it leaves in
-    /// time.
+    /// How much later than its presentation time a frame leaves the encoder if the program runs `frames` ahead; nil if
+    /// it leaves in time.
     func delay(ahead frames: Int) -> Duration? {
         let late = encoder.delayInFrames - frames
         return late > 0 ? format.frameRate.timeBase.duration(Int64(late)) : nil

@@ -6,25 +6,25 @@ internal import Media
 internal import Program
 internal import Synchronization
 
-/// Hands each frame of a program, and its audio, to the encoders of its renditions on the way to its own. What the encoders
-/// of renditions do costs the program no time.
+/// Hands each frame of a program, and its audio, to the encoders of its renditions and then to the program's own
+/// encoder. The work of the renditions' encoders does not delay the program.
 final class Renditions: ProgramSink {
-    /// How long the encoders may continue with what was taken once a thread waits for the end.
+    /// How long, in nanoseconds, the encoders may continue after ``hurry()``.
     private static let patience: Int64 = 1_500_000_000
 
-    /// All renditions, in the order in which they were asked for.
+    /// All renditions, in the configured order.
     let all: [Rendition]
-    /// The encoders by size: those of one size share the frames that are scaled to it. Without a resizer the size is
-    /// the program's.
+    /// The encoders by size: encoders of the same size share the frames that are scaled to it. Without a resizer the
+    /// size is the program's.
     private let sizes: [(resizer: FrameResizer?, encoders: [BackgroundEncoder])]
     /// The program's own encoder.
     let next: any ProgramSink
     private let clock: any MonotonicClock
     private let hurryingSince = Mutex<Int64?>(nil)
-    /// How many encoders are at work.
+    /// Is left when no encoder is at work any more.
     private let working = DispatchGroup()
 
-    /// Renditions of a program of `format`, which is passed on to `next`.
+    /// Creates the sink for a program of `format` with these renditions; everything is also passed on to `next`.
     init(_ all: [Rendition], of format: VideoFormat, before next: any ProgramSink, clock: any MonotonicClock) {
         (self.all, self.next, self.clock) = (all, next, clock)
         sizes = Dictionary(grouping: all) { FrameSize(width: $0.format.width, height: $0.format.height) }
@@ -35,7 +35,7 @@ final class Renditions: ProgramSink {
             }
     }
 
-    /// Begins to encode what comes. To be called once.
+    /// Begins to encode frames and audio. To be called once.
     func start() {
         for rendition in all {
             working.enter()
@@ -61,11 +61,10 @@ final class Renditions: ProgramSink {
         try next.finish()
     }
 
-    /// Tells the encoders that a thread waits for the end. Returns at once.
+    /// Limits the time that ``end()`` may take, because a thread waits for the end. Returns at once.
     func hurry() { hurryingSince.withLock { $0 = $0 ?? clock.now } }
 
-    /// Takes nothing more, and returns when all that was taken is published, or is left out because that takes too long
-    /// after ``hurry()``.
+    /// Takes nothing more. Blocks until everything that was taken is published or, too long after ``hurry()``, dropped.
     func end() {
         for rendition in all { rendition.encoder.finish() }
         while working.wait(timeout: .now() + .milliseconds(50)) == .timedOut {

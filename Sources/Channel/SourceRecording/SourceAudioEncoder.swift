@@ -10,28 +10,29 @@ internal import Program
 internal import Status
 internal import Synchronization
 
-/// Encodes what a source plays of which nothing is seen, beside the program and never in its way.
+/// Encodes the audio of a source that has no video, in the background, without ever delaying the program.
 ///
-/// All calls may come from any thread and return at once.
+/// All calls may be made on any thread and return at once.
 final class SourceAudioEncoder: SourceCoding {
     fileprivate struct Session {
         let encoder: AACEncoder
-        /// Where the audio ends that was encoded so far, in samples of the program.
+        /// The end of the audio that was encoded so far, in samples of the program.
         var position: Int64?
     }
 
     private struct State {
-        /// Pieces of audio that wait.
+        /// The number of waiting pieces of audio.
         var waiting = 0
         var isOver = false
         var status = EncoderStatus()
         var failure: String?
-        /// Where what came since ends, in samples of the program.
+        /// The end of the newest audio that arrived after the failure, in samples of the program.
         var missing: Int64?
         var completion: (@Sendable () -> Void)?
     }
 
-    /// What waits at most, each of a frame of the program. What is left out is silent.
+    /// The maximum number of waiting pieces of audio, each as long as a frame of the program. Dropped audio becomes
+    /// silence.
     private static let mostWaiting = 600
 
     let description: StreamDescription
@@ -41,7 +42,7 @@ final class SourceAudioEncoder: SourceCoding {
     private let logger: Logger
     private let state = Mutex(State())
 
-    /// Opens an encoder of `bitrate` for the source of this name, whose packets go to `hub`. Throws ``ChannelFailure``.
+    /// Opens an encoder of `bitrate` for the source `name`, whose packets go to `hub`. Throws ``ChannelFailure``.
     init(of name: String, bitrate: Int, into hub: PacketStream, logger: Logger) throws(ChannelFailure) {
         let encoder: AACEncoder
         do throws(AVFailure) {
@@ -67,7 +68,7 @@ final class SourceAudioEncoder: SourceCoding {
         return ("its encoder failed: \(failure)", AudioFormat.program.timeBase.rescale(end, to: .nanoseconds))
     }
 
-    /// Audio can be cut anywhere.
+    /// Does nothing: audio can be cut anywhere.
     func requestKeyframe(at programTime: Int64?) {}
 
     func start(for recording: Recording, _ completion: @escaping @Sendable () -> Void) {
@@ -93,7 +94,7 @@ final class SourceAudioEncoder: SourceCoding {
         }
     }
 
-    // MARK: Its own queue
+    // MARK: The encoder's own queue
 
     private func work(_ body: (inout Session) throws -> [EncodedPacket]) {
         guard
@@ -117,7 +118,7 @@ final class SourceAudioEncoder: SourceCoding {
         }
     }
 
-    /// Counts the frames that the encoder has refused so far, and logs the first.
+    /// Counts the frames that the encoder has refused so far, and logs the first one.
     private func count(_ refused: Int64, _ reason: AVFailure) {
         let before = state.withLock { state in
             defer { state.status.refusedFrames = refused }
@@ -131,12 +132,12 @@ final class SourceAudioEncoder: SourceCoding {
 }
 
 extension SourceAudioEncoder.Session {
-    /// Encodes what follows; what was left out before it is silent.
+    /// Encodes `audio`; a gap in front of it becomes silence.
     fileprivate mutating func encode(_ audio: AudioBuffer) throws(AVFailure) -> [EncodedPacket] {
         if position == nil { encoder.begin(at: audio.position) }
         var packets: [EncodedPacket] = []
         var start = position ?? audio.position
-        // A second at a time, however long nothing was taken.
+        // A second at a time, however long the gap is.
         while start < audio.position {
             let count = min(audio.position - start, Int64(AudioFormat.program.sampleRate))
             packets += try encoder.encode(.silence(at: start, count: Int(count), format: .program))

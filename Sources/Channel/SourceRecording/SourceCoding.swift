@@ -6,23 +6,25 @@ internal import Media
 internal import Program
 internal import Status
 
-/// Makes the packets that are recorded of a source. All calls may come from any thread and return at once.
+/// Makes the packets of a source's recording. All calls may be made on any thread and return at once.
 protocol SourceCoding: SourceWatcher, KeyframeRequester {
-    /// What comes out, as far as it is known.
+    /// The tracks of the packets, as far as they are known.
     var description: StreamDescription { get }
-    /// How it is made.
+    /// Whether the packets are copied or encoded, or none has arrived yet.
     var coding: SourceRecordingStatus.Coding { get }
-    /// What there is to know of the encoder.
+    /// The encoder's status.
     var status: EncoderStatus { get }
-    /// Frames that were left out because the encoder could not keep up, or a keyframe was missing.
+    /// The number of frames that were dropped because the encoder could not keep up, or a keyframe was missing.
     var dropped: Int { get }
-    /// Why nothing is recorded any more; nil if that is not so.
+    /// The error for which nothing is recorded any more; nil without an error.
     var failure: String? { get }
-    /// Why and until which time of the program, in nanoseconds, what was to be recorded is not; nil if it is.
+    /// The reason for which, and the program time in nanoseconds until which, nothing was recorded; nil if nothing is
+    /// missing.
     var missing: (reason: String, until: Int64)? { get }
-    /// Begins to make packets for `recording`; `completion` is called when all are made, after ``finish()``. Once.
+    /// Begins to make packets for `recording`; `completion` is called when all are made, after ``finish()``. To be
+    /// called once.
     func start(for recording: Recording, _ completion: @escaping @Sendable () -> Void)
-    /// Takes nothing more. What was taken is recorded.
+    /// Takes nothing more. Everything that was taken is recorded.
     func finish()
 }
 

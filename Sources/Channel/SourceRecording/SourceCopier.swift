@@ -9,33 +9,34 @@ internal import Program
 internal import Status
 internal import Synchronization
 
-/// Hands the packets of a live source to its recording as they came, at the program's times at which its frames are
-/// shown. If a source turns out to be coded in a way that no recording holds, an encoder takes over in its place.
+/// Hands the packets of a live source to its recording without re-encoding, at the program times at which the source's
+/// frames are shown. If the source turns out to have a coding that recordings do not support, an encoder takes over.
 ///
-/// All calls may come from any thread and return at once.
+/// All calls may be made on any thread and return at once.
 final class SourceCopier: SourceCoding {
     /// Opens the encoder that takes over. Blocks.
     typealias EncoderMaker = @Sendable () throws(ChannelFailure) -> SourceEncoder
 
     private enum Phase {
-        /// Packets are taken, if there are any.
+        /// Packets are copied as they arrive.
         case copying
-        /// An encoder is being opened, or could not be.
+        /// An encoder is being opened.
         case opening
         case encoding(SourceEncoder)
     }
 
     private struct State {
         var phase = Phase.copying
-        /// What the source showed last.
+        /// The feed that the source showed last.
         var feed: SourceFeed?
         var placing = PacketPlacing()
         var awaitsKeyframe = false
-        /// Frames of an input that took over that came before its keyframe, of this one and of all.
+        /// Frames of a newly shown input that were dropped before its keyframe: of the current input, and of all
+        /// inputs.
         var (skipped, allSkipped) = (0, 0)
-        /// Where the newest packet ends, in nanoseconds of program time.
+        /// The end of the newest packet, in nanoseconds of program time.
         var newest: Int64?
-        /// Whether the recording knows that nothing comes.
+        /// Whether the recording was paused because no packets arrive.
         var isSilent = true
         var hasPackets = false
         var isOver = false
@@ -44,16 +45,16 @@ final class SourceCopier: SourceCoding {
         var completion: (@Sendable () -> Void)?
     }
 
-    /// What a call of the program's thread comes to.
+    /// The result of a call of the program's thread.
     private struct Turn {
         var packets: [EncodedPacket] = []
         var refusal: String?
         var isSilent = false
-        /// Frames that were left out until now, if that is over.
+        /// The frames that were dropped before a keyframe which has arrived now.
         var skipped = 0
     }
 
-    /// A source of which nothing came for so long has nothing, in nanoseconds.
+    /// A source without packets for longer than this counts as silent, in nanoseconds.
     private static let patience: Int64 = 1_500_000_000
 
     private let frameRate: FrameRate
@@ -62,7 +63,7 @@ final class SourceCopier: SourceCoding {
     private let logger: Logger
     private let state = Mutex(State())
 
-    /// A copier of packets to `hub`, for a program of `frameRate`.
+    /// Creates a copier of packets to `hub`, for a program of `frameRate`.
     init(
         frameRate: FrameRate, into hub: PacketStream, logger: Logger, makeEncoder: @escaping EncoderMaker
     ) {
@@ -87,7 +88,7 @@ final class SourceCopier: SourceCoding {
     var failure: String? { encoder.map(\.failure) ?? state.withLock { $0.failure } }
     var missing: (reason: String, until: Int64)? { encoder?.missing }
 
-    /// Keyframes of a sender come when it makes them.
+    /// Has no effect while packets are copied: the sender alone decides when to make keyframes.
     func requestKeyframe(at programTime: Int64?) { encoder?.requestKeyframe(at: programTime) }
 
     func start(for recording: Recording, _ completion: @escaping @Sendable () -> Void) {
@@ -150,7 +151,7 @@ final class SourceCopier: SourceCoding {
             }
         }
         for packet in turn.packets {
-            // Audio is recorded also while frames are missing.
+            // The end of the newest packet also includes audio that is recorded while frames are missing.
             let end = packet.timeBase.rescale(packet.pts + packet.duration, to: .nanoseconds)
             state.newest = max(state.newest ?? end, end)
             state.isSilent = false
@@ -162,7 +163,7 @@ final class SourceCopier: SourceCoding {
         return turn
     }
 
-    /// Continues with another input of the source from `now` on, at its next keyframe.
+    /// Switches to another input of the source from `now` on, beginning at that input's next keyframe.
     private func follow(_ feed: SourceFeed, _ state: inout State, _ now: Timestamp) {
         guard state.feed !== feed else { return }
         if state.hasPackets {
@@ -193,7 +194,7 @@ final class SourceCopier: SourceCoding {
         }
     }
 
-    /// Nothing is recorded any more, and nothing is to be waited for at the end.
+    /// Marks the copier as failed: nothing more is recorded, and `finish()` waits for nothing.
     private func fail(_ failure: ChannelFailure) {
         let completion = state.withLock { state -> (@Sendable () -> Void)? in
             state.failure = "\(failure)"

@@ -7,17 +7,17 @@ internal import Media
 internal import Program
 internal import Synchronization
 
-/// Encodes what one source shows and plays, frame by frame of the program, beside the program and never in its way: see
-/// ``BackgroundEncoder``.
+/// Encodes the video and audio of one source, frame by frame of the program, in the background, without ever delaying
+/// the program: see ``BackgroundEncoder``.
 ///
-/// All calls may come from any thread and return at once.
+/// All calls may be made on any thread and return at once.
 final class SourceEncoder: SourceWatcher, KeyframeRequester {
     private let encoder: BackgroundEncoder
-    /// What the source showed last; it stands while there is nothing else.
+    /// The newest frame of the source; repeated while there is no new one.
     private let standing: Mutex<VideoFrame>
 
-    /// Opens an encoder session whose packets go to `hub`; `placeholder` is shown until the source has a frame. Blocks as long as
-    /// that takes. Throws ``ChannelFailure``.
+    /// Opens an encoder session whose packets go to `hub`; `placeholder` is shown until the source has a frame. Blocks
+    /// until the session is open. Throws ``ChannelFailure``.
     init(
         _ settings: EncoderSettings, format: VideoFormat, placeholder: VideoFrame, into hub: PacketStream,
         clock: any MonotonicClock, logger: Logger
@@ -26,27 +26,27 @@ final class SourceEncoder: SourceWatcher, KeyframeRequester {
         encoder = try BackgroundEncoder(
             .init(subject: "the recording of a source", thread: "relay.source"), settings, format: format, into: hub,
             clock: clock, logger: logger)
-        // The recorder asks here for keyframes; a hub that held the session would hold itself.
+        // The recorder requests keyframes from this object; a hub that retained the session would retain itself.
         hub.begin(encoder.description, keyframes: NoKeyframes())
     }
 
-    /// What comes out.
+    /// The tracks of the encoder's packets.
     var description: StreamDescription { encoder.description }
-    /// What there is to know of the session.
+    /// The session's status.
     var status: EncoderStatus { encoder.status }
-    /// Frames that were left out.
+    /// The number of dropped frames.
     var dropped: Int { encoder.dropped }
-    /// Why it ended before its time; nil if it did not.
+    /// The error that ended the encoder early; nil if nothing ended it early.
     var failure: String? { encoder.failure }
-    /// What it did not encode because it failed.
+    /// The reason and the end of the part that was not encoded because the encoder failed; nil if it did not fail.
     var missing: (reason: String, until: Int64)? { encoder.missing }
 
     func requestKeyframe(at programTime: Int64?) { encoder.requestKeyframe(at: programTime) }
 
-    /// Begins to encode what it is given; `completion` is called when all of it is, after ``finish()``. Once.
+    /// Begins to encode; `completion` is called when everything is encoded, after ``finish()``. To be called once.
     func start(_ completion: @escaping @Sendable () -> Void) { encoder.start(completion) }
 
-    /// Takes nothing more. What was taken is encoded.
+    /// Takes nothing more. Everything that was taken is encoded.
     func finish() { encoder.finish() }
 
     func take(_ frame: VideoFrame?, _ audio: AudioBuffer, at index: FrameIndex) {

@@ -12,24 +12,24 @@ package import Segmenter
 internal import Status
 internal import Upload
 
-/// What there is to record of the sources of a program.
+/// The sources of a program as far as they can be recorded.
 struct RecordedSources: Sendable {
-    /// The program's.
+    /// The program's bus.
     let bus: Bus
     let sources: [(name: String, bus: Bus, hasVideo: Bool, canBeCopied: Bool)]
-    /// What all of them are converted to.
+    /// The format to which all sources are converted.
     let format: VideoFormat
     var encoder: EncoderSettings
 
-    /// Those whose files are as large as the program's.
+    /// The number of sources whose files are as large as the program's.
     var videoCount: Int { sources.count { $0.hasVideo } }
 }
 
-/// The recordings of a program's sources, each a recording like the program's own, under the name of the channel and the
-/// source: begun, cut and ended with it, at the same frames of the program.
+/// The recordings of a program's sources, each under the name of the channel and the source. They are started, cut and
+/// ended together with the program's recording, at the same frames of the program.
 ///
-/// It makes the keyframes that the program's recorder asks for: one for a given time is where its files end, and so those of
-/// all sources. All calls but `init` may come from any thread and return at once.
+/// The program's recorder requests its keyframes here: at a keyframe with a given time its files end, and so do those
+/// of all sources. All calls but `init` may be made on any thread and return at once.
 final class SourceRecordings: KeyframeRequester {
     private struct Source {
         let name: String
@@ -39,23 +39,23 @@ final class SourceRecordings: KeyframeRequester {
         let recording: Recording
     }
 
-    /// More than a sample, in nanoseconds: the first one of a frame may begin before it.
+    /// More than one sample, in nanoseconds: a frame's first sample may begin earlier than the frame.
     private static let sample: Int64 = 100_000
-    /// Frames by which what is to happen at one frame everywhere is asked for ahead.
+    /// How many frames ahead an event is requested that is to happen at the same frame in all recordings.
     private static let lead: Int64 = 10
 
     private let bus: Bus
     private let frameRate: FrameRate
     private let keyframes: any KeyframeRequester
     private let sources: [Source]
-    /// Those that cannot be recorded, and why.
+    /// The sources that cannot be recorded, and the reasons.
     private let failures: [(name: String, reason: String)]
-    /// How many encoders are at work.
+    /// Is left when no encoder is at work any more.
     private let working = DispatchGroup()
 
-    /// Sets a recording up for each of `recorded`, beside that of `program`, which is made as `configuration` says, has the
-    /// name `run` and needs the disk that `budget` says. One for which that is not possible is left out: it must not cost the
-    /// program its recording. Blocks on the disk.
+    /// Sets up a recording for each of `recorded`, in addition to that of `program`, with the settings in
+    /// `configuration`, the run and epoch of `companion` and the disk space in `budget`. A source that cannot be
+    /// recorded is skipped, so that the program is recorded nevertheless. Blocks on the disk.
     init(
         _ recorded: RecordedSources, _ configuration: ChannelConfiguration.Recording, of program: Recording.Program,
         as companion: Recording.Companion, budget: StorageBudget
@@ -103,7 +103,7 @@ final class SourceRecordings: KeyframeRequester {
             recording: try Recording(configuration, in: place, of: one))
     }
 
-    /// What makes the packets of a source's recording.
+    /// Makes the object that produces the packets of a source's recording.
     private static func coding(
         of name: String, _ recorded: RecordedSources, isCopied: Bool, into hub: PacketStream,
         clock: any MonotonicClock, logger: Logger
@@ -128,8 +128,9 @@ final class SourceRecordings: KeyframeRequester {
         }
     }
 
-    /// Begins with the program's first frame, or with one that is just ahead, and returns its time, in nanoseconds; the program
-    /// has a keyframe there, too. `group` is left when what a crash left open is completed.
+    /// Begins with the program's first frame, or with a frame that is a few frames ahead, and returns that frame's
+    /// time, in nanoseconds; the program has a keyframe there as well. `group` is left when files that a crash left
+    /// open are completed.
     func start(joinsRunningProgram: Bool, in group: DispatchGroup) -> Int64 {
         let first: FrameIndex = joinsRunningProgram ? bus.nextFrame + Self.lead : 0
         let time = frameRate.start(of: first).nanoseconds
@@ -144,8 +145,8 @@ final class SourceRecordings: KeyframeRequester {
         return time
     }
 
-    /// Ends the files of all sources at a frame that is just ahead, and returns its time, in nanoseconds; the program has a
-    /// keyframe there, too.
+    /// Ends the files of all sources at a frame that is a few frames ahead, and returns its time, in nanoseconds; the
+    /// program has a keyframe there as well.
     func cut() -> Int64 {
         let time = frameRate.start(of: bus.nextFrame + Self.lead).nanoseconds
         requestKeyframe(at: time)
@@ -157,7 +158,7 @@ final class SourceRecordings: KeyframeRequester {
         for source in sources { source.recording.mark(text, at: time) }
     }
 
-    /// Encodes what it has, closes all files, and leaves `group` when what is to be done with them is done.
+    /// Encodes everything that was taken, closes all files, and leaves `group` when all work on the files is done.
     func finish(in group: DispatchGroup) {
         bus.unwatch(sources.map { $0.coding })
         for source in sources {
@@ -172,18 +173,19 @@ final class SourceRecordings: KeyframeRequester {
         }
     }
 
-    /// Leaves what is not uploaded to the next start.
+    /// Leaves files that are not uploaded yet to the next start.
     func cancelUploads() {
         for source in sources { source.recording.cancelUploads() }
     }
 
-    /// Does what an operator asks of the uploads of the source `name`; of all if that is nil. Whether there are such uploads.
+    /// Carries out an operator's order about the uploads of the source `name`, or of all sources if `name` is nil. The
+    /// result says whether there are such uploads.
     func perform(_ order: UploadOrder, of name: String?) -> Bool {
         sources.filter { name == nil || $0.name == name }
             .map { $0.recording.perform(order, ofSource: nil) }.contains(true)
     }
 
-    /// A snapshot of each.
+    /// A snapshot of each source's recording.
     var statuses: [SourceRecordingStatus] {
         sources.map { source in
             let status = source.recording.status
@@ -206,8 +208,9 @@ final class SourceRecordings: KeyframeRequester {
 }
 
 extension StorageBudget {
-    /// What the recording of a source needs that shares the disk with so many in all, of the same bitrate: room for all of
-    /// them, and twice the program's reserve, or a minute more than that, so that it ends before the program's own does.
+    /// The budget of a source's recording if `count` recordings of the same bitrate share the disk: room for all of
+    /// them, and twice the program's reserve, or a minute more than that, so that it ends before the program's own
+    /// does.
     package func shared(by count: Int) -> StorageBudget {
         var budget = self
         let (sum, overflow) = bitrate.multipliedReportingOverflow(by: Int64(count))

@@ -75,7 +75,7 @@ package protocol OutputTarget: Sendable {
     var kind: String { get }
     /// The address without secrets, for log and status.
     var displayAddress: String { get }
-    /// Whether receivers call the output; until one does, the output misses nothing.
+    /// Whether receivers connect to this output. Until the first one does, no packet counts as missed.
     var awaitsCallers: Bool { get }
     /// The target for a server's request to publish again at `address`, with this target's credentials and options;
     /// `nil` if the address cannot be used.

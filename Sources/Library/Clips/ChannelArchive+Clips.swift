@@ -7,22 +7,22 @@ internal import Media
 
 /// A file of a recorder's run.
 struct RunFile: Equatable {
-    /// The name that it is opened under.
+    /// The name under which the file is opened.
     let name: String
-    /// The name that it has, or will have, when it is closed.
+    /// The name that the file has, or will have, when it is closed.
     let closedName: String
-    /// When its first frame was on air: milliseconds since 1970.
+    /// When the file's first frame was on air: milliseconds since 1970.
     let start: Int64
-    /// Its program times, in nanoseconds, up to which no frame is missing.
+    /// The file's program times, in nanoseconds, up to which no frame is missing.
     let program: Range<Int64>
 }
 
 extension ChannelArchive {
-    /// The files of `run` that are there, in their order: those that the catalogue knows, and those that it does not know
-    /// yet or that are being written.
+    /// The existing files of `run`, in their order, including those that the catalogue does not contain yet or that are
+    /// being written.
     func files(ofRun run: String) throws(Refusal) -> [RunFile] { try files(ofRuns: [run])[run] ?? [] }
 
-    /// The same of several runs.
+    /// The existing files of several runs, by run.
     func files(ofRuns runs: Set<String>) throws(Refusal) -> [String: [RunFile]] {
         guard let directory = try directory() else { return [:] }
         return try telling {
@@ -40,7 +40,7 @@ extension ChannelArchive {
             let ownership = ownership(directory)
             for (name, kind) in try directory.recordings() where kind != .broken && !known.contains(name) {
                 let closed = RecordDirectory.closedName(of: name)
-                // One that is closed while this looks is both.
+                // A file that is closed during this loop would be found twice.
                 guard ownership.owns(name) ?? false, !found.contains(closed),
                     let facts = try? SegmentReader.read("\(directory.path)/\(name)"),
                     let position = facts.position, runs.contains(position.run)

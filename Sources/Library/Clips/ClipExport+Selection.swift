@@ -3,8 +3,9 @@
 internal import Stitcher
 
 extension ClipExport {
-    /// Those of a run's `files` that the clip meets, and its times in milliseconds since 1970 by their own dates. Each end is
-    /// the middle of its frame: milliseconds do not tell where a frame begins.
+    /// Returns those of a run's `files` that overlap the clip, and the clip's times in milliseconds since 1970 by the
+    /// files' own dates. Each end is the middle of its frame, because milliseconds are too coarse for a frame's
+    /// beginning.
     func selection(
         _ files: [RunFile], in directory: String
     ) throws(ClipFailure) -> (files: [(path: String, name: String)], range: Range<Int64>) {
@@ -24,7 +25,7 @@ extension ClipExport {
         )
     }
 
-    /// Makes of `report`, by which the clip is half a frame longer at both ends, what who pressed wants to know.
+    /// Corrects `report`, in which the clip is half a frame longer at both ends, to the clip's own frames.
     func tell(_ report: inout ClipReport) {
         let frame = frameDuration / 1_000_000 + 1
         if report.widenedStart <= frame { report.widenedStart = 0 }

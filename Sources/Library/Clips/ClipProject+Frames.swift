@@ -5,12 +5,13 @@ internal import MP4
 internal import Media
 
 extension ClipProject.Piece {
-    /// By how much times may be rounded: nanoseconds of a millisecond, which is what RTMP and FLV count in.
+    /// The maximum rounding error of times, in nanoseconds: a millisecond, the unit of RTMP and FLV.
     private static let rounding: Int64 = 1_000_000
 
-    /// The same from the beginning of the first frame of `index` that begins in it up to the end of the last. A project has the
-    /// frames that are whole in it, and where frames lie beside the grid of the program, the last one is not; itself, if there
-    /// is no such frame.
+    /// Returns the piece from the beginning of the first frame of `index` that begins in the piece up to the end of the
+    /// last one. The reader of a project takes only frames that are completely inside the piece: if the file's frames
+    /// lie between those of the program, the last one would be lost. If no frame begins in the piece, returns it
+    /// unchanged.
     func fitted(to index: SegmentIndex) -> Self {
         let base = TimeBase(1, Int32(clamping: index.video.timescale))
         func ticks(_ time: Int64) -> Int64 {

@@ -7,15 +7,15 @@ internal import Media
 internal import Program
 internal import Studio
 
-/// Clips as a run-down: a list that people edit, and that is read to join the clips in a row. Files are relative to the
-/// directory of the recordings; a clip that is in two files is two segments.
+/// Clips as a run-down: a list that people edit, and from which the clips are joined in a row. Files are relative to
+/// the directory of the recordings; a clip that spans two files becomes two segments.
 struct ClipProject {
-    /// The channel, for people.
+    /// The channel's name, for readers.
     let channel: String
-    /// Puts a piece on the frames of its file.
+    /// Aligns a piece with the frames of its file.
     var fit: (Piece) -> Piece = { $0 }
 
-    /// A clip in its place.
+    /// A clip in its position of the project.
     struct Item {
         let clip: CatalogueClip
         /// The clip's program times in nanoseconds; nil as long as the clip has not been ended.
@@ -26,13 +26,13 @@ struct ClipProject {
         init(_ clip: CatalogueClip) { (self.clip, times) = (clip, clip.times) }
     }
 
-    /// Returns the run-down of `clips` in the order of time, which are in `files`, by run.
+    /// Returns the run-down of `clips` in the order of time; `files` contains their files, by run.
     func text(_ clips: [CatalogueClip], files: [String: [RunFile]]) -> String {
         text(clips.map(Item.init), in: "the order of time", files: files)
     }
 
-    /// Returns the run-down of `items`, which are in `order` and in `files`, by run. A clip that has not been ended, or
-    /// of which nothing is recorded any more, becomes a comment.
+    /// Returns the run-down of `items`, which are in `order`; `files` contains their files, by run. A clip that has not
+    /// been ended, or none of which is recorded any more, becomes a comment.
     func text(_ items: [Item], in order: String, files: [String: [RunFile]]) -> String {
         var lines = [
             "# Clips of \(Self.plain(channel)), in \(order). Files lie in the directory of the recordings.",
@@ -69,7 +69,7 @@ struct ClipProject {
         return lines.map { $0 + "\n" }.joined()
     }
 
-    /// As the project's reader takes it.
+    /// Returns a transition in the syntax of projects.
     private static func text(_ transition: TransitionRequest) -> String {
         let length = Duration.seconds(transition.seconds ?? 1).inNanoseconds
         guard transition.type != .cut, length > 0 else { return "cut" }
@@ -79,17 +79,17 @@ struct ClipProject {
         return "{type: \(transition.type.rawValue), seconds: \(seconds(length))\(easing)\(color)}"
     }
 
-    /// A part of a clip: nanoseconds from the file's first frame on.
+    /// A part of a clip: nanoseconds relative to the file's first frame.
     struct Piece: Equatable {
-        /// The name that the file has when it is closed, and the one that it is opened under now.
+        /// The name of the file after it is closed, and the name under which it is opened now.
         let file: String
         let opened: String
         let start: Int64
         let length: Int64
     }
 
-    /// Returns which parts of `times` are in which of `files`, which are of the same run; `frame` is how long a frame
-    /// lasts, all in nanoseconds. Parts shorter than `least` are left out.
+    /// Returns the parts of `times` that are in `files`, which belong to the same run; `frame` is the length of a
+    /// frame, all in nanoseconds. Parts shorter than `least` are skipped.
     static func pieces(_ times: Range<Int64>, frame: Int64, least: Int64? = nil, _ files: [RunFile]) -> [Piece] {
         files.compactMap { file in
             let part = times.clamped(to: file.program)
@@ -101,20 +101,20 @@ struct ClipProject {
         }
     }
 
-    /// Writes seconds with microseconds, which tell frames of any rate apart.
+    /// Returns seconds with microseconds, which tell frames of any rate apart.
     private static func seconds(_ nanoseconds: Int64) -> String {
         let micros = (nanoseconds + 500) / 1000
         let fraction = String(micros % 1_000_000)
         return "\(micros / 1_000_000).\(String(repeating: "0", count: 6 - fraction.count))\(fraction)"
     }
 
-    /// A text in double quotes (YAML 1.2.2, 7.3.1).
+    /// Returns a text in double quotes (YAML 1.2.2, 7.3.1).
     private static func quoted(_ text: String) -> String {
         let escaped = text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
         return "\"\(plain(escaped))\""
     }
 
-    /// In one line.
+    /// Returns a text in one line.
     private static func plain(_ text: String) -> String {
         String(
             String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }))

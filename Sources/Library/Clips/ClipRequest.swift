@@ -3,38 +3,38 @@
 internal import Media
 package import Studio
 
-/// A press.
+/// A request to begin a clip, made by the press of a button.
 package struct ClipStart: Sendable {
-    /// What who presses calls the clip; nil for a name of relay's.
+    /// The client's identifier for the clip; nil means that relay chooses one.
     package var id: String?
-    /// What people call it.
+    /// The clip's name.
     package var name: String?
-    /// Program time, in seconds, of the frame that was seen at the press; nil for the newest.
+    /// The program time, in seconds, of the frame that was visible at the press; nil means the newest frame.
     package var at: Double?
-    /// The newest frame's when the press came.
+    /// The program time of the newest frame when the request arrived.
     package var newest: Double?
-    /// Seconds before it that are wanted, too.
+    /// The seconds before that frame that the clip is to include.
     package var before: Double
 
-    /// A press.
+    /// Creates a request.
     package init(id: String? = nil, name: String? = nil, at: Double? = nil, before: Double = 0) {
         (self.id, self.name, self.at, self.before) = (id, name, at, before)
     }
 }
 
-/// A clip.
+/// A clip, as the API reports it.
 package struct RecordedClip: Sendable, Encodable {
     /// The clip's progress.
     package enum State: String, Sendable, Codable, CaseIterable {
-        /// It has not been ended.
+        /// The clip has not been ended.
         case running
-        /// It was ended, and its last frames are not on the disk yet.
+        /// The clip was ended, and its last frames are not on the disk yet.
         case ending
-        /// All of it is recorded.
+        /// The complete clip is recorded.
         case done
-        /// Nothing of it is recorded: the recording ended before.
+        /// Nothing of the clip is recorded: the recording ended before the clip began.
         case empty
-        /// It was exported, and its files were deleted since.
+        /// The clip was exported, and its files were deleted since.
         case gone
     }
 
@@ -43,24 +43,24 @@ package struct RecordedClip: Sendable, Encodable {
     package var state: State
     /// When the first frame was on air.
     package var start: String
-    /// When it was asked for; nil if that was before relay was started.
+    /// When the clip was requested; nil if that was before relay was started.
     package var pressed: String?
-    /// The same in seconds of the program.
+    /// The program time of the first frame, in seconds.
     package var programSeconds: Double
-    /// How long it is, or how long it has been running.
+    /// The clip's length, or how long it has been running.
     package var durationSeconds: Double
     /// The number of frames; of a clip that is running, the number so far.
     package var frames: Int64
-    /// Seconds before its first frame that were wanted, and not recorded.
+    /// The seconds before the first frame that were requested, but not recorded.
     package var lackingSeconds: Double?
-    /// Where its first packet of audio begins, from its first frame on; nil as long as it is not known.
+    /// The beginning of the first audio packet relative to the first frame; nil as long as it is not known.
     package var audioOffsetSeconds: Double?
-    /// Whether its files are kept for it: it was not exported yet.
+    /// Whether the clip's files are protected from deletion, because the clip has not been exported yet.
     package var isHeld: Bool
-    /// The job that made it, or makes it; nil if no job of this run of the process did.
+    /// The export job that made or makes the clip; nil if no job of this run of the process did.
     package var export: String?
 
-    /// A clip of these properties; the rest is filled in.
+    /// Creates a clip; the other properties are set later.
     package init(
         id: String, name: String?, state: State, start: String, programSeconds: Double, durationSeconds: Double,
         frames: Int64
@@ -71,19 +71,19 @@ package struct RecordedClip: Sendable, Encodable {
     }
 }
 
-/// A clip as a part of a file of several.
+/// A clip as a part of a file of several clips.
 package struct ClipPart: Sendable {
     package var id: String
-    /// Frames that are left out at its start and at its end.
+    /// The number of frames that are skipped at the clip's start and at its end.
     package var skipped: (start: Int64, end: Int64)
-    /// How it comes on; a cut for nil. The first has none.
+    /// The transition to the clip; nil means a cut. The first clip has no transition.
     package var transition: TransitionRequest?
-    /// By how much its audio is to be later; earlier for less than nothing.
+    /// How much later the clip's audio is to be; negative means earlier.
     package var audioOffset: Duration
-    /// Whether its files are held as before when it was made.
+    /// Whether the clip's files stay protected as before when the export is done.
     package var isHeldOn: Bool
 
-    /// A part of these properties.
+    /// Creates a part.
     package init(
         id: String, skipped: (start: Int64, end: Int64) = (0, 0), transition: TransitionRequest? = nil,
         audioOffset: Duration = .zero, isHeldOn: Bool = false
@@ -93,38 +93,39 @@ package struct ClipPart: Sendable {
     }
 }
 
-/// A clip that is put behind others in one file.
+/// A clip that follows others in one file.
 package struct StitchedClip: Sendable {
-    /// Its frames.
+    /// The clip's frames.
     package var clip: ClipExport
-    /// What its chapter is called.
+    /// The title of the clip's chapter.
     package var title: String?
     package var transition: TransitionRequest?
     package var audioOffset = Duration.zero
 
-    /// The clip `clip`, as it is.
+    /// Creates a stitched clip from `clip`, unchanged.
     package init(_ clip: ClipExport) { self.clip = clip }
 
-    /// The clip `clip`, as `part` has it.
+    /// Creates a stitched clip from `clip`, with the settings of `part`.
     package init(_ clip: ClipExport, title: String?, _ part: ClipPart) {
         (self.clip, self.title) = (clip, title)
         (transition, audioOffset) = (part.transition, part.audioOffset)
     }
 }
 
-/// What an export needs to know of a clip.
+/// The properties of a clip that an export needs.
 package struct ClipExport: Sendable {
-    /// The recorder's run, whose program times these are, in nanoseconds.
+    /// The recorder's run, and in `times` the clip's times in that run's program, in nanoseconds.
     package var run: String
     package var times: Range<Int64>
-    /// How long a frame lasts.
+    /// The length of a frame.
     package var frameDuration: Int64
-    /// Whether all of it is on the disk, or will never be. Blocks on the disk.
+    /// Returns whether the complete clip is on the disk, or never will be. Blocks on the disk.
     package var isRecorded: @Sendable () -> Bool
-    /// Is told that it was made, and by how many nanoseconds its first packet of audio begins later than its first frame.
+    /// Is called when the clip was made, with the number of nanoseconds by which the first audio packet begins later
+    /// than the first frame.
     package var finished: @Sendable (_ audioOffset: Int64?) -> Void
 
-    /// A clip of these frames.
+    /// Creates the export of these frames.
     package init(
         run: String, times: Range<Int64>, frameDuration: Int64, isRecorded: @escaping @Sendable () -> Bool,
         finished: @escaping @Sendable (_ audioOffset: Int64?) -> Void

@@ -7,15 +7,16 @@ internal import Program
 internal import Stitcher
 internal import Studio
 
-/// Puts clips of what was recorded one behind the other.
+/// Joins clips of recordings one after the other.
 struct ClipStitching {
     let clips: [StitchedClip]
-    /// Where their files are.
+    /// The archive with the clips' files.
     let archive: ChannelArchive
-    /// The path of their directory.
+    /// The path of the files' directory.
     let directory: String
 
-    /// What lies in which file, and what a reader should know of it: a clip that lies in two is two pieces.
+    /// Returns the pieces of the clips, and notes for the reader of the joined file. A clip that spans two files
+    /// becomes two pieces.
     func pieces() throws -> (pieces: [StitchClip], notes: [String]) {
         var (pieces, notes): ([StitchClip], [String]) = ([], [])
         for clip in clips {
@@ -30,7 +31,7 @@ struct ClipStitching {
         return (pieces, notes)
     }
 
-    /// Returns notes on the parts of `clip` that none of its run's `files` holds: stitching leaves them out.
+    /// Returns notes on the parts of `clip` that are in none of its run's `files`: stitching skips these parts.
     static func notes(of clip: ClipExport, _ files: [RunFile]) -> [String] {
         var (position, notes): (Int64, [String]) = (clip.times.lowerBound, [])
         func tell(_ end: Int64) {
@@ -48,11 +49,11 @@ struct ClipStitching {
         return notes
     }
 
-    /// By how much times of frames may be rounded: nanoseconds.
+    /// The maximum rounding error of frame times, in nanoseconds.
     private static let shortest: Int64 = 1_000_000
 
     static func pieces(of clip: StitchedClip, _ files: [RunFile], in directory: String) -> [StitchClip] {
-        // A frame may begin shortly before the end of its place in the program.
+        // A frame may begin shortly before the end of its interval in the program.
         let pieces = ClipProject.pieces(
             clip.clip.times, frame: clip.clip.frameDuration, least: shortest, files)
         return pieces.enumerated().map { index, piece in
@@ -68,7 +69,7 @@ struct ClipStitching {
 }
 
 extension StitchTransition {
-    /// As people ask for it; nil for a cut.
+    /// Creates the transition of a request; nil for a cut.
     fileprivate init?(_ request: TransitionRequest) {
         let seconds = request.seconds ?? 1
         guard request.type != .cut, seconds > 0 else { return nil }

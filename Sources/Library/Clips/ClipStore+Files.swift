@@ -7,16 +7,16 @@ internal import Media
 internal import Stitcher
 internal import Synchronization
 
-/// What only the files of clips can tell.
+/// The properties of clips that only their files contain.
 extension ClipStore {
-    /// Finds out where the audio of the clips `ids` begins, which are complete: in the background, one after the other.
+    /// Measures, in the background and one after the other, where the audio of the complete clips `ids` begins.
     func measureLater(_ ids: [String]) {
         guard !ids.isEmpty else { return }
         measuring.async { [self] in ids.forEach(measure) }
     }
 
     private func measure(_ id: String) {
-        // An export reports whatever fails here.
+        // If this fails, an export will report the error.
         guard let row = row(id), row.audioOffset == nil, let offset = try? audioOffset(of: row) else { return }
         state.withLock { state in
             guard state.facts[id] != nil else { return }
@@ -25,8 +25,8 @@ extension ClipStore {
         }
     }
 
-    /// Where the audio of a file that has the frames of `row` and no more begins, from its first frame on, in nanoseconds; nil
-    /// if it has none.
+    /// The beginning of the audio, relative to the first frame and in nanoseconds, in a file that has exactly the
+    /// frames of `row`; nil without audio.
     private func audioOffset(of row: CatalogueClip) throws -> Int64? {
         guard let times = row.times, !times.isEmpty, let directory = try archive.directory() else { return nil }
         let clip = ClipExport(
@@ -37,7 +37,8 @@ extension ClipStore {
         return try StitchJob(range, request, isCancelled: { false }).audioOffset
     }
 
-    /// Puts pieces of a project on the frames of their files, which it reads: once each, where they come file by file.
+    /// Returns a closure that aligns pieces of a project with the frames of their files. Each file is read once if its
+    /// pieces follow each other.
     func fitting() throws(Refusal) -> (ClipProject.Piece) -> ClipProject.Piece {
         guard let directory = try archive.directory() else { return { $0 } }
         var last: (name: String, index: SegmentIndex?) = ("", nil)

@@ -10,14 +10,15 @@ internal import Synchronization
 extension ClipStore {
     private static let lookInterval = DispatchTimeInterval.milliseconds(500)
 
-    /// The program's newest frame, in seconds; nil where it is not on air. Returns at once.
+    /// The program time of the newest frame, in seconds; nil if the program is not on air. Returns at once.
     package var newest: Double? { source.newest() }
 
-    /// Begins a clip, and returns it, or the one that has this name already. Throws `conflict` where nothing is recorded.
+    /// Begins a clip and returns it, or returns the existing clip of this identifier. Throws `conflict` if nothing is
+    /// recorded.
     package func start(_ request: ClipStart) throws(Refusal) -> (clip: RecordedClip, isNew: Bool) {
         try commanding { () throws(Refusal) in
             try load()
-            // The same again begins nothing, nor a recording for it.
+            // A repeated request begins nothing, nor a recording for it.
             if let id = request.id, let known = try known(id) { return (known, false) }
             try admit(request.at)
             let now = try beginning()
@@ -42,8 +43,8 @@ extension ClipStore {
         }
     }
 
-    /// Ends the clip `id` with the frame before the one at `seconds` of the program, or before the one that was the newest
-    /// when the release came, at `newest`. Nil if its start did not come yet.
+    /// Ends the clip `id` before the frame at `seconds` of the program, or before the frame that was the newest, at
+    /// `newest`, when the release arrived. Nil if the clip's press has not arrived yet.
     package func stop(_ id: String, at seconds: Double?, newest: Double?) throws(Refusal) -> RecordedClip? {
         try commanding { () throws(Refusal) in
             try load()
@@ -52,13 +53,13 @@ extension ClipStore {
             if let run, let rate {
                 let all = (try? source.recorded()) ?? []
                 guard let recorded = all.first(where: { $0.program.run == run }) else {
-                    // If another run is recorded, the newest frame may be one of another program, whose time began
-                    // again.
+                    // If another run is recorded, the newest frame may belong to another program, whose time has
+                    // restarted.
                     return try release(id, at: seconds ?? (all.isEmpty ? newest : nil), rate)
                 }
                 now = recorded
             } else {
-                // The press of this clip may be under way.
+                // The press of this clip may be about to arrive.
                 try admit(seconds)
                 now = try beginning(isWanted: seconds != nil)
             }
@@ -71,7 +72,7 @@ extension ClipStore {
         }
     }
 
-    /// Calls the clip `id` so, or nothing for nil, and returns it.
+    /// Sets the name of the clip `id`, or removes it if `name` is nil, and returns the clip.
     package func rename(_ id: String, to name: String?) throws(Refusal) -> RecordedClip {
         try load()
         state.withLock { state in
@@ -82,7 +83,8 @@ extension ClipStore {
         return try clip(id)
     }
 
-    /// The recording ended before the release came, and the clip with it, or with the frame that the release was meant for.
+    /// Ends a clip whose recording ended before the release arrived: with the recording, or at the frame given by the
+    /// release.
     private func release(_ id: String, at seconds: Double?, _ rate: FrameRate) throws(Refusal) -> RecordedClip {
         if let seconds {
             state.withLock { state in
@@ -93,13 +95,13 @@ extension ClipStore {
         return try clip(id)
     }
 
-    /// The clip `id`, if there is one.
+    /// The clip `id`; nil if it does not exist.
     private func known(_ id: String) throws(Refusal) -> RecordedClip? {
         let now = (try? source.recorded()) ?? []
         return state.withLock { state in state.machine.clip(id).flatMap { state.shown($0, now) } }
     }
 
-    /// Begins the clip of `press`. Where so many are kept that no other can begin, the oldest that were exported go for it.
+    /// Begins the clip of `press`. If the maximum number of clips is stored, the oldest exported ones are removed.
     private func begin(
         _ press: ClipMachine.Start, in program: ClipMachine.Program, _ state: inout State
     ) throws(ClipMachine.Refusal) -> ClipMachine.Clip {
@@ -124,7 +126,7 @@ extension ClipStore {
         }
     }
 
-    /// Refuses a time that the program has not reached, before something is recorded for it.
+    /// Refuses a time that the program has not reached, before a recording is begun for it.
     private func admit(_ seconds: Double?) throws(Refusal) {
         guard let seconds, let newest, seconds > newest + ClipMachine.lead.inSeconds + 1 else { return }
         throw Self.ahead
@@ -132,14 +134,14 @@ extension ClipStore {
 
     private static var ahead: Refusal { Refusal(.unusable, "The program is not that far yet.") }
 
-    /// Does `work`; during it no recording for clips is ended, because `work` may need it.
+    /// Does `work`; meanwhile no recording for clips is ended, because `work` may need it.
     private func commanding<Value>(_ work: () throws(Refusal) -> Value) throws(Refusal) -> Value {
         commands.withLock { $0 += 1 }
         defer { commands.withLock { $0 -= 1 } }
         return try work()
     }
 
-    /// Forgets the clip `id`; its files are held by it no more.
+    /// Forgets the clip `id`; its files are no longer protected by it.
     package func remove(_ id: String) throws(Refusal) {
         try load()
         let isGone = state.withLock { state in
@@ -151,8 +153,8 @@ extension ClipStore {
         guard isGone else { throw Self.unknown }
     }
 
-    /// What a clip that begins now is a part of: what is recorded, or else what is recorded for it alone from now on, if it
-    /// `isWanted`.
+    /// Returns the recording to which a clip belongs that begins now: the current recording, or else, if it `isWanted`,
+    /// a recording for clips alone that begins now.
     private func beginning(isWanted: Bool = true) throws(Refusal) -> Recorded {
         let recorded = try source.recorded()
         if let now = recorded.first(where: { $0.refusal == nil }) { return now }
@@ -160,7 +162,7 @@ extension ClipStore {
         guard isWanted else { throw refusal }
         return try queue.sync {
             Result { () throws(Refusal) in
-                // Another command may have begun it meanwhile.
+                // Another command may have begun the recording meanwhile.
                 if let now = try source.recorded().first(where: { $0.refusal == nil }) { return now }
                 try source.begin()
                 lookLater()
@@ -176,7 +178,7 @@ extension ClipStore {
         Refusal(.conflict, "Nothing is recorded at the moment, and so no clip can begin.")
     }
 
-    /// Checks again and again whether the recording for clips alone is still needed, and ends it when it is not.
+    /// Checks periodically whether the recording for clips alone is still needed, and ends it when it is not.
     private func lookLater() {
         queue.asyncAfter(deadline: .now() + Self.lookInterval) { [self] in
             if goesOn() { lookLater() }
@@ -187,7 +189,7 @@ extension ClipStore {
         let now = (try? look()) ?? (try? source.recorded()) ?? []
         let recorded = now.first(where: \.isForClips)
         let goesOn = commands.withLock { commands in
-            // A recording that still has no first frame is needed only by the command that is asking now.
+            // A recording that has no first frame yet is needed only by the command that is asking now.
             let isNeeded = recorded.map { recorded in
                 state.withLock { $0.machine.needs(recorded.program.run, isRecorded: recorded.refusal == nil) }
             }
@@ -199,11 +201,11 @@ extension ClipStore {
         return goesOn
     }
 
-    /// How many times to check whether files can be discarded: the recorder closes them, and an upload may be under
-    /// way.
+    /// How many times to check whether files can be discarded: the recorder may still have to close them, or an upload
+    /// may be under way.
     private static let discardLooks = 20
 
-    /// Discards what was recorded for clips alone, if no clip is in it, when the recorder has closed it.
+    /// Discards the files of a recording for clips alone that contains no clip, after the recorder has closed them.
     private func discardLater(_ run: String, looks: Int = discardLooks) {
         queue.asyncAfter(deadline: .now() + Self.lookInterval) { [self] in
             guard looks > 0, !state.withLock({ $0.machine.clips.contains { $0.run == run } }) else { return }
@@ -211,15 +213,15 @@ extension ClipStore {
         }
     }
 
-    /// Returns the frame that is seen a millisecond after `seconds`: a client that gives the time of a frame in
-    /// decimals, or counts as RTMP does, may be off by so much. A ``RecordedRange`` takes frames by the same rule.
+    /// Returns the frame that is visible a millisecond after `seconds`: a client that gives the time of a frame in
+    /// decimals, or counts as RTMP does, may be off by that much. A ``RecordedRange`` selects frames by the same rule.
     static func frame(at seconds: Double, _ rate: FrameRate) -> Int64 {
         Int64(((seconds + 0.001) * rate.value).rounded(.down))
     }
 
     private static var freshID: String { String(UInt64.random(in: 1 << 60 ... .max), radix: 16) }
 
-    /// What `work` makes of the state; its refusal as the API tells it.
+    /// Returns the result of `work` on the state; throws its refusal in the form of the API.
     private func telling<Value: Sendable>(
         _ work: (inout State) throws(ClipMachine.Refusal) -> Value
     ) throws(Refusal) -> Value {

@@ -5,7 +5,7 @@ internal import Catalogue
 internal import Media
 
 extension ClipStore {
-    /// What is known of a clip besides its frames.
+    /// The properties of a clip besides its frames.
     struct Facts {
         let rate: FrameRate
         let start: Int64
@@ -20,14 +20,14 @@ extension ClipStore {
         var machine = ClipMachine()
         var facts: [String: Facts] = [:]
         var isLoaded = false
-        /// Clips of whose frames no file is left, and when that was looked at.
+        /// Clips whose files are all gone, and in `lookedForFiles` the time of the last check.
         var gone: Set<String> = []
         var lookedForFiles: ContinuousClock.Instant?
     }
 }
 
 extension ClipStore.State {
-    /// As the catalogue has it.
+    /// The clip's row in the catalogue.
     func row(_ id: String, channel: String) -> CatalogueClip? {
         guard let clip = machine.clip(id), let facts = facts[id] else { return nil }
         var row = CatalogueClip(
@@ -36,7 +36,7 @@ extension ClipStore.State {
         return row
     }
 
-    /// As the API shows it.
+    /// The clip as the API reports it.
     func shown(_ clip: ClipMachine.Clip, _ now: [ClipStore.Recorded]) -> RecordedClip? {
         guard let facts = facts[clip.id] else { return nil }
         let newest = now.first { $0.program.run == clip.run }?.program.frames.upperBound

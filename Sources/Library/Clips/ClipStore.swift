@@ -8,22 +8,22 @@ package import Media
 package import Segmenter
 internal import Synchronization
 
-/// The clips of one channel, for the API: taken at once, and noted in the catalogue beside the program.
+/// The clips of one channel, for the API: taken at once, and written to the catalogue in the background.
 ///
-/// All calls may come from any thread. They read files of the recordings; of the program itself they know only numbers.
+/// All calls may be made on any thread. They read files of the recordings; of the program itself they use numbers only.
 package final class ClipStore: Sendable {
     /// A program that is being recorded.
     package struct Recorded {
         var program: ClipMachine.Program
         var stretch: RecordedStretch
-        /// Why no clip can begin now; nil if one can.
+        /// The reason why no clip can begin now; nil if one can.
         var refusal: Refusal?
-        /// Whether it is recorded for clips alone.
+        /// Whether the program is recorded for clips alone.
         var isForClips = false
-        /// Whether nothing more comes to the disk for now, which is full or fails.
+        /// Whether nothing is written for now, because the disk is full or fails.
         var isSuspended = false
 
-        /// A program of which this much is recorded.
+        /// Creates a program of which this stretch is recorded.
         package init(
             program: ClipMachine.Program, stretch: RecordedStretch, refusal: Refusal? = nil,
             isForClips: Bool = false, isSuspended: Bool = false
@@ -32,26 +32,27 @@ package final class ClipStore: Sendable {
             self.isSuspended = isSuspended
         }
 
-        /// The frame behind the last one on the disk before which nothing is missing: while the recorder runs, frames that
-        /// are shown earlier and audio come later.
+        /// The frame after the last one on the disk up to which nothing is missing: while the recorder runs, frames
+        /// with earlier presentation times and audio may still follow.
         var end: Int64 {
             let margin: Int64 = refusal == nil ? 1_000_000_000 : 0
             return TimeBase.nanoseconds.rescale(max(stretch.start, stretch.end - margin), to: program.rate.timeBase)
         }
     }
 
-    /// What clips are made of.
+    /// The functions through which clips access the program and its recording.
     package struct Source: Sendable {
-        /// The program's newest frame, in seconds; nil where it is not on air. Returns at once.
+        /// Returns the program time of the newest frame, in seconds; nil if the program is not on air. Returns at once.
         let newest: @Sendable () -> Double?
-        /// What is being recorded now. Throws where the channel is not on air.
+        /// Returns the current recordings. Throws if the channel is not on air.
         let recorded: @Sendable () throws(Refusal) -> [Recorded]
-        /// Records for clips alone, from what is kept in memory on. Throws where that is not possible.
+        /// Begins a recording for clips alone, from the packets that are kept in memory on. Throws if that is not
+        /// possible.
         let begin: @Sendable () throws(Refusal) -> Void
-        /// Ends that. Returns at once.
+        /// Ends the recording for clips alone. Returns at once.
         let end: @Sendable () -> Void
 
-        /// What clips are made of, by these functions.
+        /// Creates a source with these functions.
         package init(
             newest: @escaping @Sendable () -> Double?, recorded: @escaping @Sendable () throws(Refusal) -> [Recorded],
             begin: @escaping @Sendable () throws(Refusal) -> Void, end: @escaping @Sendable () -> Void
@@ -64,15 +65,15 @@ package final class ClipStore: Sendable {
     package let writer: ClipWriter
     let source: Source
     let state = Mutex(State())
-    /// The number of commands that are looking for their recording: a recording for clips alone is not ended meanwhile.
-    /// The lock is held to count, and to end that recording, which returns at once.
+    /// The number of running commands that may need a recording: meanwhile a recording for clips alone is not ended.
+    /// The lock is also taken to end that recording, which returns at once.
     let commands = Mutex(0)
-    /// Begins what is recorded for clips alone, once, and looks whether that is still needed.
+    /// Begins the recording for clips alone, only once, and checks whether it is still needed.
     let queue: DispatchQueue
-    /// Reads files of clips in the background; no client waits for it.
+    /// Reads files of clips in the background, without blocking a client.
     let measuring: DispatchQueue
 
-    /// The clips of the recordings in `archive`. Nothing is read yet.
+    /// Creates the clips of the recordings in `archive`. Nothing is read yet.
     package init(_ archive: ChannelArchive, of source: Source) {
         (self.archive, self.source) = (archive, source)
         writer = ClipWriter(archive)
@@ -80,12 +81,12 @@ package final class ClipStore: Sendable {
         measuring = DispatchQueue(label: "relay.measure.\(archive.channel)", qos: .utility)
     }
 
-    // MARK: Looking
+    // MARK: Reading clips
 
     /// All clips, in the order of time.
     package func list() throws(Refusal) -> [RecordedClip] {
         let now = try look()
-        // What is known of the clips is shown even if their files cannot be looked for now.
+        // Show the known properties of the clips even if their files cannot be checked now.
         try? lookForFiles()
         return state.withLock { state in
             state.machine.clips.compactMap { state.shown($0, now) }
@@ -103,16 +104,16 @@ package final class ClipStore: Sendable {
         return clip
     }
 
-    /// Between two looks for files.
+    /// The pause between two checks for files.
     private static let fileInterval = Duration.seconds(10)
 
     static var unknown: Refusal { Refusal(.notFound, "There is no clip of this name.") }
 }
 
-// MARK: What became of them
+// MARK: Updating clips
 
 extension ClipStore {
-    /// Brings clips in line with what is recorded, and returns what is being recorded now.
+    /// Updates the clips from the state of the recordings, and returns the current recordings.
     @discardableResult
     func look() throws(Refusal) -> [Recorded] {
         let now = (try? source.recorded()) ?? []
@@ -133,13 +134,13 @@ extension ClipStore {
         return now
     }
 
-    /// The run is over: its clips end with the last frame that is recorded.
+    /// Ends the clips of a run that has ended, at the latest with the last recorded frame.
     private func close(_ run: String) throws(Refusal) {
         let files = try archive.files(ofRun: run)
         let closed = state.withLock { state -> [String] in
             let end = files.map(\.program.upperBound).max() ?? 0
             let rate = state.machine.clips.first { $0.run == run }.flatMap { state.facts[$0.id]?.rate }
-            // Without a clip there may still be releases that wait for their presses.
+            // Even without a clip, releases of this run may be waiting for their presses.
             let frame = rate.map { TimeBase.nanoseconds.rescale(end, to: $0.timeBase) } ?? 0
             let closed = state.machine.close(run: run, at: frame)
             for id in closed { writer.note(state.row(id, channel: archive.channel)) }
@@ -148,7 +149,7 @@ extension ClipStore {
         measureLater(closed)
     }
 
-    /// Finds out which clips that hold their files no more have lost all of them, unless that was looked at shortly before.
+    /// Finds the unprotected clips whose files are all gone, unless that was checked shortly before.
     private func lookForFiles() throws(Refusal) {
         let rows = state.withLock { state -> [CatalogueClip] in
             if let last = state.lookedForFiles, last.duration(to: .now) < Self.fileInterval { return [] }
@@ -171,7 +172,7 @@ extension ClipStore {
         state.withLock { state in
             guard !state.isLoaded else { return }
             state.isLoaded = true
-            // None was taken before.
+            // No clip was taken before.
             state.machine = ClipMachine(rows.map(\.clip))
             for row in rows {
                 state.facts[row.id] = Facts(
@@ -185,7 +186,7 @@ extension ClipStore {
 // MARK: Exports
 
 extension ClipStore {
-    /// What is to be exported for the clip `id`, with a frame more on each side if it `hasHandles`.
+    /// Makes the request to export the clip `id`, with one more frame on each side if it `hasHandles`.
     package func export(_ id: String, hasHandles: Bool) throws(Refusal) -> ExportRequest {
         let row = try ended(id)
         let handle = hasHandles ? CatalogueClip.handle : 0
@@ -196,7 +197,7 @@ extension ClipStore {
         return request
     }
 
-    /// What is to be exported for the clips of `parts`, one behind the other, as one file.
+    /// Makes the request to export the clips of `parts`, one after the other, as one file.
     package func stitch(_ parts: [ClipPart]) throws(Refusal) -> ExportRequest {
         var stitched: [StitchedClip] = []
         var range: Range<Int64>?
@@ -214,7 +215,7 @@ extension ClipStore {
         return request
     }
 
-    /// The clip of `part`, and its frames that are wanted.
+    /// The clip of `part`, and its requested frames.
     private func taken(_ part: ClipPart) throws(Refusal) -> (row: CatalogueClip, frames: Range<Int64>) {
         let row = try ended(part.id)
         let (first, end) = (row.clip.first + part.skipped.start, row.lastEnd - part.skipped.end)
@@ -225,7 +226,7 @@ extension ClipStore {
         return (row, first..<end)
     }
 
-    /// The clip `id`, of which something is recorded.
+    /// The clip `id`; throws if nothing of it is recorded.
     private func ended(_ id: String) throws(Refusal) -> CatalogueClip {
         let shown = try clip(id)
         guard shown.state != .running else { throw Refusal(.conflict, "The clip is running: end it before.") }
@@ -242,7 +243,7 @@ extension ClipStore {
             frameDuration: row.time(of: 1), isRecorded: { self.isComplete(row.id) }, finished: finished)
     }
 
-    /// The clip `id` is being made by the job `job`. Returns at once.
+    /// Notes that the job `job` is making the clip `id`. Returns at once.
     package func exporting(_ id: String, job: String) { state.withLock { $0.facts[id]?.job = job } }
 
     private func isComplete(_ id: String) -> Bool {
@@ -260,7 +261,7 @@ extension ClipStore {
 
     func row(_ id: String) -> CatalogueClip? { state.withLock { $0.row(id, channel: archive.channel) } }
 
-    /// The clips as a run-down: where each lies in which files.
+    /// The clips as a run-down, with the files in which each clip is.
     package func project() throws(Refusal) -> String {
         try look()
         let rows = state.withLock { state in
@@ -270,7 +271,7 @@ extension ClipStore {
         return ClipProject(channel: archive.name, fit: try fitting()).text(rows, files: files)
     }
 
-    /// The same of `parts`, in their order.
+    /// The clips of `parts` as a run-down, in their order.
     package func project(_ parts: [ClipPart]) throws(Refusal) -> String {
         var items: [ClipProject.Item] = []
         for part in parts {
@@ -289,6 +290,6 @@ extension CatalogueClip {
     /// The frame after the clip's last one; its first frame as long as the clip has not been ended.
     fileprivate var lastEnd: Int64 { max(clip.first, clip.end ?? clip.first) }
 
-    /// When it was on air: milliseconds since 1970.
+    /// When the clip was on air: milliseconds since 1970.
     fileprivate var clock: Range<Int64> { start..<start + max(1, time(of: lastEnd - clip.first) / 1_000_000) }
 }

@@ -5,13 +5,13 @@ internal import Dispatch
 internal import Logging
 internal import Synchronization
 
-/// Notes clips in the catalogue, on a queue of its own: a press waits for no disk. What changes while it writes is
-/// noted next, all at once; what cannot be noted is tried again.
+/// Writes clips to the catalogue, on a queue of its own, so that a press never waits for the disk. Changes that arrive
+/// during a write are written next, all at once; changes that could not be written are retried.
 package final class ClipWriter: Sendable {
     private struct State {
         var changed: [String: CatalogueClip] = [:]
         var removed: Set<String> = []
-        /// All that was noted, for a catalogue that takes the place of a lost one.
+        /// All written clips, to be written again if the catalogue was lost and replaced.
         var noted: [String: CatalogueClip] = [:]
         var isQueued = false
         var hasFailed = false
@@ -31,13 +31,13 @@ package final class ClipWriter: Sendable {
         queue = DispatchQueue(label: "relay.clips.\(archive.channel)", qos: .utility)
     }
 
-    /// Notes `clip`. Returns at once.
+    /// Queues `clip` for writing. Returns at once.
     func note(_ clip: CatalogueClip?) {
         guard let clip else { return }
         change { $0.changed[clip.id] = clip }
     }
 
-    /// Notes that the clip `id` is no more. Returns at once.
+    /// Queues the removal of the clip `id` from the catalogue. Returns at once.
     func remove(_ id: String) {
         change { state in
             (state.changed[id], state.noted[id]) = (nil, nil)
@@ -78,7 +78,7 @@ package final class ClipWriter: Sendable {
 
     private func fail(_ error: any Error, _ changed: [String: CatalogueClip], _ removed: Set<String>) {
         let isNews = state.withLock { state in
-            // What came meanwhile is newer.
+            // Changes that arrived meanwhile are newer.
             state.changed.merge(changed.filter { !state.removed.contains($0.key) }) { newer, _ in newer }
             state.removed.formUnion(removed.filter { state.changed[$0] == nil })
             state.checked = []
@@ -89,7 +89,7 @@ package final class ClipWriter: Sendable {
         queue.asyncAfter(deadline: .now() + Self.retryInterval) { self.write() }
     }
 
-    /// Waits until all that was told so far was written, or tried, or the disk has not answered for so long.
+    /// Blocks until all changes so far were written, or an attempt was made, or the disk has not answered for too long.
     package func flush() {
         let done = DispatchSemaphore(value: 0)
         queue.async { done.signal() }
@@ -97,7 +97,7 @@ package final class ClipWriter: Sendable {
     }
 }
 
-/// Why clips cannot be noted.
+/// The reason why clips cannot be written.
 private enum ClipWriterError: Error, CustomStringConvertible {
     case noDirectory
 

@@ -3,25 +3,25 @@
 internal import Archive
 package import Stitcher
 
-/// What one export is made of.
+/// The files and ranges from which one export is made.
 package struct ExportContents: Sendable {
-    /// What may be copied as one range; nil for several ranges and for MPEG-TS, which are stitched.
+    /// The range that can be copied; nil for several ranges and for MPEG-TS, which are stitched.
     var recorded: RecordedRange?
-    /// The file that is being written now, if the range reaches into it and it is not among the files.
+    /// The file that is being written now, if the range extends into it and it is not among the files.
     var beingWritten: String?
-    /// Whether it is one range of MPEG-TS.
+    /// Whether the export is one range of MPEG-TS.
     var isStream = false
-    /// The same for stitching.
+    /// The same contents in the form for stitching.
     var clips: [StitchClip]
-    /// What a reader of the stitched file should know.
+    /// Notes for the reader of the stitched file.
     var notes: [String]
 
-    /// The files that it is made of.
+    /// The paths of the files from which the export is made.
     var paths: [String] { recorded?.files.map(\.path) ?? clips.map(\.path) }
 }
 
 extension ExportContents {
-    /// What `selection` says, in one piece.
+    /// Creates the contents of one `selection`.
     package init(_ selection: ExportSelection) {
         self.init(
             recorded: RecordedRange(files: selection.spans.map { ($0.path, $0.name) }, range: selection.range),
@@ -30,7 +30,8 @@ extension ExportContents {
         if isStream { recorded = nil }
     }
 
-    /// The ranges of `selections`, one right behind the other; each but the first comes on by `transition`.
+    /// Creates the contents of several `selections`, one right after the other; `transition` leads to each but the
+    /// first.
     package init(joining selections: [ExportSelection], transition: StitchTransition?) {
         self.init(clips: [], notes: selections.flatMap(\.joinedNotes))
         var end: Int64?
@@ -45,18 +46,18 @@ extension ExportContents {
 
 /// The outcome of an export.
 package struct ExportResult: Sendable {
-    /// What was made, by how it was made.
+    /// A report, by the way in which the export was made.
     package enum Report: Sendable {
         case copied(ClipReport)
         case stitched(StitchReport)
     }
 
     package var report: Report
-    /// Whether it begins and ends with the requested frames.
+    /// Whether the export begins and ends with the requested frames.
     package let isExact: Bool
-    /// Where the first packet of audio begins, from the first frame on, in nanoseconds; nil without audio.
+    /// The beginning of the first audio packet relative to the first frame, in nanoseconds; nil without audio.
     let audioOffset: Int64?
-    /// What a reader of the file should know that the report does not say.
+    /// Notes for the reader of the file that the report does not contain.
     package var notes: [String] = []
 
     var milliseconds: Int64 {
@@ -66,7 +67,7 @@ package struct ExportResult: Sendable {
         }
     }
 
-    /// Frames that are as they were recorded, and frames that were coded again.
+    /// The numbers of unchanged frames and of re-encoded frames.
     var frames: (copied: Int, encoded: Int) {
         switch report {
         case .copied(let report): (report.copiedFrames, report.encodedFrames)
@@ -74,7 +75,7 @@ package struct ExportResult: Sendable {
         }
     }
 
-    /// All that a reader of the file should know.
+    /// All notes for the reader of the file.
     var details: [String] {
         switch report {
         case .stitched(let report): return notes + report.warnings

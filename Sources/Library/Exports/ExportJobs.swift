@@ -10,24 +10,24 @@ internal import Networking
 internal import Stitcher
 internal import Synchronization
 
-/// Makes clips of recordings for the API, one at a time, on a queue of its own and of low priority. The clips include
-/// what is in the file that is being written; no recording is changed.
+/// Makes clips of recordings for the API, one at a time, on a queue of its own and of low priority. Clips may include
+/// frames of the file that is being written; no recording is changed.
 ///
-/// All calls may come from any thread.
+/// All calls may be made on any thread.
 package final class ExportJobs: Sendable {
     fileprivate struct Entry {
         var job: ExportJob
         let request: ExportRequest
         let archive: ChannelArchive
-        /// Bytes of the disk that stay free.
+        /// The number of bytes that have to stay free on the disk.
         let reserve: Int64
         var isCancelled = false
         var began = ContinuousClock.now
         var ended: UTCTime?
-        /// The same on a monotonic clock; nil for what an earlier run of the process made.
+        /// The end of the job on a monotonic clock; nil for a job of an earlier run of the process.
         var over: ContinuousClock.Instant?
 
-        /// Whether it has been over for longer than so many milliseconds.
+        /// Whether the job ended more than `milliseconds` ago.
         func isOver(for milliseconds: Int64) -> Bool {
             if let over { return over.duration(to: .now) > .milliseconds(milliseconds) }
             return ended.map { UTCTime.now.milliseconds - $0.milliseconds > milliseconds } ?? false
@@ -35,16 +35,17 @@ package final class ExportJobs: Sendable {
     }
 
     private static let mostQueued = 8
-    /// Clips that are kept, and for how many milliseconds; trials that are kept besides; jobs that are remembered.
+    /// The maximum number of stored clips and their lifetime in milliseconds; the maximum numbers of additional trials
+    /// and of remembered jobs.
     private static let (mostKept, lifetime, mostTrials, mostRemembered) = (20, Int64(7 * 86_400_000), 5, 100)
 
     private let queue = DispatchQueue(label: "relay.exports", qos: .utility)
     private let entries = Mutex<[Entry]>([])
 
-    /// Nothing was asked for yet.
+    /// Creates an empty list of jobs.
     package init() {}
 
-    /// All jobs of this run of the process that are kept, in the order in which they were asked for. Returns at once.
+    /// All stored jobs of this run of the process, in the order of their requests. Returns at once.
     package var jobs: [ExportJob] { entries.withLock { $0.map(\.job) } }
 
     /// The job `id`. Throws `notFound`. Returns at once.
@@ -57,7 +58,7 @@ package final class ExportJobs: Sendable {
         return entry
     }
 
-    /// Takes in what earlier runs of the process made of what is in `archive`. Returns at once.
+    /// Restores the jobs that earlier runs of the process did for `archive`. Returns at once.
     package func restore(from archive: ChannelArchive) {
         queue.async {
             guard let directory = try? archive.directory() else { return }
@@ -66,7 +67,7 @@ package final class ExportJobs: Sendable {
         }
     }
 
-    /// Takes in what `notes` say of what earlier runs of the process made of what is in `archive`.
+    /// Restores from `notes` the jobs that earlier runs of the process did for `archive`.
     private func take(_ notes: [ExportPlace.Note], from archive: ChannelArchive) {
         let known = Set(jobs.map(\.id))
         for note in notes where note.job.channel == archive.name && !known.contains(note.job.id) {
@@ -75,17 +76,17 @@ package final class ExportJobs: Sendable {
             var entry = Entry(job: note.job, request: request, archive: archive, reserve: 0)
             entry.ended = UTCTime(milliseconds: note.ended)
             entries.withLock { entries in
-                // In front of all that this run is asked for.
+                // Before all jobs of this run of the process.
                 let index = entries.firstIndex { $0.over != nil || ($0.ended?.milliseconds ?? .max) > note.ended }
                 entries.insert(entry, at: index ?? entries.endIndex)
             }
         }
     }
 
-    /// Waits until all that was asked for so far is done; for tests.
+    /// Blocks until all jobs that were requested so far are done; for tests.
     func waitUntilIdle() { queue.sync {} }
 
-    /// Queues a clip of what is in `archive`, of which `reserve` bytes of the disk are to stay free.
+    /// Queues a clip from the files in `archive`; `reserve` bytes are to stay free on the disk.
     package func start(
         _ request: ExportRequest, in archive: ChannelArchive, reserve: Int64
     ) throws(Refusal) -> ExportJob {
@@ -110,7 +111,8 @@ package final class ExportJobs: Sendable {
         return job
     }
 
-    /// Opens what the job `id` made. Throws `notFound`, or `conflict` as long as there is nothing. Blocks on the disk.
+    /// Opens the file that the job `id` made. Throws `notFound`, or `conflict` as long as there is no file. Blocks on
+    /// the disk.
     package func file(_ id: String) throws(Refusal) -> ArchivedFile {
         let entry = try entry(id)
         guard entry.job.state == .done, let directory = try entry.archive.directory() else {
@@ -127,7 +129,7 @@ package final class ExportJobs: Sendable {
         }
     }
 
-    /// Cancels the job `id`, or forgets it with its file if it is over. Throws `notFound`. Blocks on the disk.
+    /// Cancels the job `id`, or deletes it with its file if it has ended. Throws `notFound`. Blocks on the disk.
     package func remove(_ id: String) throws(Refusal) {
         let entry = try entry(id)
         let isOver = entries.withLock { entries in
@@ -153,7 +155,7 @@ package final class ExportJobs: Sendable {
     }
 }
 
-// MARK: On the queue
+// MARK: Work on the queue
 
 extension ExportJobs {
     private func run(_ id: String) {
@@ -179,7 +181,7 @@ extension ExportJobs {
         prune()
     }
 
-    /// Notes beside the clip what is known of it. A trial is for now.
+    /// Writes a note about the job next to its clip. Trials are temporary and get no note.
     private func keep(_ id: String) {
         guard let entry = try? entry(id), !entry.request.isTrial, let ended = entry.ended else { return }
         do {
@@ -194,13 +196,14 @@ extension ExportJobs {
         }
     }
 
-    /// Makes the clip; the number is its size in bytes.
+    /// Makes the clip; the number is the clip's size in bytes.
     private func make(_ entry: Entry) throws -> (ExportResult, Int64) {
         guard let directory = try entry.archive.directory() else { throw ClipFailure("Nothing was recorded yet.") }
-        // Every file that the clip is made of stays open.
+        // Each file from which the clip is made stays open.
         DescriptorLimit.raise()
         let place = ExportPlace(directory: directory)
-        // The directory may have come after the start, and holds other channels' clips, too.
+        // The directory may have been created after the start of the process, and contains clips of other channels as
+        // well.
         let notes = place.notes().filter { UTCTime.now.milliseconds - $0.ended <= Self.lifetime }
         take(notes, from: entry.archive)
         try place.prepare(known: Set(jobs.map(\.id)).union(notes.map(\.job.id)))
@@ -217,7 +220,7 @@ extension ExportJobs {
         entries.withLock { $0.first { $0.job.id == id }?.isCancelled ?? true }
     }
 
-    /// Forgets what is too old or too much, with its clip.
+    /// Deletes the jobs that are too old or too many, with their clips.
     private func prune() {
         let gone = entries.withLock { entries -> [Entry] in
             var (kept, trials) = (0, 0)

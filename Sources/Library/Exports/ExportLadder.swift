@@ -4,34 +4,34 @@ internal import Encoder
 internal import Media
 package import Stitcher
 
-/// How much of an export may be coded again, so that it begins and ends with the requested frames.
+/// How much of an export may be re-encoded, so that it begins and ends with the requested frames.
 package enum ExportEnds: Sendable, CaseIterable {
-    /// Nothing, whatever that costs.
+    /// Nothing may be re-encoded, whatever the consequences.
     case copied
-    /// Nothing, unless the files cannot be joined otherwise.
+    /// Nothing may be re-encoded, unless the files cannot be joined otherwise.
     case widened
-    /// A few frames; the export is longer than requested if that is not enough.
+    /// A few frames may be re-encoded; the export is longer than requested if that is not enough.
     case cheap
-    /// Whatever has to be.
+    /// Everything may be re-encoded that is necessary.
     case exact
 }
 
-/// The ways to make an export and their order: copying, coding frames at the ends again as the recording's own encoder
-/// would, and stitching, for which more is coded again. Pure.
+/// The ways to make an export, in their order: copying; re-encoding frames at the ends as the recording's own encoder
+/// would; and stitching, which re-encodes more. Pure.
 package enum ExportRung: Equatable, Sendable {
-    /// Recordings are copied. If it `isExact`, frames at the ends are coded again with the parameter sets of the
+    /// Recordings are copied. If it `isExact`, frames at the ends are re-encoded with the parameter sets of the
     /// recording.
     case copy(isExact: Bool)
-    /// Files are stitched; if `isCheap`, only if little of them is coded again.
+    /// Files are stitched; if `isCheap`, only if little of them is re-encoded.
     case stitch(isCheap: Bool)
 
-    /// Why a rung does not hold.
+    /// The reason why a way is not possible.
     package enum Obstacle: Equatable, Sendable {
-        /// The recordings are not coded as one.
+        /// The recordings do not have the same coding.
         case difference
         /// Another encoder made the recordings, and this one cannot continue their streams.
         case encoder
-        /// More would be coded again than is wanted, or stitching failed.
+        /// More would be re-encoded than is allowed, or stitching failed.
         case cost
     }
 
@@ -44,7 +44,7 @@ package enum ExportRung: Equatable, Sendable {
         return .stitch(isCheap: false)
     }
 
-    /// The way to try where this one met `obstacle`; nil if there is no other.
+    /// The way to try after this one met `obstacle`; nil if no other way is left.
     package func next(after obstacle: Obstacle, _ ends: ExportEnds) -> ExportRung? {
         switch (self, obstacle) {
         case (.copy, .difference): ends == .copied ? nil : .stitch(isCheap: false)
@@ -54,7 +54,7 @@ package enum ExportRung: Equatable, Sendable {
         }
     }
 
-    /// What `error` says of this rung; nil if no other rung would do better.
+    /// The obstacle that `error` means for this way; nil if no other way would avoid it.
     fileprivate func obstacle(_ error: any Error) -> Obstacle? {
         switch (self, error) {
         case (_, let failure as ClipFailure) where failure.isCancellation: nil
@@ -67,11 +67,12 @@ package enum ExportRung: Equatable, Sendable {
 }
 
 extension ExportContents {
-    /// How much of an export may be coded again without a request for it.
+    /// How much of an export may be re-encoded without a request for it.
     private static let mostEncoded = Duration.seconds(4)
 
-    /// Makes the file that `request` says, in the first way that is possible; `stepped` is told why another way is tried.
-    /// Blocks on the disk. `isCancelled` is asked often, by the same thread. Nothing is left of a file that could not be made.
+    /// Makes the requested file, in the first way that is possible; `stepped` is called with the reason for each
+    /// further way. Blocks on the disk. `isCancelled` is called often, by the same thread. A file that could not be
+    /// completed is removed.
     package func make(
         _ ends: ExportEnds, _ request: StitchRequest, progress: @escaping (_ done: Int64, _ total: Int64) -> Void,
         isCancelled: @escaping () -> Bool, stepped: (ExportRung.Obstacle, any Error) -> Void = { _, _ in }
@@ -89,7 +90,7 @@ extension ExportContents {
                 guard let obstacle = rung.obstacle(error), let next = rung.next(after: obstacle, ends) else {
                     throw error
                 }
-                // If too much would be coded again, the reason is why that is so.
+                // If too much would be re-encoded, report the cause of the re-encoding.
                 if !(error is ExportCost) { reason = "\(error)" }
                 stepped(obstacle, error)
                 rung = next
@@ -127,7 +128,7 @@ extension ExportContents {
         }
     }
 
-    /// Whether little enough is coded again: ends of a few seconds, or less than what is copied.
+    /// Whether little enough is re-encoded: ends of a few seconds, or less than is copied.
     private static func isCheap(_ plan: StitchPlan) -> Bool {
         let encoded = Int64(plan.frameCount - plan.copiedFrames)
         return plan.clips.allSatisfy(\.reasons.isEmpty)
@@ -135,5 +136,5 @@ extension ExportContents {
     }
 }
 
-/// More would be coded again than is wanted.
+/// The error that more would be re-encoded than is allowed.
 private struct ExportCost: Error {}

@@ -7,22 +7,22 @@ internal import Media
 internal import Networking
 internal import Stitcher
 
-/// Makes the file that one export of the API asks for, of files that may be written meanwhile. Used by one thread.
+/// Makes the file of one export of the API, from files that may be growing meanwhile. Used by one thread.
 struct ExportMaking: Sendable {
     let request: ExportRequest
     let archive: ChannelArchive
     let directory: RecordDirectory
-    /// The file to make.
+    /// The path of the file to make.
     let output: String
-    /// Bytes of the disk that stay free.
+    /// The number of bytes that have to stay free on the disk.
     let reserve: Int64
     let progress: @Sendable (_ done: Int64, _ total: Int64) -> Void
-    /// Called often, by any thread.
+    /// Is called often, by any thread.
     let isCancelled: @Sendable () -> Bool
 
     /// How many times to check whether a clip is recorded, and the microseconds between two checks.
     private static let looks = (count: 300, pause: UInt32(50_000))
-    /// The program's threads, which have the usual priority, come first.
+    /// Lower than the program's threads, which have the usual priority.
     private static let niceness: CInt = 10
 
     /// Makes the file on a thread of low priority, which x264's threads inherit, and waits for it.
@@ -43,7 +43,7 @@ struct ExportMaking: Sendable {
         return result
     }
 
-    /// A recording that is closed meanwhile gets another name: then the files to take are chosen again, once.
+    /// If a recording is closed meanwhile, its name changes: the files are then selected again, once.
     private func makeOnce() throws -> ExportResult {
         var paths: [String]?
         do {
@@ -86,7 +86,7 @@ struct ExportMaking: Sendable {
             notes: ClipStitching.notes(of: clip, files))
     }
 
-    /// Waits for the last frames of a clip that was just ended to be on the disk.
+    /// Waits until the last frames of a clip that was just ended are on the disk.
     private func waitUntilRecorded(_ clip: ClipExport) throws(ClipFailure) {
         for _ in 0..<Self.looks.count {
             if clip.isRecorded() { return }

@@ -4,12 +4,12 @@ internal import Archive
 internal import Foundation
 internal import Glibc
 
-/// Where exported clips are kept: in a hidden directory of the recordings, so that they are not taken for recordings.
-/// All calls block on the disk.
+/// The directory of exported clips: hidden among the recordings, so that clips are not taken for recordings. All calls
+/// block on the disk.
 struct ExportPlace {
     private static let name = ".relay-exports"
-    /// The age in seconds, a day, at which a file that no job knows is removed: it was left by a run of the process
-    /// that ended before the file was done.
+    /// The age in seconds, a day, at which a file that belongs to no job is removed: a run of the process left it that
+    /// ended before the file was done.
     private static let strangersAge = 86_400
 
     let directory: RecordDirectory
@@ -18,27 +18,27 @@ struct ExportPlace {
     /// The path of the clip of the job `id`.
     func path(of id: String) -> String { "\(path)/\(id).mp4" }
 
-    /// What is written beside a clip, for the next run of the process.
+    /// The data stored next to a clip, for the next run of the process.
     struct Note: Codable {
         var job: ExportJob
-        /// What it is made of, in milliseconds since 1970, and when it was made.
+        /// The exported range, in milliseconds since 1970, and in `ended` the time at which the export was made.
         let (from, to): (Int64, Int64)
         let ended: Int64
     }
 
-    /// What times in notes may be: up to the year 2255.
+    /// The valid times in notes: up to the year 2255.
     private static let times: Range<Int64> = 0..<9_000_000_000_000
-    /// More than any note has.
+    /// Larger than any note.
     private static let longestNote: Int64 = 1 << 16
 
     private func notePath(of id: String) -> String { "\(path)/\(id).json" }
 
-    /// Writes `note` beside its clip.
+    /// Writes `note` next to its clip.
     func write(_ note: Note) throws {
         try JSONEncoder().encode(note).write(to: URL(fileURLWithPath: notePath(of: note.job.id)), options: .atomic)
     }
 
-    /// The notes of the clips that are there. What cannot be read is passed over.
+    /// The notes of the existing clips. Unreadable notes are skipped.
     func notes() -> [Note] {
         let names = (try? RecordDirectory.names(in: path)) ?? []
         return names.filter { $0.hasSuffix(".json") }.compactMap { name -> Note? in
@@ -53,7 +53,8 @@ struct ExportPlace {
         }.sorted { $0.ended < $1.ended }
     }
 
-    /// Makes the directory, and removes what earlier runs of the process left long ago; `known` are jobs of this one.
+    /// Creates the directory, and removes old files that earlier runs of the process left; `known` are jobs of this
+    /// run.
     func prepare(known: Set<String>) throws(FileFailure) {
         try directory.checkMount()
         guard mkdir(path, 0o755) == 0 || errno == EEXIST else {
@@ -71,7 +72,7 @@ struct ExportPlace {
         }
     }
 
-    /// Removes the clip of the job `id`, if there is one.
+    /// Removes the clip of the job `id`, if it exists.
     func remove(_ id: String) {
         unlink(path(of: id))
         unlink(notePath(of: id))

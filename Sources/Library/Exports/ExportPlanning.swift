@@ -5,16 +5,16 @@ package import Media
 internal import Stitcher
 internal import Synchronization
 
-/// Says what making a file of clips would take: their files are looked at, and nothing is made. Any thread.
+/// Computes the cost of making a file of clips: reads the clips' files, and makes nothing. Any thread may call.
 package final class ExportPlanning: Sendable {
     private static let patience = Duration.seconds(5)
 
     private let isBusy = Atomic(false)
 
-    /// Nothing is planned yet.
+    /// Creates a planner.
     package init() {}
 
-    /// Plans what `request` asks for, one request at a time. Blocks on the disk.
+    /// Plans an export, one request at a time. Blocks on the disk.
     package func plan(_ request: ExportRequest, in archive: ChannelArchive) throws(Refusal) -> ExportPlan {
         guard !isBusy.exchange(true, ordering: .acquiring) else {
             throw Refusal(.unavailable, "Something else is being planned. Try again.")

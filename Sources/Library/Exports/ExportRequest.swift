@@ -2,44 +2,45 @@
 
 internal import Media
 
-/// What is to be exported.
+/// A request to export something.
 package struct ExportRequest: Sendable {
     package var channel: String
-    /// The source of the channel that is exported; nil for the channel's program.
+    /// The source of the channel that is exported; nil means the channel's program.
     package var source: String?
-    /// When the first frame was on air and the one behind the last: milliseconds since 1970.
+    /// When the first frame and the frame after the last one were on air: milliseconds since 1970.
     package var range: Range<Int64>
-    /// What the clip is called when it is downloaded.
+    /// The name of the downloaded file.
     package var name: String?
-    /// Whether it begins and ends with the very frames, for which some are coded again; nil for where that is possible.
+    /// Whether the export begins and ends with exactly the requested frames, which means re-encoding some; nil means
+    /// only if that is possible.
     package var isExact: Bool?
-    /// The clip whose very frames these are; the range says about when that was.
+    /// The clip whose exact frames are exported; `range` is its approximate time.
     package var clip: ClipExport?
-    /// The clips that are to be one file, one behind the other, in place of the range; empty for what is one piece.
+    /// The clips that are joined to one file, instead of the range; empty for an export of one piece.
     package var stitched: [StitchedClip] = []
-    /// Whether it is made to be looked at, and goes before others do.
+    /// Whether the export is temporary, for a preview, and is deleted before others.
     package var isTrial = false
 
-    /// A request.
+    /// Creates a request for one range.
     package init(channel: String, range: Range<Int64>, name: String?, isExact: Bool?, source: String? = nil) {
         self.source = source
         (self.channel, self.range, self.name, self.isExact) = (channel, range, name, isExact)
     }
 }
 
-/// A clip that is to be made, is being made, or was.
+/// An export: queued, running, or ended.
 package struct ExportJob: Sendable, Codable {
-    /// How far it is.
+    /// The progress of an export.
     package enum State: String, Sendable, Codable {
         case queued, running, done, failed, cancelled
 
-        /// Whether nothing more will come of it.
+        /// Whether the job has ended.
         package var isOver: Bool { self != .queued && self != .running }
     }
 
     package let id: String
     package let channel: String
-    /// The source of the channel that is exported; nil for the channel's program.
+    /// The source of the channel that is exported; nil means the channel's program.
     package var source: String?
     package var state: State
     /// The progress from 0 to 1.
@@ -48,38 +49,38 @@ package struct ExportJob: Sendable, Codable {
     package let to: String
     package let name: String?
     package var isExact: Bool
-    /// How long it will still take, in seconds; nil while that is not known.
+    /// The expected remaining time, in seconds; nil while that is not known.
     package var secondsLeft: Double?
     /// The clip's size.
     package var bytes: Int64?
-    /// How long the clip lasts.
+    /// The clip's length.
     package var durationSeconds: Double?
-    /// Frames as they were recorded, and frames that were coded again.
+    /// The numbers of unchanged frames and of re-encoded frames.
     package var copiedFrames: Int?
     package var encodedFrames: Int?
-    /// Why it failed, in a sentence; or what a reader of the clip should know.
+    /// The reason for a failure, in a sentence; or notes for the reader of the clip.
     package var detail: String?
-    /// Where the clip is, relative to the API's base; nil as long as there is no clip.
+    /// The clip's address, relative to the API's base; nil as long as there is no clip.
     package var url: String?
 
-    /// A job that waits for its turn.
+    /// Creates a queued job.
     package init(id: String, channel: String, from: String, to: String, name: String?, isExact: Bool) {
         (self.id, self.channel, self.from, self.to) = (id, channel, from, to)
         (self.name, self.isExact, state, progress) = (name, isExact, .queued, 0)
     }
 }
 
-/// What making a file of clips would take.
+/// The cost of making a file of clips.
 package struct ExportPlan: Sendable, Encodable {
-    /// Frames that would be in it as they were recorded, and frames that would be coded again.
+    /// The numbers of frames that would be copied unchanged, and of frames that would be re-encoded.
     package var copiedFrames: Int
     package var encodedFrames: Int
-    /// Why clips would be coded again as a whole, each reason once.
+    /// The reasons for which clips would be re-encoded completely, each once.
     package var reasons: [String]
-    /// What a reader of the file should know.
+    /// Notes for the reader of the file.
     package var notes: [String]
 
-    /// A plan.
+    /// Creates a plan.
     package init(copiedFrames: Int, encodedFrames: Int, reasons: [String], notes: [String]) {
         (self.copiedFrames, self.encodedFrames) = (copiedFrames, encodedFrames)
         (self.reasons, self.notes) = (reasons, notes)

@@ -4,22 +4,24 @@ internal import Archive
 package import Catalogue
 package import Stitcher
 
-/// Which recordings an export takes.
+/// The recordings from which an export is made.
 package struct ExportSelection {
-    /// A file, and when it was on air, in milliseconds since 1970; the end of one that is being written is not known.
+    /// A file, and when it was on air, in milliseconds since 1970; the end of a file that is being written is not
+    /// known.
     struct Span {
         let path: String
         let name: String
         let start: Int64
         let end: Int64?
-        /// How long a frame lasts, in nanoseconds.
+        /// The length of a frame, in nanoseconds.
         let frameDuration: Int64
-        /// The run of its recorder, and its position in that run's program, in nanoseconds; nil if not known.
+        /// The run of the file's recorder, and in `programStart` the file's position in that run's program, in
+        /// nanoseconds; nil if not known.
         let run: String?
         let programStart: Int64?
 
-        /// Returns how much later than `before` this file began: by program time for files of one run, by the wall
-        /// clock for files of two.
+        /// Returns how much later than `before` this file began: by program time for files of the same run, by the wall
+        /// clock for files of different runs.
         func distance(from before: Span) -> Duration {
             guard let run, run == before.run, let programStart, let other = before.programStart else {
                 return .milliseconds(start - before.start)
@@ -28,15 +30,15 @@ package struct ExportSelection {
         }
     }
 
-    /// The files that meet the range, of one channel, in the order of time.
+    /// The files of one channel that overlap the range, in the order of time.
     let spans: [Span]
-    /// What was asked for, up to what is being written now.
+    /// The requested range, up to the beginning of the file that is being written now.
     let range: Range<Int64>
-    /// The file that is being written now, if the range reaches into it.
+    /// The file that is being written now, if the range extends into it.
     let beingWritten: String?
 
-    /// Selects of `segments`, which lie in `directory`, those of `channel`, or of the one channel that meets `range`. The
-    /// file that is being written is one of them only if that `includesOpen`.
+    /// Selects from `segments`, which are in `directory`, those of `channel`, or of the only channel that overlaps
+    /// `range`. The file that is being written is included only if `includesOpen`.
     package init(
         _ segments: [CatalogueSegment], in directory: String, channel: String?, range: Range<Int64>,
         includesOpen: Bool = false
@@ -73,13 +75,13 @@ package struct ExportSelection {
         }
         spans = closed
         beingWritten = open?.name
-        // What is in that file is no gap.
+        // The frames of the current file are not a gap.
         self.range = range.lowerBound..<min(range.upperBound, max(open?.start ?? .max, end))
     }
 
-    /// What of which file is in the range, for stitching, with the frames that were on air at its ends. Files that follow
-    /// each other are taken whole at their joins, so that no frame is lost there or comes twice. Behind a hole a file begins
-    /// when it was on air.
+    /// The pieces of the files in the range, for stitching, with the frames that were on air at its ends. Files that
+    /// follow each other are complete at their joins, so that no frame is lost or repeated there. After a gap a file
+    /// begins at the time at which it was on air.
     var pieces: [StitchClip] {
         let airtimes = zip(spans, spans.dropFirst()).reduce(into: [Duration.zero]) { times, spans in
             times.append((times.last ?? .zero) + spans.1.distance(from: spans.0))
@@ -87,8 +89,9 @@ package struct ExportSelection {
         return pieces(behind: nil, airtimes: airtimes)
     }
 
-    /// The same for one file of several ranges, in which each file follows the one before at once, behind a range that ended at
-    /// `end`, milliseconds since 1970: a frame that both ranges share was shown there.
+    /// The pieces for one file of several ranges, in which each file follows the previous one without a gap. `end` is
+    /// the end of the previous range, in milliseconds since 1970: a frame that is in both ranges is taken from the
+    /// previous one.
     func joinedPieces(behind end: Int64?) -> [StitchClip] { pieces(behind: end, airtimes: nil) }
 
     private func pieces(behind end: Int64?, airtimes: [Duration]?) -> [StitchClip] {
@@ -111,10 +114,10 @@ package struct ExportSelection {
         }
     }
 
-    /// What a reader of the file of ``pieces`` should know.
+    /// Notes for the reader of the file of ``pieces``.
     var notes: [String] { notes(ofHole: "the frame before it stays, without audio") }
 
-    /// The same of ``joinedPieces(behind:)``.
+    /// Notes for the reader of the file of ``joinedPieces(behind:)``.
     var joinedNotes: [String] { notes(ofHole: "it is left out") }
 
     private func notes(ofHole fate: String) -> [String] {
@@ -126,8 +129,8 @@ package struct ExportSelection {
         return holes + (beingWritten.map { ["what is being written now, \($0), is not in it"] } ?? [])
     }
 
-    /// Returns `segments` without those that others replace: a damaged file and the copy that was salvaged from it are
-    /// one recording, as for `verify`.
+    /// Returns `segments` without those that others replace: a damaged file and the copy that was salvaged from it
+    /// count as one recording, as in `verify`.
     private static func counted(_ segments: [CatalogueSegment], in directory: String) -> [CatalogueSegment] {
         let counted = SegmentSalvage.counted(segments.map(\.name)) { name in
             (try? SegmentReader.read("\(directory)/\(name)"))?.problems.isEmpty ?? false
@@ -135,8 +138,8 @@ package struct ExportSelection {
         return segments.filter { counted.contains($0.name) }
     }
 
-    /// Returns the file of `channel` that is being written and begins within `range` or before it; nil if there is no
-    /// such file, or nothing in it yet.
+    /// Returns the file of `channel` that is being written and begins within `range` or before it; nil if no such file
+    /// exists, or it contains nothing yet.
     private static func open(in directory: String, _ channel: String?, _ range: Range<Int64>) -> Span? {
         guard let directory = try? RecordDirectory.existing(directory), let files = try? directory.recordings() else {
             return nil

@@ -7,9 +7,9 @@ internal import Logging
 package import Media
 internal import Segmenter
 
-/// What is kept and what is deleted by hand.
+/// Protecting and deleting recordings by hand.
 extension ChannelArchive {
-    /// Holds a file, so that it is not deleted, or lets it go.
+    /// Protects a file from deletion, or ends its protection.
     package func setHold(_ isHeld: Bool, of id: String) throws(Refusal) {
         let name = isHeld ? try hold(id) : try letGo(id)
         logger.notice(
@@ -23,7 +23,7 @@ extension ChannelArchive {
         return file.closedName
     }
 
-    /// How often a hold looks whether the file is there to stay, and the microseconds between two looks.
+    /// How many times a hold checks whether the file is safe, and the microseconds between two checks.
     private static let holdLooks = (count: 500, pause: UInt32(10_000))
 
     /// Marks the recording, and returns its name when nothing can delete it any more.
@@ -44,13 +44,14 @@ extension ChannelArchive {
         }
     }
 
-    /// Returns whether a file that was marked stays. A deletion looks for the mark while it has the file's lock: when
-    /// the lock is free, every deletion that did not see the mark is over. An open file is never deleted, only renamed.
+    /// Returns whether a file that was marked is safe. A deletion checks the mark while it has the file's lock: when
+    /// the lock is free, every deletion that did not find the mark has ended. An open file is never deleted, only
+    /// renamed.
     private func isSafe(_ file: OpenFile, in directory: RecordDirectory) -> Bool {
         (file.isOpen || file.descriptor.lock()) && (try? directory.open(recording: file.name)) != nil
     }
 
-    /// Returns what the deletion of one file would delete. Throws `conflict` with the reason if the file must be kept.
+    /// Plans the deletion of one file. Throws `conflict` with the reason if the file must be kept.
     package func planDeletion(of id: String) throws(Refusal) -> DeletionPlan {
         let (directory, file) = try file(id)
         let objections = Objections(directory, channel: channel)
@@ -61,8 +62,8 @@ extension ChannelArchive {
         return DeletionPlan(deletes: files, token: plans.add(files, for: .recording(id: id)))
     }
 
-    /// What would be deleted, the oldest first, so that `bytes` of the disk are free. Throws `conflict` if that cannot
-    /// be had.
+    /// Plans the deletion of the oldest files, so that `bytes` are free on the disk. Throws `conflict` if that cannot
+    /// be reached.
     package func planRoom(for bytes: Int64) throws(Refusal) -> DeletionPlan {
         guard let directory = try directory() else {
             throw Refusal(.conflict, "There are no recordings that could be deleted.")
@@ -92,8 +93,8 @@ extension ChannelArchive {
         }
     }
 
-    /// Deletes what a plan said, whose token it is. A token is good for one minute and for once. Throws `conflict` for
-    /// any other, or if something must not be deleted any more; nothing is deleted then.
+    /// Deletes the files of the plan with this token. A token is valid for one minute and for one use. Throws
+    /// `conflict` for any other token, or if a file must not be deleted any more; then nothing is deleted.
     package func delete(token: String, subject: DeletionSubject) throws(Refusal) -> DeletionResult {
         guard let plan = plans.take(token, for: subject), let directory = try directory() else {
             throw Refusal(.conflict, "The token is not good any more. Ask again without one.")
@@ -123,15 +124,15 @@ extension ChannelArchive {
             logger.warning("the catalogue does not know yet that recordings were deleted: \(error)")
         }
         if let failure, deleted.isEmpty { try telling { throw failure } }
-        // Held since it was looked at above.
+        // The file was protected after the check above.
         if deleted.isEmpty, let held = plan.files.first(where: { HoldMark.isSet(of: $0.name, in: directory) }) {
             throw Refusal(.conflict, "\(held.name): It is held. Nothing was deleted.")
         }
         return DeletionResult(deleted: deleted)
     }
 
-    /// Deletes the files of `run` against which nothing speaks, when its recorder is done with them and the catalogue knows
-    /// them. Whether there were any.
+    /// Deletes the files of `run` to which there is no objection, after its recorder has ended and the catalogue
+    /// contains the files. Returns whether there were any.
     func discard(run: String) throws(Refusal) -> Bool {
         guard let directory = try directory(), !directory.livingRuns().contains(run) else { return false }
         return try telling {
@@ -151,10 +152,10 @@ extension ChannelArchive {
         }
     }
 
-    /// What speaks against deleting files.
+    /// The objections to deleting files.
     private struct Objections {
         let directory: RecordDirectory
-        /// One that is not started only looks.
+        /// A catalogue that is not started only reads.
         let catalogue: Catalogue
         let clips: ClipHold
 
@@ -164,7 +165,7 @@ extension ChannelArchive {
             clips = ClipHold(directory: directory, channel: channel)
         }
 
-        /// Why the file must not be deleted, in a sentence; nil if it may be.
+        /// The reason why the file must not be deleted, in a sentence; nil if it may be.
         func reason(against name: String, isOpen: Bool) -> String? {
             if isOpen { return "It is being written." }
             if HoldMark.isSet(of: name, in: directory) { return "It is held." }

@@ -6,27 +6,28 @@ internal import LibAV
 internal import MP4
 package import Media
 
-/// A frame that was asked for.
+/// A requested thumbnail.
 struct ThumbnailKey: Hashable {
     let file: ChannelArchive.MapKey
-    /// Where the frame's bytes lie in the file.
+    /// The position of the frame's bytes in the file.
     let place: Int64
     let width: Int
 }
 
 extension ChannelArchive {
-    /// So many are made at a time, of all channels: the encoder needs the cores.
+    /// The number of thumbnails that are made at the same time, of all channels: the encoder needs the cores.
     private static let turns = DispatchSemaphore(value: 2)
-    /// How long somebody waits for a turn.
+    /// How long a request waits for its turn.
     private static let patience = DispatchTimeInterval.seconds(8)
     private static let largestFrame = 16 << 20
-    /// So many frames are decoded for one: a GOP of 10 s at 60 frames a second.
+    /// The maximum number of frames that are decoded for one thumbnail: a GOP of 10 s at 60 frames a second.
     private static let mostDecoded = 600
-    /// Nanoseconds by which a frame's time may be off that somebody sums up of milliseconds.
+    /// The rounding error, in nanoseconds, of a frame time that a client computes as a sum of milliseconds.
     private static let rounding: Int64 = 3_000_000
 
-    /// The frame that is on the screen `seconds` behind a file's first frame, or at its beginning, as a JPEG `width` columns
-    /// wide, if it `isExact`, or else the keyframe before it; and whether it will be the same later.
+    /// Returns the frame that is visible `seconds` after a file's first frame, or at the file's beginning, as a JPEG of
+    /// `width` columns: exactly that frame if it `isExact`, or else the keyframe before it. Also returns whether a
+    /// later request will have the same result.
     package func thumbnail(
         of id: String, at seconds: Double, width: Int, isExact: Bool
     ) throws(Refusal) -> (bytes: [UInt8], isLasting: Bool) {
@@ -57,7 +58,7 @@ extension ChannelArchive {
         }
     }
 
-    /// The frame of `file` that is on the screen at `time`, in nanoseconds: decoded from its keyframe on.
+    /// The frame of `file` that is visible at `time`, in nanoseconds: decoded from its keyframe on.
     private func frame(of file: OpenFile, at time: Int64, _ width: Int) throws -> [UInt8] {
         let index: SegmentIndex
         do throws(SegmentReadFailure) {
@@ -94,7 +95,8 @@ extension ChannelArchive {
             payload: SharedBytes(try file.descriptor.read(at: sample.offset, count: Int(sample.size))))
     }
 
-    /// What is known of the frame at `place` of `file`, or what `make` makes of it when there is a turn.
+    /// Returns the stored thumbnail of the frame at `place` of `file`, or makes it with `make` after waiting for a
+    /// turn.
     private func made(
         of file: OpenFile, at place: Int64, _ width: Int, _ make: () throws -> [UInt8]
     ) throws -> [UInt8] {

@@ -8,47 +8,47 @@ internal import MP4
 package import Media
 internal import Segmenter
 
-/// What was recorded of one channel, for the API: read from the catalogue and the files while the recorder writes them.
+/// The recordings of one channel, for the API: read from the catalogue and the files while the recorder writes them.
 ///
-/// Opens only regular files of the channel below the directory, whatever an identifier says. All calls may come from
-/// any thread.
+/// Opens only regular files of the channel below the directory, for any identifier. All calls may be made on any
+/// thread.
 package final class ChannelArchive: Sendable {
     /// A file that is open for reading.
     struct OpenFile {
-        /// The name that it is opened under.
+        /// The name under which the file is opened.
         let name: String
-        /// The name that it has, or will have, when it is closed.
+        /// The name that the file has, or will have, when it is closed.
         let closedName: String
-        /// Whether it is being written, or was left open.
+        /// Whether the file is being written, or was left open.
         let isOpen: Bool
         let descriptor: FileDescriptor
 
         var isStream: Bool { closedName.hasSuffix(RecordFormat.ts.fileExtension) }
     }
 
-    /// A file and what it held.
+    /// A file with a certain content.
     struct MapKey: Hashable {
         let name: String
         let number: UInt64
     }
 
-    /// Where recordings of the channel are.
+    /// The path of the channel's recordings.
     package let path: String
     let mount: MountRule
     let template: NameTemplate
-    /// The channel.
+    /// The channel's name.
     let name: String
-    /// The same as files' names have it.
+    /// The channel's name in the form that file names contain.
     let channel: String
-    /// The source whose recordings these are; nil for the program's.
+    /// The source whose recordings these are; nil means the program's.
     let source: String?
     let logger: Logger
     let plans = DeletionPlans()
     let thumbnails = RecentValues<ThumbnailKey, [UInt8]>(limit: 64)
-    /// Maps that were read, and whether of a file that was closed then.
+    /// The maps that were read, and whether each was read from a closed file.
     private let maps = RecentValues<MapKey, (map: FragmentMap, isWhole: Bool)>(limit: 24)
 
-    /// The archive of `channel`, or of one of its sources, in the directory `path`. Nothing is opened yet.
+    /// Creates the archive of `channel`, or of one of its sources, in the directory `path`. Nothing is opened yet.
     package init(
         _ path: String, mount: MountRule = .remembered, template: NameTemplate = .standard, channel: String,
         source: String? = nil
@@ -63,7 +63,7 @@ package final class ChannelArchive: Sendable {
 
     /// Returns the directory; nil as long as it does not exist.
     func directory() throws(Refusal) -> RecordDirectory? {
-        // Files in an empty mount point are no recordings, and nothing is noted there.
+        // Files in an empty mount point are no recordings, and nothing may be written there.
         guard (try? MountMemory.standard.checkMount(of: path, mount)) != nil else { return nil }
         do {
             return try RecordDirectory.existing(path, template: template)
@@ -75,7 +75,7 @@ package final class ChannelArchive: Sendable {
 
     func ledger(_ directory: RecordDirectory) -> ChannelLedger { ChannelLedger(directory: directory, channel: channel) }
 
-    /// Returns what `work` returns; throws its error as the API reports it, without a path of the machine.
+    /// Returns the result of `work`; throws its error in the form of the API, without a path of the machine.
     func telling<Value>(_ work: () throws -> Value) throws(Refusal) -> Value {
         do {
             return try work()
@@ -89,7 +89,7 @@ package final class ChannelArchive: Sendable {
         }
     }
 
-    /// The file of `id`, open for reading. Throws `notFound` for all that is no recording of the channel.
+    /// The file of `id`, open for reading. Throws `notFound` if it is no recording of the channel.
     func file(_ id: String) throws(Refusal) -> (directory: RecordDirectory, file: OpenFile) {
         guard let name = RecordingID.name(of: id), RecordDirectory.closedName(of: name) == name,
             let directory = try directory()
@@ -114,7 +114,7 @@ package final class ChannelArchive: Sendable {
 
     private static var unknown: Refusal { Refusal(.notFound, "There is no recording of this name.") }
 
-    /// Whether the closed file `name` is a recording of the channel: the catalogue says so, or the file itself.
+    /// Whether the closed file `name` is a recording of the channel, by the catalogue or by the file's own metadata.
     private func isOurs(_ name: String, in directory: RecordDirectory) -> Bool {
         if (try? ledger(directory).segment(name)) ?? nil != nil { return true }
         return ownership(directory).owns(name) ?? false
@@ -122,7 +122,7 @@ package final class ChannelArchive: Sendable {
 
     func ownership(_ directory: RecordDirectory) -> Ownership { Ownership(directory, channel: channel) }
 
-    /// Where the fragments of `file` lie, as far as they are complete now.
+    /// The positions of the fragments of `file` that are complete now.
     func map(_ file: OpenFile) throws -> FragmentMap {
         let stamp = try file.descriptor.stamp()
         let key = MapKey(name: file.closedName, number: stamp.number)
@@ -130,7 +130,7 @@ package final class ChannelArchive: Sendable {
         if let known = maps[key], known.map.end <= stamp.size {
             map = known.map
             if known.isWhole { return map }
-            // Also of one that was closed since: the last fragments came after the last look.
+            // Also if the file was closed since: its last fragments were written after the map was read.
             try map.extend(file.descriptor)
         } else {
             map = try FragmentMap(file.descriptor)
@@ -155,7 +155,7 @@ package final class ChannelArchive: Sendable {
         }
     }
 
-    /// What a player needs before any fragment of a file.
+    /// The initialization segment of a file, which a player needs before any fragment.
     package func initialisation(of id: String) throws(Refusal) -> [UInt8] {
         let (_, file) = try file(id)
         guard !file.isStream else { throw Refusal(.conflict, "An MPEG-TS file needs nothing before it.") }
@@ -166,7 +166,7 @@ package final class ChannelArchive: Sendable {
 // MARK: Lists
 
 extension ChannelArchive {
-    /// Files, gaps and events that meet `range`, milliseconds since 1970; the newest `limit` of each.
+    /// The files, gaps and events that overlap `range`, in milliseconds since 1970; the newest `limit` of each.
     package func list(_ range: Range<Int64>, limit: Int) throws(Refusal) -> RecordingList {
         guard let directory = try directory() else { return RecordingList(recordings: [], gaps: [], events: []) }
         return try telling {
@@ -187,8 +187,8 @@ extension ChannelArchive {
         }
     }
 
-    /// What the catalogue has of `range`, and the newest `limit` of its files that are there or were deleted. Nothing is known
-    /// of a file that was removed by hand, and it takes no other's place.
+    /// The catalogue's entries in `range`, with the newest `limit` of the files that exist or were deleted on purpose.
+    /// A file that was removed by hand is ignored, and does not count towards the limit.
     private func page(
         _ range: Range<Int64>, limit: Int, _ directory: RecordDirectory
     ) throws -> (ChannelLedger.Page, [CatalogueSegment]) {
@@ -244,7 +244,7 @@ extension ChannelArchive {
         }
     }
 
-    /// The open files of the channel, when they begin, and what is in them; nil of MPEG-TS, which does not say it.
+    /// The open files of the channel, with their start times and fragments; nil for MPEG-TS, which has no fragments.
     func openFiles(_ directory: RecordDirectory) throws -> [(file: OpenFile, start: Int64, map: FragmentMap?)] {
         var found: [(file: OpenFile, start: Int64, map: FragmentMap?)] = []
         let ownership = ownership(directory)
@@ -268,10 +268,10 @@ extension ChannelArchive {
 // MARK: Playlists
 
 extension ChannelArchive {
-    /// More files than this are not looked into for one playlist.
+    /// The maximum number of files that are read for one playlist.
     private static let mostFiles = 3000
 
-    /// A media playlist of HLS (RFC 8216) of what was recorded in `range`; it is to grow if that has no `to`.
+    /// Returns a media playlist of HLS (RFC 8216) of the recordings in `range`, which grows if `to` is nil.
     package func playlist(from: Int64, to: Int64?) throws(Refusal) -> String {
         guard let directory = try directory() else { throw Self.nothing }
         let range = from..<(to ?? .max)

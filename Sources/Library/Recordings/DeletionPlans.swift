@@ -2,9 +2,9 @@
 
 internal import Synchronization
 
-/// Announced deletions, kept for the client that comes back with the token. Calls may come from any thread.
+/// Announced deletions, stored until the client confirms them with the token. Calls may be made on any thread.
 final class DeletionPlans: Sendable {
-    /// What a token stands for.
+    /// The plan that belongs to a token.
     struct Plan {
         let subject: DeletionSubject
         let files: [DeletedRecording]
@@ -16,7 +16,7 @@ final class DeletionPlans: Sendable {
 
     private let plans = Mutex<[String: Plan]>([:])
 
-    /// Keeps a plan for a minute, and returns its token, which cannot be guessed.
+    /// Stores a plan for a minute, and returns its token, which cannot be guessed.
     func add(_ files: [DeletedRecording], for subject: DeletionSubject, now: ContinuousClock.Instant = .now) -> String {
         var generator = SystemRandomNumberGenerator()
         let token = (0..<2).map { _ in
@@ -33,7 +33,7 @@ final class DeletionPlans: Sendable {
         return token
     }
 
-    /// Takes the plan of `token` out, if it is for `subject` and not too old.
+    /// Removes and returns the plan of `token`, if it is for `subject` and not too old.
     func take(_ token: String, for subject: DeletionSubject, now: ContinuousClock.Instant = .now) -> Plan? {
         plans.withLock { plans in
             guard let plan = plans[token], plan.subject == subject else { return nil }

@@ -5,22 +5,22 @@ internal import Foundation
 internal import HLS
 internal import MP4
 
-/// A media playlist (RFC 8216) of a stretch of recordings, whose segments are ranges of bytes of the files as they are:
-/// runs of fragments from a keyframe on. Pure.
+/// A media playlist (RFC 8216) of a range of recordings. Its segments are byte ranges of the unchanged files: runs of
+/// fragments that begin with a keyframe. Pure.
 struct RangePlaylist {
-    /// A file that may meet the range.
+    /// A file that may overlap the range.
     struct File {
-        /// As the API calls it.
+        /// The file's identifier in the API.
         var id: String
-        /// When its first frame was on air: milliseconds since 1970.
+        /// When the file's first frame was on air: milliseconds since 1970.
         var start: Int64
-        /// What is in it so far.
+        /// The file's fragments so far.
         var fragments: [FragmentMap.Fragment]
-        /// Whether more is to come.
+        /// Whether the file is still growing.
         var isOpen: Bool
     }
 
-    /// A moment that somebody marked.
+    /// A moment that an operator marked.
     struct Mark {
         /// Milliseconds since 1970.
         var date: Int64
@@ -34,26 +34,26 @@ struct RangePlaylist {
         var duration: Int64
     }
 
-    /// How far audio may reach beyond the frames beside it, in nanoseconds: a few frames of AAC.
+    /// How far audio may extend beyond the frames of the same fragment, in nanoseconds: a few frames of AAC.
     private static let audioTail: Int64 = 100_000_000
-    /// The least length of a piece, in nanoseconds, where keyframes are more frequent. Pieces begin with a fragment
-    /// that has a keyframe, mostly its first frame.
+    /// The minimum length of a piece, in nanoseconds, if keyframes are more frequent. Pieces begin with a fragment that
+    /// contains a keyframe, usually as its first frame.
     private static let shortest: Int64 = 2_000_000_000
-    /// The greatest length of a piece, in nanoseconds: without a keyframe for so long, pieces end without one.
+    /// The maximum length of a piece, in nanoseconds: after so long without a keyframe, a piece ends without one.
     private static let longest: Int64 = 10_000_000_000
-    /// The least target duration, in seconds: a playlist that grows must not raise its target later.
+    /// The minimum target duration, in seconds: a playlist that grows must not raise its target later.
     private static let leastTarget: Int64 = 6
 
     private let from: Int64
     private let to: Int64?
     private let query: String
 
-    /// A playlist of what was on air from `from` to `to`, milliseconds since 1970; without `to` it continues for as
-    /// long as something is recorded. `query` is appended to each address.
+    /// Creates a playlist of the time from `from` to `to`, in milliseconds since 1970; if `to` is nil, the playlist
+    /// continues for as long as something is recorded. `query` is appended to each address.
     init(from: Int64, to: Int64?, query: String = "") { (self.from, self.to, self.query) = (from, to, query) }
 
-    /// Returns the text for `files` and `marks`, which are in the order of time; nil if no file meets the range. A mark
-    /// is written with the piece that contains it.
+    /// Returns the text for `files` and `marks`, which are in the order of time; nil if no file overlaps the range. A
+    /// mark is written with the piece that contains it.
     func text(_ files: [File], marks: [Mark] = []) -> String? {
         var marks = Self.numbered(marks)[...]
         var lines: [String] = []
@@ -89,7 +89,7 @@ struct RangePlaylist {
         return (head + lines + (isGrowing ? [] : ["#EXT-X-ENDLIST"])).map { $0 + "\n" }.joined()
     }
 
-    /// Those of the same date are told apart by a number, which they keep while the list grows.
+    /// Numbers marks of the same date, so that they can be told apart; the numbers stay the same while the list grows.
     private static func numbered(_ marks: [Mark]) -> [HLSMark] {
         var (date, number) = (Int64?.none, 0)
         return marks.map { mark in
@@ -115,7 +115,8 @@ struct RangePlaylist {
                 if fragment.frames > 0 || !hasFrames {
                     last.duration += fragment.duration
                 } else if end - last.duration > Self.audioTail {
-                    // Audio beside frames ends a little behind them, and takes no time of its own; audio without frames does.
+                    // Audio ends a little after the frames of the same fragment, and adds no time of its own; audio
+                    // without frames does.
                     last.duration = end
                 }
                 pieces[pieces.count - 1] = last
@@ -127,7 +128,7 @@ struct RangePlaylist {
         return pieces
     }
 
-    /// Nanoseconds as seconds with six digits behind the point.
+    /// Returns nanoseconds as seconds with six decimal places.
     private static func seconds(_ nanoseconds: Int64) -> String {
         let micros = nanoseconds / 1000
         let digits = String(micros % 1_000_000)

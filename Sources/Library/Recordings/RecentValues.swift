@@ -2,8 +2,8 @@
 
 internal import Synchronization
 
-/// Values that were made and may be asked for again, a bounded number of them: who was asked for longest ago goes first.
-/// Any thread.
+/// A cache of a limited number of values: the value whose last use is longest ago is removed first. Any thread may
+/// call.
 final class RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct State {
         var values: [Key: (value: Value, used: UInt64)] = [:]
@@ -13,7 +13,7 @@ final class RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private let limit: Int
     private let state = Mutex(State())
 
-    /// At most `limit` values.
+    /// Creates a cache of at most `limit` values.
     init(limit: Int) { self.limit = limit }
 
     subscript(key: Key) -> Value? {

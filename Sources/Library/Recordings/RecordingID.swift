@@ -2,8 +2,8 @@
 
 internal import Foundation
 
-/// What the API calls a file of a recording: its closed name, in letters that a path of a URL can have (base64url, RFC
-/// 4648, 5). It is the same while the file is being written and later.
+/// The API's identifier of a recorded file: its closed name, in letters that a path of a URL may contain (base64url,
+/// RFC 4648, 5). The identifier is the same while the file is being written and afterwards.
 enum RecordingID {
     private static let longest = 4096
 
@@ -13,7 +13,7 @@ enum RecordingID {
             .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
     }
 
-    /// The closed name of the file that `id` stands for; nil if it is no identifier.
+    /// The closed name of the file of `id`; nil if `id` is no identifier.
     static func name(of id: String) -> String? {
         guard !id.isEmpty, id.utf8.count <= longest else { return nil }
         let plain = id.replacing("-", with: "+").replacing("_", with: "/")

@@ -2,19 +2,19 @@
 
 internal import Media
 
-/// What was recorded.
+/// A list of recordings, gaps and events.
 package struct RecordingList: Sendable, Encodable {
-    /// A file.
+    /// A recorded file.
     package struct Recording: Sendable, Encodable {
-        /// What became of a file.
+        /// The state of a file.
         package enum State: String, Sendable, Encodable {
-            /// It is being written.
+            /// The file is being written.
             case recording
-            /// It is complete.
+            /// The file is complete.
             case finished
-            /// It was deleted on purpose.
+            /// The file was deleted on purpose.
             case deleted
-            /// A crash left it open, and it has not been completed.
+            /// A crash left the file open, and it has not been completed.
             case damaged
         }
 
@@ -28,15 +28,15 @@ package struct RecordingList: Sendable, Encodable {
         package var frames: Int
         package var state: State
         package var isHeld: Bool
-        /// `none`, `waiting` or `done`; nil where nothing is uploaded.
+        /// `none`, `waiting` or `done`; nil if nothing is uploaded.
         package var upload: String?
         package var sha256: String?
-        /// How the file ended.
+        /// The reason why the file ended.
         package var ending: String?
-        /// The source that it is a recording of; nil for the program.
+        /// The source that was recorded; nil means the program.
         package var source: String?
 
-        /// A file that is described later.
+        /// Creates a file; the other properties are set later.
         package init(id: String, name: String, state: State) {
             (self.id, self.name, self.state) = (id, name, state)
             (start, end, durationSeconds, bytes, frames, isHeld) = ("", "", 0, 0, 0, false)
@@ -50,25 +50,25 @@ package struct RecordingList: Sendable, Encodable {
         package var frames: Int?
         package var cause: String
 
-        /// A gap.
+        /// Creates a gap.
         package init(start: String, durationSeconds: Double?, frames: Int?, cause: String) {
             (self.start, self.durationSeconds, self.frames, self.cause) = (start, durationSeconds, frames, cause)
         }
     }
 
-    /// Something that happened.
+    /// An event of the channel.
     package struct Event: Sendable, Encodable {
         package var time: String
         package var kind: String
         package var text: String
 
-        /// An event.
+        /// Creates an event.
         package init(time: String, kind: String, text: String) {
             (self.time, self.kind, self.text) = (time, kind, text)
         }
     }
 
-    /// Sums over the files that are there.
+    /// Sums over the existing files.
     package struct Totals: Sendable, Encodable {
         package var count = 0
         package var seconds = 0.0
@@ -80,7 +80,7 @@ package struct RecordingList: Sendable, Encodable {
     package var events: [Event]
     package var totals: Totals
 
-    /// A list with its sums.
+    /// Creates a list, and computes its sums.
     package init(recordings: [Recording], gaps: [Gap], events: [Event]) {
         (self.recordings, self.gaps, self.events) = (recordings, gaps, events)
         totals = Totals()
@@ -94,19 +94,19 @@ package struct RecordingList: Sendable, Encodable {
 
 /// A file that is open for reading.
 package struct ArchivedFile: Sendable {
-    /// The name under which a client keeps a copy, without a directory.
+    /// The name under which a client stores a copy, without a directory.
     package var name: String
-    /// Its media type.
+    /// The file's media type.
     package var type: String
-    /// Bytes that are complete.
+    /// The number of complete bytes.
     package var size: Int64
     /// The strong entity tag, without quotes, of a file that does not change any more; nil for a file that is being
     /// written.
     package var tag: String?
-    /// Reads up to so many bytes from a place on; fewer only where the file ends. Blocks.
+    /// Reads up to `count` bytes from `offset` on; fewer only at the end of the file. Blocks.
     package var read: @Sendable (_ offset: Int64, _ count: Int) throws -> [UInt8]
 
-    /// A file.
+    /// Creates a file.
     package init(
         name: String, type: String, size: Int64, tag: String?,
         read: @escaping @Sendable (_ offset: Int64, _ count: Int) throws -> [UInt8]
@@ -115,44 +115,44 @@ package struct ArchivedFile: Sendable {
     }
 }
 
-/// What is to be deleted for.
+/// The purpose of a deletion.
 package enum DeletionSubject: Sendable, Equatable {
-    /// One file was named.
+    /// One file is to be deleted.
     case recording(id: String)
-    /// So many bytes are to be free.
+    /// This number of bytes is to be free on the disk.
     case room(bytes: Int64)
 }
 
-/// A file of a plan.
+/// A file of a deletion plan.
 package struct DeletedRecording: Sendable, Encodable, Equatable {
     package var id: String
     package var name: String
     package var bytes: Int64
 
-    /// A file.
+    /// Creates a file of a plan.
     package init(id: String, name: String, bytes: Int64) { (self.id, self.name, self.bytes) = (id, name, bytes) }
 }
 
-/// What would be deleted.
+/// The files that would be deleted.
 package struct DeletionPlan: Sendable, Encodable {
     package var deletes: [DeletedRecording]
-    /// What has it done; good for a minute.
+    /// The token that confirms the deletion; valid for a minute.
     package var token: String
-    /// Bytes of the disk that are free now.
+    /// The number of bytes that are free on the disk now.
     package var freeBytes: Int64?
 
-    /// A plan.
+    /// Creates a plan.
     package init(deletes: [DeletedRecording], token: String, freeBytes: Int64? = nil) {
         (self.deletes, self.token, self.freeBytes) = (deletes, token, freeBytes)
     }
 }
 
-/// What was deleted.
+/// The files that were deleted.
 package struct DeletionResult: Sendable, Encodable {
     package var deleted: [DeletedRecording]
     package var freedBytes: Int64
 
-    /// A result.
+    /// Creates a result.
     package init(deleted: [DeletedRecording]) {
         self.deleted = deleted
         freedBytes = deleted.reduce(0) { $0 + $1.bytes }

@@ -3,35 +3,37 @@
 internal import Catalogue
 internal import Media
 
-/// The recorded files of a program on one line of frames, which begins with the first frame of the first file: files of one
-/// run lie as far apart as their program times say, and files of two runs as far as the wall clock says. Pure.
+/// The recorded files of a program on one line of frames, which begins with the first frame of the first file. The
+/// distance between files of the same run follows from their program times, between files of different runs from the
+/// wall clock. Pure.
 struct ProgramFiles {
     private struct File {
         let rate: FrameRate
-        /// Names the run of its recorder; nil where nothing says so.
+        /// The run of the file's recorder; nil if that is not known.
         let run: String?
-        /// When its first frame was on air, in nanoseconds since 1970.
+        /// When the file's first frame was on air, in nanoseconds since 1970.
         let start: Int64
-        /// Which frame of the program that is.
+        /// The number of the file's first frame in the program.
         let first: Int64
         let frames: Int64
-        /// Where it lies on the line.
+        /// The position of the file's first frame on the line.
         let place: Int64
 
-        /// When its frame `number` was on air.
+        /// When the file's frame `number` was on air.
         func time(of number: Int64) -> Int64 { start + rate.timeBase.duration(number).inNanoseconds }
     }
 
     private let files: [File]
-    /// By run, in the order of time.
+    /// The indices of the files, by run, in the order of time.
     private let runs: [String: [Int]]
 
-    /// Files are dated to the millisecond, and an event when its frame was made.
+    /// The tolerance, in nanoseconds: files are dated to the millisecond, and events when their frames were made.
     private static let near: Int64 = 2_000_000_000
 
     private static let mostFrames: Int64 = 1 << 40
 
-    /// `segments` are those of one channel. Those of one run come in the order of the program, whatever the clock said.
+    /// Creates the line of `segments`, which belong to one channel. Segments of the same run are in the order of the
+    /// program, even if the clock was changed.
     init(_ segments: [CatalogueSegment]) {
         let began = Dictionary(segments.map { ($0.run ?? $0.name, $0.start) }, uniquingKeysWith: min)
         let order = { (segment: CatalogueSegment) in
@@ -61,20 +63,21 @@ struct ProgramFiles {
     /// The frame rate of the first file.
     var rate: FrameRate { files.first?.rate ?? FrameRate(25) }
 
-    /// All runs that files name.
+    /// All runs of the files.
     var runNames: Set<String> { Set(runs.keys) }
 
-    /// Where what `scene` tells came on air, and where the run of its recorder ends; nil where there is no file of it. `time`
-    /// is when it was told, in nanoseconds since 1970, which counts where it does not name the run.
+    /// Returns the position at which `scene` went on air, and the end of the run of its recorder; nil if no file of
+    /// that run exists. `time` is when the event was noted, in nanoseconds since 1970, which is used if the event does
+    /// not name the run.
     ///
-    /// What began before the files that are left, or while nothing was recorded, is `late` by so many frames.
+    /// A scene that began before the existing files, or while nothing was recorded, is `late` by so many frames.
     func place(of scene: SceneEvent, toldAt time: Int64) -> (range: Range<Int64>, late: Int64)? {
-        // A number that no program comes to is one of a damaged event.
+        // A number that no program reaches comes from a damaged event.
         let frame = min(max(-Self.mostFrames, scene.frame), Self.mostFrames)
         guard let run = scene.run else { return place(of: frame, at: time) }
         guard let own = runs[run], let last = own.last else { return nil }
         var index = own.last { files[$0].first <= frame } ?? own[0]
-        // What came on air while nothing was recorded is in the file that follows.
+        // A scene that went on air while nothing was recorded is in the following file.
         if frame >= files[index].first + files[index].frames {
             index = own.first { files[$0].first > frame } ?? index
         }
@@ -102,19 +105,19 @@ struct ProgramFiles {
         return file.time(of: place - file.place)
     }
 
-    /// When the frame at `place` gave way to the next; to that of another run, too.
+    /// When the frame at `place` was replaced by the next one, including one of another run.
     func end(of place: Int64) -> Int64 {
         guard let file = file(of: place) else { return 0 }
         return file.time(of: place - file.place + 1)
     }
 
-    /// In the middle of the time in which the frame at `place` was on air: whatever is rounded, that frame is meant.
+    /// The middle of the time in which the frame at `place` was on air: it identifies that frame even after rounding.
     func middle(of place: Int64) -> Int64 { (time(of: place) + end(of: place)) / 2 }
 
     private func file(of place: Int64) -> File? { files.last { $0.place <= place } ?? files.first }
 
-    /// The frame that was on air at `time`, in nanoseconds since 1970; or if it is `roundedUp`, the first that came then or
-    /// later.
+    /// The frame that was on air at `time`, in nanoseconds since 1970; or if it is `roundedUp`, the first frame that
+    /// began at that time or later.
     func place(at time: Int64, roundedUp: Bool = false) -> Int64 {
         guard let index = files.lastIndex(where: { $0.start <= time }) else { return 0 }
         let file = files[index]
@@ -125,10 +128,10 @@ struct ProgramFiles {
 }
 
 extension FrameRate {
-    /// The rate at which a frame lasts so many nanoseconds, as far as that can be told from whole ones.
+    /// Creates the rate at which a frame lasts so many nanoseconds, as far as an integral number of them allows.
     init(frameDuration: Int64) {
         let duration = Double(max(100_000, frameDuration))
-        // Whole rates and halves, and those of NTSC.
+        // Integral rates and halves, and those of NTSC.
         for (step, divisor) in [(1.0, 1.0), (1, 2), (1000, 1001)] {
             let number = (divisor * 1e9 / duration / step).rounded() * step
             guard number >= 1, abs(divisor * 1e9 / number - duration) < max(1.5, duration / 5000) else { continue }

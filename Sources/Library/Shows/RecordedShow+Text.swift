@@ -6,7 +6,8 @@ internal import Program
 internal import Studio
 
 extension RecordedShow {
-    /// The run-down in YAML; `directory` has the recordings, of this size, and comments say how to render it.
+    /// Returns the run-down in YAML. `directory` contains the recordings, which have this `size`; comments describe how
+    /// to render the run-down.
     package func text(directory: String, from: String, to: String, size: (width: Int, height: Int)? = nil) -> String {
         let lines = instructions(directory, from, to, size) + ["segments:"] + parts.map(line)
         return lines.map { $0 + "\n" }.joined()
@@ -65,7 +66,7 @@ extension RecordedShow {
         return "  - {\(keys.joined(separator: ", "))}"
     }
 
-    /// What is seen; nil for a segment's file alone.
+    /// The keys for the visible sources; nil for a segment's file alone.
     private func scene(_ scene: SceneEvent, isFile: Bool) -> String? {
         let overlays = overlays(of: scene)
         if overlays.isEmpty {
@@ -87,7 +88,8 @@ extension RecordedShow {
         scene.detail("overlays")?.split(separator: "+").map(String.init) ?? []
     }
 
-    /// How a part comes. A transition that was cut off is as long as it would have been: what follows comes over it.
+    /// The transition to a part. A transition that was interrupted keeps its full length: the following part covers its
+    /// end.
     private func change(_ scene: SceneEvent) -> String? {
         if let stinger = scene.stinger { return "transition: {type: stinger, name: \(Self.quoted(stinger))}" }
         guard let seconds = scene.seconds, scene.transition != "cut" else { return nil }
@@ -98,7 +100,7 @@ extension RecordedShow {
 
     private static func list(_ names: [String]) -> String { "[\(names.map(quoted).joined(separator: ", "))]" }
 
-    /// A text that YAML takes for nothing else.
+    /// Returns a text that YAML takes for nothing else.
     private static func quoted(_ text: String) -> String {
         let characters = text.unicodeScalars.map { scalar -> String in
             switch scalar {
@@ -114,7 +116,7 @@ extension RecordedShow {
 }
 
 extension SceneEvent {
-    /// The stinger that it came by; nil if it came otherwise.
+    /// The stinger by which the scene went on air; nil for any other transition.
     fileprivate var stinger: String? {
         transition.hasPrefix("stinger ") ? String(transition.dropFirst("stinger ".count)) : nil
     }

@@ -6,10 +6,10 @@ internal import Program
 package import Stitcher
 internal import Studio
 
-/// What was on air in a program of several sources, as a run-down that can be edited and rendered from the recordings of
-/// the sources. Pure.
+/// The scenes that were on air in a program of several sources, as a run-down that can be edited and rendered from the
+/// recordings of the sources. Pure.
 package struct RecordedShow {
-    /// One scene, for so many frames.
+    /// One scene, and the number of its frames.
     struct Part {
         let scene: SceneEvent
         let frames: Int64
@@ -18,28 +18,29 @@ package struct RecordedShow {
     /// One source, and its recording.
     struct Source {
         let name: String
-        /// How much later than the show its recording begins; nil where nothing was recorded of it.
+        /// How much later than the show the recording begins; nil if nothing of the source was recorded.
         let lead: Duration?
     }
 
-    /// The channel whose program it was.
+    /// The channel that had the program.
     package let channel: String
     /// Milliseconds since 1970: a moment within the first frame, and one within the last.
     package let range: Range<Int64>
     let rate: FrameRate
-    /// All sources that are seen or heard.
+    /// All sources that are visible or audible.
     let sources: [Source]
-    /// Whether the program's own audio is heard: its source was not recorded beside the program.
+    /// Whether the program's own audio is needed: the source of the audio has no recording of its own.
     let needsAudio: Bool
     let parts: [Part]
 
-    /// What was on air between `limits`, in milliseconds since 1970, in the program of `channel` or of the only one.
+    /// Finds the scenes that were on air between `limits`, in milliseconds since 1970, in the program of `channel` or
+    /// in the only program.
     package init(
         of segments: [CatalogueSegment], _ events: [CatalogueEvent], channel: String?, limits: Range<Int64>?
     ) throws(ClipFailure) {
         let told = try SceneChange.told(segments, events, channel: channel)
         let files = told.files
-        // A client that asks for a thousand years means the end.
+        // A client that requests a thousand years means the end.
         let nanoseconds = { (time: Int64) in TimeBase.milliseconds.rescale(time, to: .nanoseconds) }
         let limits = limits.map { limits in
             let first = files.place(at: nanoseconds(limits.lowerBound))
@@ -55,13 +56,13 @@ package struct RecordedShow {
             throw ClipFailure("Nothing was on air in \(told.channel) then, as far as the catalogue says.")
         }
         (self.channel, rate) = (told.channel, files.rate)
-        // What is between two runs belongs to the scene before: the exporter fills it, too.
+        // The time between two runs belongs to the scene before it, because the exporter fills that time as well.
         let starts = shown.map(\.place.lowerBound) + [end]
         let parts = zip(shown, zip(starts, starts.dropFirst())).compactMap { shown, frames in
             frames.0 < frames.1 ? Part(scene: shown.scene, frames: frames.1 - frames.0) : nil
         }
         self.parts = parts
-        // A frame can be named to the millisecond only by a moment well within it.
+        // In milliseconds, a frame can be identified only by a moment well within it.
         let moments = files.middle(of: first)..<max(files.middle(of: first), files.middle(of: end - 1))
         range = moments.lowerBound / 1_000_000..<moments.upperBound / 1_000_000
         let recorded = Self.recordings(segments, of: told)
@@ -69,7 +70,7 @@ package struct RecordedShow {
         needsAudio = names.contains(Self.audio) && recorded[Self.audio] == nil
         sources = names.subtracting(needsAudio ? [Self.audio] : []).sorted().map { name in
             let begins = recorded[name]?.filter { $0.upperBound > moments.lowerBound }.map(\.lowerBound).min()
-            // One that begins with the show is cut by the exporter.
+            // A recording that begins before the show is cut by the exporter.
             let lead = begins.map { begins in
                 begins > moments.lowerBound ? Duration.nanoseconds(begins - files.time(of: first)) : .zero
             }
@@ -77,17 +78,17 @@ package struct RecordedShow {
         }
     }
 
-    /// What `--audio-input` is called.
+    /// The name of the source of `--audio-input`.
     private static let audio = "audio"
 
-    /// When each source of the program was recorded beside it, in nanoseconds since 1970.
+    /// The times at which each source of the program was recorded, in nanoseconds since 1970.
     private static func recordings(
         _ segments: [CatalogueSegment], of told: SceneChange.Told
     ) -> [String: [Range<Int64>]] {
         var found: [String: [Range<Int64>]] = [:]
-        // One of audio alone can be exported no more than seen: the program's own audio stands for it.
+        // A recording of audio alone cannot be exported: the program's own audio replaces it.
         for segment in segments where segment.frames > 0 && segment.channel.hasPrefix("\(told.channel)-") {
-            // Its run is that of the program, with a number.
+            // The source's run is that of the program, followed by a number.
             guard let run = segment.run?.split(separator: ".").first, told.files.runNames.contains(String(run)) else {
                 continue
             }
@@ -98,7 +99,7 @@ package struct RecordedShow {
         return found
     }
 
-    /// Who is seen or heard in `parts`.
+    /// The names of the sources that are visible or audible in `parts`.
     private static func names(in parts: [Part], recorded: Set<String>) -> Set<String> {
         var names: Set<String> = []
         for part in parts {
@@ -115,7 +116,7 @@ package struct RecordedShow {
 }
 
 extension SceneEvent {
-    /// The same, as it is so many frames later: come by a cut, and its file further.
+    /// The scene as it is so many frames later: reached by a cut, and with its file at a later position.
     fileprivate func goingOn(after frames: Int64, at rate: FrameRate) -> SceneEvent {
         var later = SceneEvent(
             name: name, layout: layout, sources: sources, frame: frame + frames, run: run, transition: "cut",
@@ -127,7 +128,7 @@ extension SceneEvent {
         return later
     }
 
-    /// Whether its source `file` is the file of a run-down's segment, where those sources are recorded.
+    /// Whether the scene's source `file` is the file of a run-down's segment; `recorded` are the recorded sources.
     func hasFile(_ recorded: Set<String>) -> Bool {
         sources.contains(RunDown.clipName) && (detail("file") != nil || !recorded.contains(RunDown.clipName))
     }

@@ -3,24 +3,24 @@
 internal import Catalogue
 internal import Stitcher
 
-/// Something that came on air in a program of several sources, by what the catalogue says.
+/// A scene that went on air in a program of several sources, as noted in the catalogue.
 struct SceneChange {
     let scene: SceneEvent
-    /// Where, on the line of the program's frames, and where the run of its recorder ended.
+    /// The position of the change on the line of the program's frames, and the end of its recorder's run.
     var place: Range<Int64>
-    /// How many frames before that it came, which are in no file.
+    /// How many frames earlier the scene went on air, which are in no file.
     let late: Int64
 
-    /// What the catalogue tells of one program.
+    /// The catalogue's scenes of one program.
     struct Told {
         let channel: String
         let files: ProgramFiles
-        /// In the order in which it was told, whatever the clock said.
+        /// The changes in the order in which they were noted, even if the clock was changed.
         let changes: [SceneChange]
     }
 
-    /// All that came on air in the program of `channel`, or of the one whose sources that channel is one of; or of the only
-    /// program that there is.
+    /// Returns all scenes that went on air in the program of `channel`, or in the program that has that channel as a
+    /// source; or in the only program.
     static func told(
         _ segments: [CatalogueSegment], _ events: [CatalogueEvent], channel: String?
     ) throws(ClipFailure) -> Told {
@@ -53,7 +53,7 @@ struct SceneChange {
 }
 
 extension SceneChange.Told {
-    /// What was on air where: each change with the frames to where something else comes, or the run of its recorder ends.
+    /// The changes, each with its range up to the next change, or to the end of its recorder's run.
     var shown: [SceneChange] {
         changes.indices.compactMap { index in
             var change = changes[index]

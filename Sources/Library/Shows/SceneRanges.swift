@@ -3,18 +3,18 @@
 package import Catalogue
 package import Stitcher
 
-/// When a scene, or a source, was on air by what the catalogue says. Pure.
+/// The times at which a scene, or a source, was on air, as noted in the catalogue. Pure.
 package struct SceneRanges {
-    /// The channel whose program it was.
+    /// The channel that had the program.
     package let channel: String
-    /// Milliseconds since 1970, in the order of time. A range ends where something else begins to come on air, or where the
-    /// recorder's run ends.
+    /// Milliseconds since 1970, in the order of time. A range ends when the next scene begins to go on air, or with the
+    /// recorder's run.
     package let ranges: [Range<Int64>]
 
     private static let millisecond: Int64 = 1_000_000
 
     /// Finds `scene` in the program of `channel`, or in the program of which that channel is a source; or in the only
-    /// program that there is. Only the part within `limits` counts.
+    /// program. Only the part within `limits` counts.
     package init(
         of scene: String, in segments: [CatalogueSegment], events: [CatalogueEvent], channel: String?,
         limits: Range<Int64>?
@@ -31,7 +31,7 @@ package struct SceneRanges {
         }
         guard !found.isEmpty else { throw ClipFailure("Nothing says that \(scene) was on air in \(told.channel).") }
         let whole = found.map { place in
-            // Where both are rounded to within, no frame of something else is in it.
+            // Both ends are rounded inwards, so that no frame of another scene is in the range.
             let start = (told.files.time(of: place.lowerBound) + Self.millisecond - 1) / Self.millisecond
             return start..<max(start, told.files.end(of: place.upperBound - 1) / Self.millisecond)
         }

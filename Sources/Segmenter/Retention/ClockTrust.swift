@@ -182,7 +182,7 @@ struct ClockTrust {
 
     private static func milliseconds(_ duration: Duration) -> Int64 { max(0, duration.inNanoseconds) / 1_000_000 }
 
-    /// "For ever" is given as a very long time.
+    /// Adds, and saturates instead of overflowing: "for ever" is represented by a very long time.
     fileprivate static func sum(_ first: Int64, _ second: Int64) -> Int64 {
         let (sum, overflow) = first.addingReportingOverflow(second)
         return overflow ? (first > 0 ? .max : .min) : sum

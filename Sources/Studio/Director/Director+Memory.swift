@@ -3,10 +3,10 @@
 internal import Program
 internal import Synchronization
 
-// MARK: What an operator chose, for the next time
+// MARK: An operator's choices, for a reopened channel
 
 extension Director {
-    /// What an operator chose. It holds when the channel is opened again.
+    /// An operator's choices, which are restored when the channel is reopened.
     package struct Memory {
         fileprivate var scene: Named
         fileprivate var preview: Named
@@ -15,11 +15,11 @@ extension Director {
         fileprivate var overlays: [Overlays.Memory]
         fileprivate var runDown: RunDownMemory?
 
-        /// The channel failed while this was on air.
+        /// Notes that the channel failed while these choices were on air.
         package mutating func noteFailure() { runDown?.noteFailure() }
     }
 
-    /// What was chosen so far.
+    /// The choices made so far.
     package var memory: Memory {
         let runDown = runDownMemory
         return state.withLock { state in
@@ -34,8 +34,8 @@ extension Director {
         }
     }
 
-    /// Does again what was chosen before. What does not fit any more is left out, and of audio and overlays what the
-    /// configuration says otherwise now.
+    /// Restores earlier choices. Choices that no longer fit are dropped, as are those about audio and overlays whose
+    /// configuration has changed since.
     package func restore(_ memory: Memory) {
         for source in sources {
             if let kept = memory.faders[source.name] { source.bus.fader.restore(kept) }
@@ -47,7 +47,8 @@ extension Director {
             if (try? transition(memory.transition)) != nil { state.transition = memory.transition }
         }
         if restoreRunDown(memory.runDown) { return }
-        // In place of what cannot be shown, as a run-down's own file, that with which a program begins.
+        // A scene that cannot be shown, such as one with a run-down's own file, is replaced by the scene with which a
+        // program begins.
         let scene = isRight(memory.scene) ? memory.scene : Self.single(names.seen.first)
         _ = show(by: .cut, at: nil) { _ in scene }
     }

@@ -7,17 +7,17 @@ internal import Program
 internal import Synchronization
 
 extension Director {
-    /// What the catalogue of a recording was told last.
+    /// The last scene change that was reported to a recording.
     struct Told: Equatable {
         let recording: ObjectIdentifier
         let frame: FrameIndex
     }
 
-    /// Tells the recording what comes on air with `frame`, which is made next; one that has just begun is told what is on
-    /// air. On the program's thread.
+    /// Reports to the recording the scene that goes on air with `frame`, the next frame; a recording that has just
+    /// begun gets the scene that is on air already. Runs on the program's thread.
     func tellRecording(_ frame: FrameIndex) {
         guard let recording = recording() else {
-            // Another may have the same address.
+            // Forget the recording: a later one may have the same address.
             state.withLock { $0.told = nil }
             return
         }
@@ -37,7 +37,8 @@ extension Director {
         if let event { recording.record(event) }
     }
 
-    /// All that a run-down needs to show the same again: `frame` is the one at which it is told.
+    /// The details with which a run-down can show the same scene again; `frame` is the frame at which the change is
+    /// reported.
     private func details(of change: Change, at frame: FrameIndex, withWay: Bool) -> [String] {
         var details = change.scene.layout.details
         if let overlays = change.scene.layout.overlays, !overlays.isEmpty {
@@ -60,7 +61,7 @@ extension Director {
         return details
     }
 
-    /// How long the transition to a scene takes, in seconds; nil for a cut.
+    /// The length of the transition to a scene, in seconds; nil for a cut.
     private func length(of change: Change) -> Double? {
         change.frames > 0 ? format.frameRate.timeBase.duration(change.frames).inSeconds : nil
     }

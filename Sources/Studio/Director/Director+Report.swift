@@ -6,7 +6,7 @@ internal import Status
 internal import Synchronization
 
 extension Director {
-    /// A snapshot.
+    /// A snapshot of the program.
     package var report: ProgramReport {
         let next = bus.nextFrame
         let (change, before, preview, transition, waiting) = state.withLock { state in
@@ -30,7 +30,7 @@ extension Director {
         return report
     }
 
-    /// The names of the sources that are seen, also in a transition.
+    /// The names of the sources that are visible, also during a transition.
     package var seen: [String] {
         state.withLock { state in
             let (now, before) = onAir(&state)
@@ -38,7 +38,7 @@ extension Director {
         }
     }
 
-    /// The peaks of the sources that are heard and never seen, in dBFS, by their names.
+    /// The peaks of the sources that are audible but never visible, in dBFS, by name.
     package var heardLevels: [String: [Double]] {
         Dictionary(sources.filter { !$0.hasVideo }.map { ($0.name, $0.bus.meter.levels) }) { first, _ in first }
     }
@@ -56,7 +56,7 @@ extension Director {
         return report
     }
 
-    /// Takes back the change that waits for this frame.
+    /// Cancels the change that is scheduled for this frame.
     package func withdraw(at frame: Int64) throws(Refusal) {
         let frame = FrameIndex(frame)
         let isDone = state.withLock { state in
@@ -68,7 +68,7 @@ extension Director {
         guard isDone else { throw Refusal(.notFound, "No change waits for frame \(frame.number).") }
     }
 
-    /// Changes the overlay of this name. Returns the frame at which that begins. Blocks while a text is drawn.
+    /// Changes the overlay of this name. Returns the frame at which the change begins. Blocks while a text is drawn.
     package func changeOverlay(_ name: String, _ request: OverlayRequest) throws(Refusal) -> Int64 {
         try overlays.change(name, request, on: bus)
     }
@@ -77,7 +77,7 @@ extension Director {
 // MARK: Files
 
 extension Director {
-    /// Does with a source's file what `request` says.
+    /// Carries out `request` on a source's file.
     func play(_ source: Source, _ request: SourceRequest) throws(Refusal) {
         guard request.seek != nil || request.restart == true else { return }
         guard let file = source.file else {
@@ -92,19 +92,20 @@ extension Director {
 
     private static let farthestSeek = 86_400.0 * 7
 
-    /// Whether a source is seen, in the preview, or will be seen; or is heard or will be, if that is `orHeard`.
+    /// Whether a source is visible, in the preview, or about to be visible; with `orHeard`, also whether it is or will
+    /// be audible.
     package func isWanted(_ name: String, orHeard: Bool) -> Bool {
         if orHeard, audio == .mix || audio == .source(name) { return true }
         return state.withLock { state in
             let changes = wanted(&state)
-            // What a run-down put on air is heard as it said, also when it is over.
+            // The audio that a run-down put on air stays as the run-down chose it, also after the run-down has ended.
             if orHeard, changes.contains(where: { $0.audio == "mix" || $0.audio == name }) { return true }
             let layouts = changes.map(\.scene.layout) + [state.preview.layout]
             return layouts.contains { $0.sources.contains(name) } || state.desk?.shows(name, orPlays: orHeard) == true
         }
     }
 
-    /// Whether the slate is on air: before that it does not play, so that it begins with its first frame.
+    /// Whether the slate is on air. The slate plays only then, so that it begins with its first frame.
     var isSlateOnAir: Bool {
         state.withLock { state in
             let (now, before) = onAir(&state)
@@ -112,7 +113,7 @@ extension Director {
         }
     }
 
-    /// What is on air, what a transition under way comes from, and what waits for its frame.
+    /// The changes that are on air, that a running transition comes from, or that are scheduled.
     private func wanted(_ state: inout State) -> [Change] {
         let (now, before) = onAir(&state)
         return [now] + before + state.changes.filter { $0.frame > now.frame }
@@ -120,13 +121,14 @@ extension Director {
 }
 
 extension RunDownState {
-    /// What was to come on air at `frame` does not.
+    /// Cancels the change scheduled for `frame`.
     mutating func withdraw(at frame: FrameIndex) {
         player.withdraw(at: frame)
         if formerChange == frame { (formerEnd, formerChange) = (nil, nil) }
     }
 
-    /// Whether the run-down is under way and shows this source, or plays its audio if that is `orPlays`.
+    /// Whether the run-down is running or held and shows this source; with `orPlays`, also whether it plays the
+    /// source's audio.
     fileprivate func shows(_ name: String, orPlays: Bool) -> Bool {
         guard player.state == .running || player.state == .held else { return false }
         return player.runDown.segments.contains { segment in

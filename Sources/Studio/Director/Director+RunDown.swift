@@ -6,29 +6,30 @@ internal import Program
 package import Status
 internal import Synchronization
 
-/// What run-downs need of the channel.
+/// The settings of a channel that its run-downs need.
 package struct RunDownPlaying: Sendable {
-    /// The directory of the run-downs that are loaded by the API, and of their files; nil if none was named.
+    /// The directory of the run-downs that are loaded by the API, and of their files; nil if no directory is
+    /// configured.
     var directory: String?
-    /// Whether the program is made faster than the clock: it waits for each file, and ends with the run-down.
+    /// Whether the program is rendered faster than the clock: it waits for each file, and ends with the run-down.
     var isRendered = false
     let clock: any MonotonicClock
     let logger: Logger
 
-    /// What a run-down needs of a channel that runs by `clock`.
+    /// Creates the settings for a channel that runs by `clock`.
     package init(directory: String? = nil, isRendered: Bool = false, clock: any MonotonicClock, logger: Logger) {
         (self.directory, self.isRendered, self.clock, self.logger) = (directory, isRendered, clock, logger)
     }
 }
 
 extension Director {
-    /// Does what the run-down says of `frame`, which is made next. On the program's thread; before the program begins on any
-    /// other.
+    /// Carries out the run-down's actions for `frame`, the next frame. Runs on the program's thread; before the program
+    /// begins, on any thread.
     func play(_ frame: FrameIndex) {
         if playing.isRendered { waitForFiles() }
         let (skipped, over, isOver) = state.withLock { state -> ([String], [RunDownClip], Bool) in
             guard var desk = state.desk else { return ([], [], false) }
-            // Not copied while it is changed.
+            // Take the run-down out of the state, so that changing it does not copy it.
             state.desk = nil
             defer { state.desk = desk }
             let wasRunning = desk.player.state == .running
@@ -54,7 +55,7 @@ extension Director {
         for text in skipped {
             playing.logger.warning("a segment of the run-down is left out", metadata: ["segment": "\(text)"])
         }
-        // A show of files alone ends as a file does.
+        // A program of files alone ends with its run-down, as a program of one file ends with the file.
         if isOver, playing.isRendered || !sources.contains(where: \.hasVideo) { bus.finish() }
     }
 
@@ -73,7 +74,7 @@ extension Director {
         }
     }
 
-    /// Does what can be done without the director's state.
+    /// Carries out an action as far as it does not need the director's state.
     private func handle(_ action: RunDownPlayer.Action, _ desk: inout RunDownState) {
         switch action {
         case .prepare(let id, let clip):
@@ -113,10 +114,10 @@ extension Director {
     }
 }
 
-// MARK: What is asked for
+// MARK: Requests
 
 extension Director {
-    /// Where the run-down is. Throws where none is loaded.
+    /// The status of the run-down. Throws if none is loaded.
     package func runDown() throws(Refusal) -> RunDownStatus {
         guard let status = runDownStatus(withSegments: true) else { throw Self.noRunDown }
         return status
@@ -135,11 +136,11 @@ extension Director {
         }
     }
 
-    /// Why a segment was not as it should be, also when it has ended.
+    /// The reason why a segment was skipped or ended early; also available after the run-down has ended.
     package var runDownFailure: String? { state.withLock { $0.desk?.player.failure ?? $0.runDownFailure } }
 
-    /// Loads a run-down, YAML or JSON, instead of the one that is there. What is on air stays. Blocks on the disk: each of
-    /// its files is looked at.
+    /// Loads a run-down, YAML or JSON, which replaces the current one. The scene on air stays. Blocks on the disk: each
+    /// of the run-down's files is checked.
     package func loadRunDown(_ text: String) throws(Refusal) {
         let names = names
         let known = RunDownReader.Known(
@@ -156,7 +157,7 @@ extension Director {
         load(runDown)
     }
 
-    /// Where a stinger of `runDown` does not fit, and why; nil if each does.
+    /// Describes which stinger of `runDown` does not fit, and why; nil if all fit.
     package func stingerFault(in runDown: RunDown) -> String? {
         for segment in timed(runDown).segments {
             if let place = segment.stingerPlace, let fault = segment.faultOfChange { return "\(place): \(fault)" }
@@ -164,7 +165,7 @@ extension Director {
         return nil
     }
 
-    /// Puts a run-down in the place of the one that is there, whose files are let go when something else is on air.
+    /// Replaces the current run-down, whose files are released when another scene is on air.
     package func load(_ runDown: RunDown, isConfigured: Bool = false) {
         state.withLock { state in
             if isConfigured { state.configured = runDown }
@@ -174,7 +175,7 @@ extension Director {
             var desk = RunDownState(player: RunDownPlayer(runDown, rate: format.frameRate))
             if !playing.isRendered { desk.lengths = RunDownLengths(of: runDown, logger: playing.logger) }
             desk.former = (old?.former ?? []) + (old?.clips.values.map(\.self) ?? [])
-            // What an operator will put on air then is no less a cut.
+            // A change that an operator has already scheduled also cuts away from the new run-down.
             let next = bus.nextFrame
             for change in state.changes where change.frame > next {
                 desk.player.cut(at: change.frame, fade: change.frames)
@@ -184,7 +185,7 @@ extension Director {
         }
     }
 
-    /// The same, in which each stinger lasts as long as its file.
+    /// Returns `runDown` with each stinger's length set to that of its file.
     private func timed(_ runDown: RunDown) -> RunDown {
         var runDown = runDown
         for index in runDown.segments.indices {
@@ -195,7 +196,7 @@ extension Director {
         return runDown
     }
 
-    /// Does something with the run-down. Returns the first frame at which that can be seen.
+    /// Carries out a command for the run-down. Returns the first frame at which the effect can be visible.
     package func perform(_ command: RunDownCommand) throws(Refusal) -> Int64 {
         let result = state.withLock { state -> Result<FrameIndex, RunDownPlayer.Refusal>? in
             guard let next = state.desk?.next else { return nil }
@@ -216,11 +217,11 @@ extension Director {
         }
     }
 
-    /// How long the program's beginning waits for the file of a run-down's segment.
+    /// The maximum time that the program's beginning waits for the file of a run-down's segment.
     package static let patience = Duration.seconds(10)
 
-    /// Starts the run-down before the program begins, so that its first segment is the program's first frame; waits for its
-    /// file, `patience` at most. Blocks.
+    /// Starts the run-down before the program begins, so that its first segment is the program's first frame; waits for
+    /// the segment's file, `patience` at most. Blocks.
     package func beginRunDown(patience: Duration) throws(Refusal) {
         _ = try perform(.start(segment: 0))
         waitForStart(patience)
@@ -236,17 +237,17 @@ extension Director {
         } while playing.clock.now < deadline
     }
 
-    /// What is remembered of the run-down for the next time that the channel is opened.
+    /// The state of the run-down that is restored when the channel is reopened.
     var runDownMemory: RunDownMemory? { state.withLock { $0.runDownMemory } }
 
-    /// Loads the previous run-down again, and continues with its segment, or holds it; if the configuration names
-    /// another one by now, that has priority. A segment during which the channel has failed twice is left out. Returns
-    /// whether a run-down decides what is on air.
+    /// Loads the previous run-down again, and continues or holds its segment; if the configuration names another
+    /// run-down by now, that one has priority. A segment during which the channel has failed twice is skipped. Returns
+    /// whether a run-down decides about the scene on air.
     func restoreRunDown(_ memory: RunDownMemory?) -> Bool {
         let (configured, loaded) = state.withLock { ($0.configured, $0.desk?.player.runDown) }
         guard let memory, memory.configured == configured else { return loaded != nil }
         if loaded != memory.runDown {
-            // It was checked against the sources and scenes of that time.
+            // The run-down was checked against the sources and scenes of that time.
             guard canShow(memory.runDown) else { return loaded != nil }
             load(memory.runDown)
         }
@@ -263,12 +264,12 @@ extension Director {
             return false
         }
         state.withLock { $0.desk?.restore(failures: memory.failures) }
-        // What the configuration names has begun with its first segment, which is not to be seen.
+        // The configured run-down has begun with its first segment, which must not become visible.
         if !memory.isCutAway { waitForStart(Self.patience) }
         return !memory.isCutAway
     }
 
-    /// Whether all that a run-down names is there.
+    /// Whether all sources and scenes that a run-down names exist.
     private func canShow(_ runDown: RunDown) -> Bool {
         let (seen, unseen) = names
         let overlays = overlays.all.map(\.name)
@@ -280,7 +281,7 @@ extension Director {
         }
     }
 
-    /// Lets go of all files. What the run-down was at is remembered.
+    /// Releases all files. The state of the run-down is remembered.
     package func endRunDown() {
         let clips = state.withLock { state in
             defer { state.desk = nil }
@@ -294,7 +295,7 @@ extension Director {
 }
 
 extension Director.State {
-    /// What there is to know of the run-down that is loaded, or was when its files were let go.
+    /// The state of the run-down that is loaded, or that was loaded when its files were released.
     fileprivate var runDownMemory: RunDownMemory? {
         guard let player = desk?.player else { return endedRunDown }
         return RunDownMemory(
@@ -304,7 +305,7 @@ extension Director.State {
 }
 
 extension RunDownPlayer {
-    /// Whether its first segment is still to begin, and may at once.
+    /// Whether the first segment has not begun yet, and may begin at once.
     fileprivate var isStarting: Bool {
         state == .running && !isResting && status(at: 0, withSegments: false).current == nil
     }
@@ -322,7 +323,7 @@ extension RunDownPlayer {
 }
 
 extension RunDown.Audio {
-    /// The word that a run-down has for it; nil where the program's choice holds.
+    /// The name of this choice in a run-down; nil means the program's standard choice.
     fileprivate var word: String? {
         switch self {
         case .standard: nil

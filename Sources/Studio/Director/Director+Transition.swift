@@ -5,15 +5,15 @@ internal import Media
 internal import Program
 
 extension Director {
-    /// How a scene comes on air.
+    /// A transition with its look, color and length in this program.
     struct ResolvedTransition {
-        /// In a word.
+        /// The transition's name in logs and events.
         var kind: String
         var look: Transition
-        /// What is seen in it besides scenes, as it was asked for.
+        /// The requested color or stinger of the transition.
         var color: RGBColor?
         var stinger: StingerReel?
-        /// How long it takes.
+        /// The transition's length.
         var frames: Int64
 
         static let cut = ResolvedTransition(kind: "cut", look: Transition(.cut), frames: 0)
@@ -45,7 +45,7 @@ extension Director {
             frames: request.type == .cut ? 0 : frames)
     }
 
-    /// A transition in this program's colors.
+    /// Returns a transition in this program's colors.
     func look(_ kind: Transition.Kind, _ easing: Easing, _ color: RGBColor?) -> Transition {
         Transition(kind, easing: easing, color: PixelColor(color ?? .black, in: format.color))
     }

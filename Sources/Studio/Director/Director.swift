@@ -6,27 +6,27 @@ package import Media
 package import Program
 internal import Synchronization
 
-/// Says what a program of several sources shows: turns scenes as people write them into those of the bus, and knows what
-/// is on air, what is in the preview, and what comes at which frame.
+/// Controls the scenes of a program of several sources: turns requested scenes into those of the bus, and keeps the
+/// scene on air, the preview, and the changes that are scheduled for frames.
 ///
-/// All calls may come from any thread and return at once.
+/// All calls may be made on any thread and return at once.
 package final class Director: Sendable {
     /// One of the sources.
     package struct Source: Sendable {
         package let name: String
         package let bus: Bus
-        /// Whether it can be seen.
+        /// Whether the source has video.
         package var hasVideo = true
         /// Plays the source's file; nil if the source is not a file.
         var file: (any PlayedFile)?
-        /// Why only its keyframes are shown; nil if all of it is.
+        /// Returns the reason why only the source's keyframes are shown; nil if all frames are.
         var problem: @Sendable () -> String? = { nil }
-        /// What became of its frames; nil where they are not counted.
+        /// Returns the counts of the source's frames; nil if they are not counted.
         var delivered: (@Sendable () -> FeedStatus)?
-        /// Returns which of its inputs is on air.
+        /// Returns the input of the source that is on air.
         let input: @Sendable () -> String?
 
-        /// A source that shows what `bus` shows.
+        /// Creates a source that shows the scene of `bus`.
         package init(
             name: String, bus: Bus, hasVideo: Bool = true, file: (any PlayedFile)? = nil,
             problem: @escaping @Sendable () -> String? = { nil }, delivered: (@Sendable () -> FeedStatus)? = nil,
@@ -37,13 +37,13 @@ package final class Director: Sendable {
         }
     }
 
-    /// Whose audio is heard.
+    /// The choice of the sources that are audible.
     package enum AudioChoice: Sendable, Equatable {
-        /// That of the scene's main source.
+        /// The scene's main source is audible.
         case follow
-        /// All together.
+        /// All sources are audible, mixed.
         case mix
-        /// One source, whatever is seen.
+        /// This source is always audible, also if others are visible.
         case source(String)
 
         var text: String {
@@ -55,17 +55,17 @@ package final class Director: Sendable {
         }
     }
 
-    /// A scene that is on air, or will be.
+    /// A scene that is on air, or is scheduled.
     struct Change {
         let frame: FrameIndex
-        /// How many frames the transition to it has.
+        /// The number of frames of the transition to the scene.
         let frames: Int64
         let scene: Named
-        /// How it comes on air, in a word.
+        /// The name of the transition.
         let kind: String
         var easing = Easing.linear
         var color: RGBColor?
-        /// Whose audio is heard with it, in a word; nil for the program's standard choice.
+        /// The scene's audio choice, in the syntax of run-downs; nil means the program's standard choice.
         var audio: String?
         /// The run-down's file in the scene, from its position at ``frame`` on.
         var clip: RunDown.Clip?
@@ -81,21 +81,21 @@ package final class Director: Sendable {
         var changes: [Change]
         var preview: Named
         var transition = TransitionRequest(.fade)
-        /// The run-down that is loaded, and the one that the configuration names.
+        /// The run-down that is loaded.
         var desk: RunDownState?
-        /// Why a segment of the one that has ended was not as it should be.
+        /// The reason why a segment of the run-down that has ended was skipped or ended early.
         var runDownFailure: String?
-        /// What the one was at whose files were let go.
+        /// The state of the run-down whose files were released.
         var endedRunDown: RunDownMemory?
         var configured: RunDown?
         var told: Told?
     }
 
-    /// How far ahead a change may be asked for, in seconds.
+    /// How far ahead a change may be scheduled, in seconds.
     private static let farthest = 3600.0
-    /// How many may wait for their frames.
+    /// The maximum number of scheduled changes.
     private static let mostChanges = 64
-    /// How many transitions that were interrupted one after the other may still be on the screen.
+    /// The maximum number of interrupted transitions that are still drawn.
     private static let mostInterrupted = 8
 
     package let bus: Bus
@@ -106,14 +106,14 @@ package final class Director: Sendable {
     let scenes: [(name: String, layout: SceneLayout)]
     let overlays: Overlays
     let stingers: [StingerReel]
-    /// The recording under way, which is told what comes on air; nil while nothing is recorded.
+    /// The current recording, to which scene changes are reported; nil while nothing is recorded.
     let recording: @Sendable () -> (any SceneRecording)?
-    /// What run-downs need.
+    /// The settings that run-downs need.
     let playing: RunDownPlaying
     let state: Mutex<State>
 
-    /// A director of `bus`, which from now on shows the first of `sources` that can be seen, or the slate if none can.
-    /// Each of `scenes` is right.
+    /// Creates a director of `bus`, which from now on shows the first of `sources` that has video, or the slate if none
+    /// has. Each of `scenes` must be valid.
     package init(
         _ bus: Bus, sources: [Source], audio: AudioChoice, slate: SlateScene, format: VideoFormat,
         scenes: [(name: String, layout: SceneLayout)], overlays: Overlays, stingers: [StingerReel],
@@ -138,19 +138,19 @@ package final class Director: Sendable {
         }
     }
 
-    // MARK: What a scene is made of
+    // MARK: The parts of a scene
 
-    /// The names of the sources that can be seen, and of those that are heard alone.
+    /// The names of the sources with video, and of those with audio only.
     var names: (seen: [String], unseen: [String]) {
         (sources.filter(\.hasVideo).map(\.name), sources.filter { !$0.hasVideo }.map(\.name))
     }
 
-    /// The source of this name, or the slate without one.
+    /// A scene of the source of this name alone, or of the slate if `name` is nil.
     static func single(_ name: String?) -> Named {
         Named(layout: name.map { SceneLayout(.single, [$0]) } ?? SceneLayout(.slate, []))
     }
 
-    /// A scene, in which `clip` has the name of a run-down's own file.
+    /// Makes a scene of the bus, in which `clip` is known by the name of a run-down's own file.
     func scene(of layout: SceneLayout, clip: Bus? = nil, audio: RunDown.Audio = .standard) -> Scene {
         let named = { [sources] (name: String) -> Bus? in
             if let clip, name == RunDown.clipName { return clip }
@@ -220,10 +220,10 @@ package final class Director: Sendable {
     }
 }
 
-// MARK: What is asked for
+// MARK: Requests
 
 extension Director {
-    /// Puts a scene on air, by a cut unless a transition is given. Returns the frame at which that begins.
+    /// Puts a scene on air, by a cut unless a transition is given. Returns the frame at which the change begins.
     package func put(_ request: ProgramRequest) throws(Refusal) -> Int64 {
         guard let choice = request.scene else { throw Refusal(.malformed, "The body lacks scene.") }
         let (scene, transition) = (try named(choice), try transition(request.transition))
@@ -239,7 +239,7 @@ extension Director {
         return show(by: transition, at: request.at.map { FrameIndex($0) }) { _ in scene }
     }
 
-    /// Makes a scene, a transition or both ready.
+    /// Puts a scene into the preview, sets the transition of `auto`, or both.
     package func prepare(_ request: ProgramRequest) throws(Refusal) {
         let scene = try request.scene.map { (choice) throws(Refusal) in try named(choice) }
         _ = try transition(request.transition)
@@ -252,16 +252,17 @@ extension Director {
         }
     }
 
-    /// Puts the preview on air by a cut, and what was on air into the preview. Returns the frame at which that begins.
+    /// Puts the preview on air by a cut, and the previous scene into the preview. Returns the frame at which the change
+    /// begins.
     package func take() throws(Refusal) -> Int64 { try swap(by: .cut) }
 
-    /// The same by the transition that was made ready.
+    /// Puts the preview on air by the transition that was set, and the previous scene into the preview.
     package func auto() throws(Refusal) -> Int64 {
         let transition = try transition(state.withLock { $0.transition })
         return try swap(by: transition)
     }
 
-    /// What a source shows now, as a JPEG file of this width.
+    /// The current frame of a source, as a JPEG file of this width.
     package func snapshot(of name: String, width: Int) throws(Refusal) -> [UInt8] {
         let source = try source(name, otherwise: .notFound)
         guard source.hasVideo else { throw Refusal(.conflict, "The source \(name) has no video.") }
@@ -275,7 +276,7 @@ extension Director {
         }
     }
 
-    /// Changes the source of this name.
+    /// Changes the settings of the source of this name.
     package func change(_ name: String, _ request: SourceRequest) throws(Refusal) {
         let source = try source(name, otherwise: .notFound)
         if let gain = request.gain, !Fader.gains.contains(gain) {
@@ -302,8 +303,8 @@ extension Director {
                 + "its input allows more.")
     }
 
-    /// Puts the preview on air, and what was there into the preview. A run-down's own file cannot be put back by its name, but
-    /// by going on with the run-down: what was in the preview stays there then.
+    /// Puts the preview on air, and the previous scene into the preview. A scene with a run-down's own file cannot be
+    /// shown again by its name, but only by resuming the run-down: the preview then stays unchanged.
     private func swap(by transition: ResolvedTransition) throws(Refusal) -> Int64 {
         try check(state.withLock { $0.preview.layout })
         return show(by: transition, at: nil) { state in
@@ -313,7 +314,7 @@ extension Director {
         }
     }
 
-    /// Puts the scene that `choose` names on air. Returns the frame at which it begins.
+    /// Puts the scene that `choose` returns on air. Returns the frame at which the change begins.
     func show(
         by transition: ResolvedTransition, at frame: FrameIndex?, _ choose: (inout State) -> Named
     ) -> Int64 {
@@ -333,8 +334,8 @@ extension Director {
         }
     }
 
-    /// Returns what is on air, and what was before if a transition from it is under way: several scenes where one
-    /// transition interrupted another, and so began with what was on the screen. Forgets what was before that.
+    /// Returns the change that is on air, and the earlier ones if a transition from them is running: several if a
+    /// transition interrupted another, and so began with the frame that was on the screen. Forgets older changes.
     func onAir(_ state: inout State) -> (now: Change, before: [Change]) {
         let next = bus.nextFrame
         let current = state.changes.lastIndex { $0.frame <= next } ?? 0
@@ -344,7 +345,7 @@ extension Director {
             (first, end) = (first - 1, change.frame)
         }
         let (now, before) = (state.changes[current], Array(state.changes[first..<current]))
-        // A change at the next frame may still be replaced, by one that begins with what is on the screen now.
+        // A change at the next frame may still be replaced by one that begins with the frame on the screen now.
         let shown = state.changes.lastIndex { $0.frame < next } ?? 0
         state.changes.removeFirst(min(first, shown))
         return (now, before)

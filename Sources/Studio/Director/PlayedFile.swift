@@ -2,20 +2,20 @@
 
 package import Media
 
-/// A file that is one of several sources, and can be played from another place.
+/// A file that is one of several sources, and can be played from another position.
 package protocol PlayedFile: Sendable {
-    /// What it does while it is neither seen nor heard.
+    /// The file's behavior while it is neither visible nor audible.
     var whenOff: WhenOff { get }
-    /// Continues from `moment` of the file. Returns at once. Throws if the file is over before.
+    /// Continues from `moment` of the file. Returns at once. Throws if the file ends before `moment`.
     func play(from moment: Duration) throws(Refusal)
 }
 
-/// What a file does while it is neither seen nor heard.
+/// The behavior of a file while it is neither visible nor audible.
 package enum WhenOff: String, Sendable, CaseIterable {
-    /// It continues to play.
+    /// The file continues to play.
     case keep
-    /// It is paused.
+    /// The file is paused.
     case pause
-    /// It is closed, and begins again from its start.
+    /// The file is closed, and begins again from its start.
     case close
 }

@@ -3,40 +3,41 @@
 package import Program
 package import Status
 
-/// What a program of several sources shows, and what it would show next.
+/// A report of a program of several sources: the scene on air, the preview, and the state of its parts.
 package struct ProgramReport: Sendable, Codable {
     /// One of the sources.
     package struct Source: Sendable, Codable {
-        /// Its name.
+        /// The source's name.
         package var name: String
-        /// Whether it can be seen. A source without video is only heard: it is in no scene, and has no snapshot.
+        /// Whether the source has video. A source without video is only audible: it is in no scene, and has no
+        /// snapshot.
         package var hasVideo: Bool
-        /// What it shows: one of its inputs, or `slate`; nil before anything is shown. For a source without video: what
-        /// is heard, nil while nothing arrives.
+        /// The input that the source shows, or `slate`; nil before anything is shown. For a source without video: the
+        /// input that is audible, nil while nothing arrives.
         package var input: String?
-        /// Whether it is seen, also in a transition.
+        /// Whether the source is visible, also during a transition.
         package var isOnAir: Bool
-        /// Whether the preview has it.
+        /// Whether the source is in the preview.
         package var isInPreview: Bool
         /// The gain in decibels.
         package var gain: Double
-        /// Whether nothing of it is heard.
+        /// Whether the source is muted.
         package var isMuted: Bool
-        /// How much later its audio is heard than it comes, in seconds; earlier if negative.
+        /// How much later the audio is played than it arrives, in seconds; earlier if negative.
         package var audioOffset: Double
-        /// What a file does while it is off air; nil if the source is not a file.
+        /// The behavior of a file while it is off air; nil if the source is not a file.
         package var whenOff: String?
-        /// Frames for which the one that was due had not come, so that the one before was shown again; nil for what has no
-        /// video.
+        /// The number of frames that had not arrived when they were due, so that the previous frame was repeated; nil
+        /// for a source without video.
         package var framesLate: Int?
-        /// Why only keyframes of it are shown, in a sentence or two; nil if all of it is.
+        /// The reason why only keyframes of the source are shown, in a sentence or two; nil if all frames are.
         package var problem: String?
-        /// Frames that were never shown; nil for what has no video.
+        /// The number of frames that were never shown; nil for a source without video.
         package var framesDropped: Int?
         /// The peak of each channel, in dBFS.
         package var levels: [Double]
 
-        /// A source of these properties.
+        /// Creates a report of a source.
         package init(
             name: String, hasVideo: Bool, input: String?, isOnAir: Bool, isInPreview: Bool, gain: Double, isMuted: Bool,
             audioOffset: Double = 0, levels: [Double]
@@ -49,67 +50,67 @@ package struct ProgramReport: Sendable, Codable {
 
     /// One of the overlays.
     package struct Overlay: Sendable, Codable {
-        /// Its name.
+        /// The overlay's name.
         package var name: String
-        /// What it says; nil for an image.
+        /// The overlay's text; nil for an image.
         package var text: String?
-        /// Whether it is seen now, also while it comes or goes.
+        /// Whether the overlay is visible now, also while it fades in or out.
         package var isSeen: Bool
-        /// What was said of whether it is seen; nil for what scenes say.
+        /// Whether an operator has shown or hidden the overlay; nil if the scenes decide.
         package var visible: Bool?
 
-        /// An overlay of these properties.
+        /// Creates a report of an overlay.
         package init(name: String, text: String?, isSeen: Bool, visible: Bool?) {
             (self.name, self.text, self.isSeen, self.visible) = (name, text, isSeen, visible)
         }
     }
 
-    /// A change that waits for its frame.
+    /// A change that is scheduled for a frame.
     package struct Change: Sendable, Codable {
-        /// The frame of the program at which it begins.
+        /// The frame of the program at which the change begins.
         package var frame: Int64
         package var scene: SceneLayout
-        /// Its name, if it has one.
+        /// The scene's name, if it has one.
         package var sceneName: String?
 
-        /// A change to `scene`.
+        /// Creates a report of a change to `scene`.
         package init(frame: Int64, scene: SceneLayout, sceneName: String?) {
             (self.frame, self.scene, self.sceneName) = (frame, scene, sceneName)
         }
     }
 
-    /// The first frame of the program that a change can still begin at.
+    /// The first frame of the program at which a change can still begin.
     package var frame: Int64
-    /// What is on air, or becomes it by the transition under way.
+    /// The scene that is on air, or that the current transition leads to.
     package var scene: SceneLayout
-    /// Its name, if it has one.
+    /// The name of the scene on air, if it has one.
     package var sceneName: String?
-    /// What `take` and `auto` put on air.
+    /// The scene that `take` and `auto` put on air.
     package var preview: SceneLayout
-    /// Its name, if it has one.
+    /// The name of the scene in the preview, if it has one.
     package var previewName: String?
-    /// What `auto` does.
+    /// The transition that `auto` uses.
     package var transition: TransitionRequest
-    /// How far the transition under way is, from 0 to 1; nil without one.
+    /// The progress of the current transition, from 0 to 1; nil if no transition is running.
     package var progress: Double?
-    /// Whose audio is heard: `follow`, `mix`, or a source's name.
+    /// The choice of the audible sources: `follow`, `mix`, or a source's name.
     package var audioFrom: String
-    /// The peak of each channel of what is heard, in dBFS; none before any audio.
+    /// The peak of each channel of the program's audio, in dBFS; empty before any audio.
     package var levels: [Double] = []
-    /// The sources, in the order in which they were given.
+    /// The sources, in the configured order.
     package var sources: [Source]
-    /// The scenes that have a name.
+    /// The names of the scenes that have a name.
     package var scenes: [String]
     /// The overlays, from the back to the front.
     package var overlays: [Overlay] = []
     /// The names of the stingers.
     package var stingers: [String] = []
-    /// What was asked for and is not on air yet, by frame.
+    /// The scheduled changes, by frame.
     package var changes: [Change] = []
-    /// Where the run-down is, without its segments; nil if none is loaded.
+    /// The status of the run-down, without its segments; nil if no run-down is loaded.
     package var runDown: RunDownStatus?
 
-    /// A report of what is on air.
+    /// Creates a report of a program.
     package init(
         frame: Int64, scene: SceneLayout, preview: SceneLayout, transition: TransitionRequest, audioFrom: String,
         sources: [Source], scenes: [String]

@@ -4,21 +4,21 @@ package import Kernels
 internal import Media
 package import Program
 
-/// What is to be on air, or in the preview, and how it gets there.
+/// A request about the scene on air or in the preview, and the transition to it.
 package struct ProgramRequest: Sendable, Decodable {
-    /// A scene by its name, or as it is laid out.
+    /// A scene, given by its name or by its layout.
     package enum SceneChoice: Sendable, Equatable {
-        /// One of the configuration's, or a source's name for that source alone.
+        /// A configured scene, or a source's name for that source alone.
         case named(String)
-        /// As it says itself.
+        /// A scene with this layout.
         case laidOut(SceneLayout)
     }
 
-    /// The scene; the one that is there without it.
+    /// The requested scene; nil leaves the scene unchanged.
     package var scene: SceneChoice?
-    /// How it gets there; as it was set last without it.
+    /// The requested transition; nil means the one that was set last.
     package var transition: TransitionRequest?
-    /// The frame of the program at which it begins; the next one without it.
+    /// The frame of the program at which the change begins; nil means the next one.
     package var at: Int64?
 
     private enum Key: String, CodingKey, CaseIterable { case scene, transition, at }
@@ -35,27 +35,27 @@ package struct ProgramRequest: Sendable, Decodable {
     }
 }
 
-/// A transition as people write it.
+/// A transition in the syntax of requests.
 package struct TransitionRequest: Sendable, Codable, Equatable {
-    /// How long one may last.
+    /// The maximum length of a transition, in seconds.
     package static let longest = 5.0
 
     private static let stinger = "stinger"
 
-    /// What is seen; a cut below a stinger.
+    /// The kind of transition; a cut below a stinger.
     package var type: Transition.Kind
-    /// How long it lasts; a second without it, and nothing for a cut. A stinger is as long as it is.
+    /// The length in seconds; nil means one second, or zero for a cut. A stinger has the length of its file.
     package var seconds: Double?
-    /// The pace; linear without it.
+    /// The pace of the transition; nil means linear.
     package var easing: Easing?
-    /// What a dip goes through, and what is behind a card that turns; black without it.
+    /// The color in the middle of a dip, or behind a card that turns; nil means black.
     package var color: RGBColor?
-    /// The stinger of this name.
+    /// The name of the stinger; nil for other transitions.
     package var stinger: String?
 
     private enum Key: String, CodingKey, CaseIterable { case type, seconds, easing, color, name }
 
-    /// Its keys in a request.
+    /// The keys of a transition in a request.
     package static var keys: [String] { Key.allCases.map(\.rawValue) }
 
     package init(from decoder: any Decoder) throws {
@@ -77,7 +77,7 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
         if color == nil { throw Refusal(.unusable, "color is one such as #0a64ff, not \(text).") }
     }
 
-    /// A transition.
+    /// Creates a transition without a stinger.
     package init(_ type: Transition.Kind, seconds: Double? = nil, easing: Easing? = nil, color: RGBColor? = nil) {
         (self.type, self.seconds, self.easing, self.color) = (type, seconds, easing, color)
     }
@@ -91,46 +91,46 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
         try container.encodeIfPresent(stinger, forKey: .name)
     }
 
-    /// The word for it in logs.
+    /// The transition's name in logs.
     package var word: String { stinger.map { "\(Self.stinger) \($0)" } ?? type.rawValue }
 }
 
-/// What is to be changed in a source.
+/// The requested changes to a source.
 package struct SourceRequest: Sendable, Decodable {
     /// The gain in decibels.
     package var gain: Double?
-    /// Whether nothing of it is heard.
+    /// Whether the source is muted.
     package var muted: Bool?
-    /// How much later its audio is heard than it comes, in seconds; earlier if negative.
+    /// How much later the audio is played than it arrives, in seconds; earlier if negative.
     package var audioOffset: Double?
-    /// Where a file continues, in seconds from its beginning.
+    /// The position to which a file jumps, in seconds from its beginning.
     package var seek: Double?
-    /// Whether a file begins again from its start.
+    /// Whether a file restarts from its beginning.
     package var restart: Bool?
 
-    /// Whether nothing is to be changed.
+    /// Whether the request changes nothing.
     package var isEmpty: Bool {
         gain == nil && muted == nil && audioOffset == nil && seek == nil && restart == nil
     }
 }
 
-/// What is to be changed in an overlay.
+/// The requested changes to an overlay.
 package struct OverlayRequest: Sendable, Decodable {
-    /// Whether it is to be seen.
+    /// Whether an overlay is to be visible.
     package enum Choice: Sendable, Equatable {
         case shown
         case hidden
-        /// What scenes say.
+        /// The scenes decide whether the overlay is visible.
         case scenes
     }
 
-    /// Whether it is seen.
+    /// Whether the overlay is to be shown, hidden, or left to the scenes; nil leaves that unchanged.
     package var visible: Choice?
-    /// What it says, if it is a text.
+    /// The new text of a text overlay; nil leaves it unchanged.
     package var text: String?
-    /// How long it takes to come or go; nothing without it.
+    /// The length of the fade in or out, in seconds; nil means that there is no fade.
     package var seconds: Double?
-    /// The frame of the program at which it begins; the next one without it.
+    /// The frame of the program at which the change begins; nil means the next one.
     package var at: Int64?
 
     private enum Key: String, CodingKey, CaseIterable { case visible, text, seconds, at }
@@ -146,11 +146,11 @@ package struct OverlayRequest: Sendable, Decodable {
         at = try container.decodeIfPresent(Int64.self, forKey: .at)
     }
 
-    /// Whether nothing is to be changed.
+    /// Whether the request changes nothing.
     package var isEmpty: Bool { visible == nil && text == nil }
 }
 
-// MARK: The keys that they may have
+// MARK: The keys of the requests
 
 extension ProgramRequest {
     package static var keys: [String] {
@@ -168,6 +168,6 @@ extension OverlayRequest {
 }
 
 extension [String] {
-    /// These keys as those of the object `key`, which is one, too.
+    /// Returns these keys as those of the object `key`, with `key` itself as the first.
     package func inside(_ key: String) -> [String] { [key] + map { "\(key).\($0)" } }
 }

@@ -3,24 +3,24 @@
 internal import Media
 internal import Program
 
-/// What is remembered of a run-down while its channel is closed.
+/// The state of a run-down that is remembered while its channel is closed.
 struct RunDownMemory {
     let runDown: RunDown
-    /// The one that the configuration named.
+    /// The run-down that the configuration named.
     let configured: RunDown?
-    /// The segment that was under way, or held; nil where none was.
+    /// The segment that was running or held; nil if no segment was.
     let segment: Int?
     let isHeld: Bool
-    /// Whether something else was on air.
+    /// Whether another scene was on air.
     let isCutAway: Bool
-    /// How often the channel failed while a segment was on air that has not ended since, by the segment's number; and of
-    /// those that are left out for it.
+    /// The failures of the channel during each segment, by the segment's number: of segments that have not ended since,
+    /// and of segments that are skipped because of their failures.
     var failures: [Int: Int]
 
-    /// After so many failures of the channel during one segment, the segment is left out.
+    /// After this many failures of the channel during one segment, the segment is skipped.
     static let mostFailures = 2
 
-    /// The channel failed.
+    /// Counts a failure of the channel for the segment that was on air.
     mutating func noteFailure() {
         guard let segment, !isCutAway else { return }
         failures[segment, default: 0] += 1
@@ -31,20 +31,20 @@ struct RunDownMemory {
 struct RunDownState {
     var player: RunDownPlayer
     var clips: [RunDownPlayer.ClipID: RunDownClip] = [:]
-    /// How long its files are; nil where the run-down's end is not waited for.
+    /// The lengths of the run-down's files; nil in a rendered program.
     var lengths: RunDownLengths?
-    /// Files of the run-down before, one of which may be on air.
+    /// Files of the previous run-down, one of which may be on air.
     var former: [RunDownClip] = []
-    /// The frame from which none of the former files is seen; nil as long as nothing else came on air.
+    /// The frame from which none of the former files is visible; nil until another scene goes on air.
     var formerEnd: FrameIndex?
-    /// The frame at which something else comes on air in their place.
+    /// The frame at which another scene replaces the former files.
     var formerChange: FrameIndex?
-    /// The first frame that the player was not asked for.
+    /// The first frame for which the player was not called yet.
     var next: FrameIndex = 0
-    /// As ``RunDownMemory/failures``.
+    /// The failures of the channel, see ``RunDownMemory/failures``.
     private(set) var failures: [Int: Int] = [:]
 
-    /// Takes over what the channel did before it was opened again: leaves out segments that made it fail too often.
+    /// Restores the failures from before the channel was reopened: skips segments that made the channel fail too often.
     mutating func restore(failures: [Int: Int]) {
         self.failures = failures
         for (segment, count) in failures where count >= RunDownMemory.mostFailures {
@@ -52,14 +52,15 @@ struct RunDownState {
         }
     }
 
-    /// A segment that has ended did no harm, and one that an operator started is given another chance.
+    /// Forgets the failures of segments that have ended since, and of one that an operator started: it gets another
+    /// chance.
     mutating func forgetFailures() {
         if failures.isEmpty { return }
         let current = player.currentSegment
         failures = failures.filter { $0.key == current || player.barred[$0.key] != nil }
     }
 
-    /// Tells the player what became of its files.
+    /// Reports the state of its files to the player.
     mutating func look() {
         for (id, isStarted) in player.openClips {
             guard let clip = clips[id] else { continue }
@@ -74,15 +75,15 @@ struct RunDownState {
 }
 
 extension RunDownState {
-    /// Something came on air at `frame`, by a transition of so many frames.
+    /// Notes that another scene goes on air at `frame`, by a transition of `frames` frames.
     mutating func noteChange(at frame: FrameIndex, frames: Int64) {
         guard !former.isEmpty else { return }
         guard let end = formerEnd else { return (formerEnd, formerChange) = (frame + frames + 1, frame) }
-        // A transition that interrupts the one from the former files begins with what is on the screen.
+        // A transition that interrupts the one from the former files begins with the frame that is on the screen.
         if end > frame { formerEnd = max(end, frame + frames + 1) }
     }
 
-    /// Removes and returns the files of the previous run-down that are not seen any more.
+    /// Removes and returns the files of the previous run-down that are not visible any more.
     mutating func takeFormer(by frame: FrameIndex) -> [RunDownClip] {
         guard let formerEnd, formerEnd <= frame else { return [] }
         defer { (former, self.formerEnd, formerChange) = ([], nil, nil) }

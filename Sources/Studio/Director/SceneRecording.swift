@@ -2,12 +2,12 @@
 
 package import Catalogue
 
-/// A recording of a program of several sources, which is told what comes on air.
+/// A recording of a program of several sources, to which scene changes are reported.
 ///
-/// All calls may come from any thread and return at once.
+/// All calls may be made on any thread and return at once.
 package protocol SceneRecording: AnyObject, Sendable {
-    /// Names the recorder's run, in whose program times its files are.
+    /// Identifies the recorder's run; the times in its files are those of this run's program.
     var run: String { get }
-    /// Records which scene comes on air.
+    /// Records that a scene goes on air.
     func record(_ scene: SceneEvent)
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is wrong with a configuration file: each fault with its place. No value is repeated, as it may be a secret.
+/// All faults of a configuration file, each with its place. No value is repeated, because it may be a secret.
 package struct ConfigurationFailure: Error, Equatable, CustomStringConvertible {
     /// One fault.
     package struct Fault: Equatable {
-        /// Where it is; nil for the file as a whole.
+        /// The fault's place; nil if it concerns the complete file.
         package let mark: ConfigurationMark?
-        /// The key, as `channels[0].encoder.gop`; empty for the file as a whole.
+        /// The key, as `channels[0].encoder.gop`; empty if the fault concerns the complete file.
         package let key: String
-        /// A sentence.
+        /// A sentence that describes the fault.
         let text: String
 
-        /// A fault at this place.
+        /// Creates a fault at this place.
         package init(mark: ConfigurationMark?, key: String, text: String) {
             (self.mark, self.key, self.text) = (mark, key, text)
         }
@@ -19,10 +19,10 @@ package struct ConfigurationFailure: Error, Equatable, CustomStringConvertible {
 
     /// The file's path.
     let path: String
-    /// At least one, in the file's order.
+    /// The faults, at least one, in the file's order.
     package let faults: [Fault]
 
-    /// A failure of these faults, at least one.
+    /// Creates a failure of these faults, at least one.
     package init(path: String, faults: [Fault]) {
         (self.path, self.faults) = (path, faults)
     }
@@ -43,7 +43,7 @@ package struct ConfigurationMark: Equatable, Comparable {
     package let line: Int
     package let column: Int
 
-    /// The place in this line and column.
+    /// Creates the place in this line and column.
     package init(line: Int, column: Int) {
         (self.line, self.column) = (line, column)
     }

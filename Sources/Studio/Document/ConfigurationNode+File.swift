@@ -3,11 +3,11 @@
 internal import Foundation
 internal import Glibc
 
-// The text of a file that holds a configuration, a run-down or a project.
+// Reads the text of a file that contains a configuration, a run-down or a project.
 extension ConfigurationNode {
     private static let mostBytes = 1 << 20
 
-    /// The text of the file at `path`, 1 MiB at most. Blocks on the disk.
+    /// Returns the text of the file at `path`, 1 MiB at most. Blocks on the disk.
     package static func text(at path: String) throws(ConfigurationFailure) -> String {
         let data: Data
         do {

@@ -3,18 +3,18 @@
 internal import Media
 internal import Yams
 
-/// A piece of a configuration file, and where it stands.
+/// A node of a configuration file, with its place in the file.
 package struct ConfigurationNode {
-    /// A key of a mapping, and what stands behind it.
+    /// A key of a mapping, and its value.
     package struct Entry {
         package let key: String
         package let mark: ConfigurationMark
         package let node: ConfigurationNode
     }
 
-    /// What it is.
+    /// The content of a node.
     package enum Content {
-        /// A text; `isPlain` if it stands without quotation marks, so that it may be a number or a truth value.
+        /// A text; `isPlain` if it has no quotation marks, so that it may also be a number or a truth value.
         case scalar(String, isPlain: Bool)
         case sequence([ConfigurationNode])
         case mapping([Entry])
@@ -23,11 +23,12 @@ package struct ConfigurationNode {
     package let content: Content
     package let mark: ConfigurationMark
 
-    /// More than any file of a host with a hundred channels has; what refers to itself has more.
+    /// The maximum number of nodes: more than the file of a host with a hundred channels has. A file that refers to
+    /// itself has more.
     private static let mostNodes = 100_000
     private static let deepest = 12
 
-    /// Reads YAML. `words` are the keys that may be there: only those are repeated. Throws a fault with its place.
+    /// Parses YAML. `words` are the known keys: only those are repeated in faults. Throws a fault with its place.
     package init(parsing text: String, path: String, words: Set<String>) throws(ConfigurationFailure) {
         do {
             let text = Self.joiningSurrogates(of: text)
@@ -41,7 +42,7 @@ package struct ConfigurationNode {
     }
 
     /// The library finds duplicate keys by hashing each key. If a key is an alias of lists of aliases, the hash takes
-    /// longer with each list, and with forty lists it never ends. So the text is read first without any alias: each
+    /// longer with each list, and with forty lists it never ends. So the text is first parsed without any alias: each
     /// asterisk is replaced by a letter that no text uses.
     private static func refuseAliasesAsKeys(in text: String) throws {
         guard text.contains("*"), let root = try Yams.compose(yaml: text.replacing("*", with: letter)) else { return }
@@ -51,10 +52,11 @@ package struct ConfigurationNode {
     private static let letter = "\u{E000}"
 
     private static func refuseAliases(asKeysOf node: Node, depth: Int) throws(Refusal) {
-        // What is nested deeper is refused in any case, and the library looks at keys there, too.
+        // Deeper nodes must be refused here already, because the library hashes keys there as well.
         guard depth <= deepest else { throw tooLarge(mark(node.mark)) }
         switch node {
-        // In a list of one line `*a:1` is an alias as a key; with a letter in its place it is one word.
+        // In a list of one line `*a:1` is an alias as a key; with a letter instead of the asterisk it is one plain
+        // text.
         case .scalar(let word) where word.style == .plain && word.string.hasPrefix(letter) && word.string.contains(":"):
             throw Refusal(mark: mark(node.mark), text: "A key is a word.")
         case .sequence(let nodes): for node in nodes { try refuseAliases(asKeysOf: node, depth: depth + 1) }
@@ -69,8 +71,8 @@ package struct ConfigurationNode {
         }
     }
 
-    /// JSON writes a letter beyond U+FFFF as two escapes (RFC 8259, 7), which the library refuses: they become the one escape
-    /// that YAML has for it.
+    /// JSON writes a letter beyond U+FFFF as two escapes (RFC 8259, 7), which the library refuses: they are replaced by
+    /// the single escape that YAML has for this letter.
     private static func joiningSurrogates(of text: String) -> String {
         guard text.first(where: { !$0.isWhitespace }).map("{[".contains) == true, text.contains("\\u") else {
             return text
@@ -93,7 +95,7 @@ package struct ConfigurationNode {
         return result + rest
     }
 
-    /// The code unit of the escape with which `text` begins, if that is one of `range`.
+    /// The code unit of the escape with which `text` begins, if that unit is in `range`.
     private static func surrogate(in text: Substring, _ range: ClosedRange<Int>) -> Int? {
         guard text.hasPrefix("\\u"), let unit = Int(text.dropFirst(2).prefix(4), radix: 16) else { return nil }
         return range.contains(unit) ? unit : nil
@@ -131,7 +133,7 @@ package struct ConfigurationNode {
             }
             content = .mapping(entries)
         case .alias:
-            // The library puts in what an alias stands for.
+            // The library replaces each alias by the node that it refers to.
             throw Refusal(mark: mark, text: "The alias refers to nothing.")
         }
     }
@@ -140,7 +142,7 @@ package struct ConfigurationNode {
         ConfigurationMark(line: mark?.line ?? 1, column: mark?.column ?? 1)
     }
 
-    /// What the library says, without the piece of the file that it shows: that may be a secret.
+    /// Converts the library's error to a fault, without the piece of the file that it quotes, which may be a secret.
     private static func fault(_ error: any Error, _ words: Set<String>) -> ConfigurationFailure.Fault {
         if let refusal = error as? Refusal { return .init(mark: refusal.mark, key: "", text: refusal.text) }
         return switch error as? YamlError {
@@ -148,7 +150,7 @@ package struct ConfigurationNode {
             .composer(_, let problem, let mark, _):
             .init(mark: Self.mark(mark), key: "", text: "This is no YAML: \(problem).")
         case .duplicatedKeysInMapping(let keys, let context):
-            // The message repeats only our own keys: any other word may be a piece of an address.
+            // The message repeats only known keys: any other key may be a piece of an address.
             .init(
                 mark: Self.mark(context.mark),
                 key: keys.first.flatMap { words.contains($0) ? $0 : nil } ?? "",

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How far words are apart: how many letters must be put in, taken out, replaced or swapped with their neighbour (the
-/// distance of optimal string alignment).
+/// The distance between two words: how many letters must be inserted, removed, replaced or swapped with their neighbour
+/// (the distance of optimal string alignment).
 package enum EditDistance {
-    /// The word that is nearest to `word`, if it is near enough to be meant: half of its letters may be wrong.
+    /// The word that is nearest to `word`, if at most half of its letters are wrong.
     package static func nearest(to word: String, among words: [String]) -> String? {
         let word = word.lowercased()
         let distances = words.map { ($0, between(word, $0.lowercased())) }
@@ -11,7 +11,7 @@ package enum EditDistance {
         return distance <= max(1, word.count / 2) ? nearest : nil
     }
 
-    /// The number of changes that make `second` of `first`.
+    /// The number of changes that turn `first` into `second`.
     static func between(_ first: String, _ second: String) -> Int {
         let (first, second) = (Array(first.prefix(64)), Array(second.prefix(64)))
         var before: [Int] = []

@@ -51,7 +51,8 @@ extension NodeReader {
     }
 
     package mutating func unknown(_ entry: ConfigurationNode.Entry, in section: String, known: [String]) {
-        // What is no key may be a piece of an address, and with it a secret: only what is nearly one is repeated.
+        // An unknown key may be a piece of an address, and thus a secret: it is repeated only if it is almost a known
+        // key.
         guard let near = EditDistance.nearest(to: entry.key, among: known), entry.key.allSatisfy(\.isLetter) else {
             let advice = known.contains("address") ? " Does it lack address: in front of it, or quotation marks?" : ""
             return fault(entry.mark, section, "There is no such key.\(advice)")
@@ -60,7 +61,7 @@ extension NodeReader {
         fault(entry.mark, key, "There is no such key; is \(near) meant?")
     }
 
-    /// The words as one of which something is to be chosen.
+    /// Lists the words among which a value has to be chosen.
     package static func either(_ words: [String]) -> String {
         words.count < 2
             ? words.joined() : words.dropLast().joined(separator: ", ") + " or " + (words.last ?? "")

@@ -5,16 +5,17 @@ internal import LibAV
 internal import Media
 internal import Program
 
-/// Makes of overlays as people write them what the program draws. Blocks on files and filters: not on the program's thread.
+/// Draws configured overlays in the program's format. Blocks on files and filters: not to be called on the program's
+/// thread.
 struct OverlayPainter: Sendable {
-    /// Why an overlay cannot be shown, in a sentence.
+    /// The reason why an overlay cannot be shown, in a sentence.
     struct Fault: Error, CustomStringConvertible {
         let description: String
     }
 
     let format: VideoFormat
 
-    /// What `overlay` looks like; with `text` in place of its own, if that is given.
+    /// Draws `overlay`; `text`, if given, replaces its own text.
     func art(of overlay: OverlaySpecification, text: OverlayText? = nil) throws(Fault) -> OverlayArt {
         do throws(AVFailure) {
             switch overlay.content {
@@ -39,7 +40,7 @@ struct OverlayPainter: Sendable {
         (Int((overlay.x * Double(format.width)).rounded()), Int((overlay.y * Double(format.height)).rounded()))
     }
 
-    /// An image keeps its shape on the screen, which the program's pixels need not have.
+    /// An image keeps its shape on the screen, although the program's pixels need not be square.
     private func size(of overlay: OverlaySpecification, width: Int, height: Int) -> (width: Int, height: Int) {
         let pixel = Double(format.sampleAspectRatio.horizontal) / Double(format.sampleAspectRatio.vertical)
         let shape = Double(width) / Double(height) / pixel
@@ -49,7 +50,7 @@ struct OverlayPainter: Sendable {
             case .width(let part): (part * Double(format.width), part * Double(format.width) / shape)
             case .height(let part): (part * Double(format.height) * shape, part * Double(format.height))
             }
-        // What is longer than the frame is cut off by it.
+        // Parts of an overlay beyond the frame are cut off.
         let bound = { (length: Double) in min(PixelImage.largest, max(2, Int(length.rounded()))) }
         return (bound(columns), bound(rows))
     }
@@ -67,7 +68,7 @@ struct OverlayPainter: Sendable {
 }
 
 extension TextPainter.Drawing {
-    /// Letters of `color` with a black outline, which can be read before anything.
+    /// A glyph of `color` with a black outline, which is legible in front of any background.
     fileprivate func glyph(height: Int, color: RGBColor) -> OverlayArt.Glyph {
         var pixels: [UInt8] = []
         pixels.reserveCapacity(outline.count * 4)

@@ -7,19 +7,19 @@ package import Media
 package import Networking
 package import Program
 
-/// An overlay as a flag gives it: `name=image:file` or `name=text:text`, with its place behind a `#`.
+/// An overlay in the syntax of the flag: `name=image:file` or `name=text:text`, with its place after a `#`.
 package struct OverlaySpecification: Sendable, Equatable {
-    /// What it shows.
+    /// The content of an overlay.
     package enum Content: Sendable, Equatable {
         case image(path: String)
         case text(OverlayText)
     }
 
-    /// How large it is, as a part of the program's.
+    /// The size of an overlay, as a fraction of the program's size.
     enum Size: Sendable, Equatable {
         case width(Double)
         case height(Double)
-        /// An image's own.
+        /// The image's own size.
         case natural
     }
 
@@ -28,26 +28,26 @@ package struct OverlaySpecification: Sendable, Equatable {
         case no
     }
 
-    /// The largest number of overlays in a program.
+    /// The maximum number of overlays in a program.
     package static let most = 16
-    /// The size of the largest image file, in bytes.
+    /// The maximum size of an image file, in bytes.
     private static let mostBytes = 64 << 20
     private static let usualHeight = 0.05
 
     package let name: String
     package let content: Content
-    /// Where its upper left corner is, as fractions of the frame.
+    /// The position of the upper left corner, as fractions of the frame.
     let (x, y): (Double, Double)
     let size: Size
     let opacity: Double
-    /// Whether it is seen regardless of the scene; nil if the scenes decide.
+    /// Whether the overlay is visible regardless of the scene; nil if the scenes decide.
     let isVisible: Bool?
     /// The color of a text.
     let color: RGBColor
-    /// The font's file; nil for the system's usual font.
+    /// The font's file; nil means the system's usual font.
     package let font: String?
 
-    /// Reads `text`, and checks that the file that it names exists.
+    /// Parses `text`, and checks that the file that it names exists.
     package init(_ text: String) throws(TextFailure) {
         guard let match = text.wholeMatch(of: /([A-Za-z0-9._-]{1,40})=(image|text):(.+)/) else {
             throw TextFailure(
@@ -98,7 +98,7 @@ package struct OverlaySpecification: Sendable, Equatable {
         return color
     }
 
-    /// Throws where `path` is no file that can be read, or a larger one than `most` bytes.
+    /// Throws if `path` is no readable file, or the file is larger than `most` bytes.
     static func check(_ path: String, of option: OptionReference, most: Int) throws(TextFailure) {
         guard let status = FileStatus(path), status.kind == .regular, access(path, R_OK) == 0 else {
             throw TextFailure("\(option): there is no file \(path) that can be read.")
@@ -110,7 +110,7 @@ package struct OverlaySpecification: Sendable, Equatable {
 }
 
 extension OptionList {
-    /// Takes the option `name`, a part of the frame from `least` to 1; nil if it is not given.
+    /// Takes the option `name`, a fraction of the frame from `least` to 1; nil if the option is not given.
     package mutating func takeFraction(_ name: String, from least: Double = 0) throws(AddressError) -> Double? {
         guard let text = try take(name) else { return nil }
         guard let value = Double(text), (least...1).contains(value) else {

@@ -5,32 +5,33 @@ internal import Program
 internal import Status
 internal import Synchronization
 
-/// The overlays of a program, by name. All calls may come from any thread.
+/// The overlays of a program, by name. All calls may be made on any thread.
 package final class Overlays: Sendable {
-    /// One of them.
+    /// One of the overlays.
     struct Entry: Sendable {
         let specification: OverlaySpecification
         let overlay: Overlay
     }
 
-    /// What an operator said of one.
+    /// An operator's choices about one overlay.
     struct Memory: Sendable {
         fileprivate let specification: OverlaySpecification
         fileprivate let choice: Bool?
         fileprivate let text: String?
     }
 
-    /// How long one may take to come or go, in seconds, and how far ahead that may be asked for.
+    /// The maximum length of a fade in or out, and how far ahead it may be scheduled, both in seconds.
     private static let (longestFade, farthest) = (10.0, 3600.0)
 
     private let entries: [Entry]
     private let format: VideoFormat
     private let painter: OverlayPainter
-    /// What texts say, by name, where that was changed. Locked while an overlay is changed: of two that change one at once
-    /// both see what the later one left.
+    /// The changed texts, by overlay name. Locked while an overlay is changed: of two concurrent changes, the later one
+    /// begins with the result of the earlier one.
     private let texts = Mutex<[String: OverlayText]>([:])
 
-    /// The overlays of `specifications` in a program of this format. Blocks on files and fonts. Throws ``ChannelFailure``.
+    /// Creates the overlays of `specifications` in a program of this format. Blocks on files and fonts. Throws
+    /// ``ChannelFailure``.
     package init(_ specifications: [OverlaySpecification], format: VideoFormat) throws(ChannelFailure) {
         (self.format, painter) = (format, OverlayPainter(format: format))
         var entries: [Entry] = []
@@ -46,13 +47,13 @@ package final class Overlays: Sendable {
         self.entries = entries
     }
 
-    /// All of them, from the back to the front.
+    /// All overlays, from the back to the front.
     var all: [Overlay] { entries.map(\.overlay) }
 
-    /// Those of these names.
+    /// The overlays of these names.
     func named(_ names: [String]) -> [Overlay] { all.filter { names.contains($0.name) } }
 
-    /// The one that `name` names.
+    /// The overlay `name`; throws a refusal of `kind` if it does not exist.
     func entry(
         _ name: String, otherwise kind: Refusal.Kind = .unusable
     ) throws(Refusal) -> Entry {
@@ -61,7 +62,7 @@ package final class Overlays: Sendable {
         throw Refusal(kind, "There is no overlay \(name). \(known)")
     }
 
-    /// What there is to know of each.
+    /// A report of each overlay.
     var reports: [ProgramReport.Overlay] {
         let texts = texts.withLock { $0 }
         return entries.map { entry in
@@ -71,8 +72,8 @@ package final class Overlays: Sendable {
         }
     }
 
-    /// Does what `request` says of an overlay. Returns the frame of `bus` at which that begins. Blocks while a text is
-    /// drawn.
+    /// Carries out `request` on an overlay. Returns the frame of `bus` at which the change begins. Blocks while a text
+    /// is drawn.
     func change(_ name: String, _ request: OverlayRequest, on bus: Bus) throws(Refusal) -> Int64 {
         let entry = try entry(name, otherwise: .notFound)
         let seconds = request.seconds ?? 0
@@ -117,7 +118,7 @@ package final class Overlays: Sendable {
     }
 }
 
-// MARK: What an operator chose, for the next time
+// MARK: An operator's choices, for a reopened channel
 
 extension Overlays {
     var memory: [Memory] {
@@ -128,8 +129,8 @@ extension Overlays {
         }
     }
 
-    /// Does again what was chosen before. What does not fit any more is left out, and what the configuration says otherwise
-    /// now.
+    /// Restores earlier choices. Choices that no longer fit are dropped, as are those about overlays whose
+    /// configuration has changed since.
     func restore(_ memory: [Memory]) {
         for kept in memory {
             guard let entry = try? entry(kept.specification.name) else { continue }
@@ -148,7 +149,7 @@ extension Overlays {
 }
 
 extension OverlaySpecification.Content {
-    /// What a text says.
+    /// The text of a text overlay; nil for an image.
     fileprivate var text: OverlayText? { if case .text(let text) = self { text } else { nil } }
 }
 

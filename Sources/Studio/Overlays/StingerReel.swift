@@ -7,24 +7,26 @@ package import Media
 internal import Program
 internal import Synchronization
 
-/// A stinger's file, decoded some frames ahead on a queue of its own, `relay.stinger.<name>`. Its first frames are kept, so that
-/// it is ready from there on as soon as it is rewound, also while it is shown. All calls may come from any thread.
+/// A stinger's file, decoded some frames ahead on a queue of its own, `relay.stinger.<name>`. The file's first frames
+/// are kept, so that the stinger is ready again as soon as it is rewound, even while it is shown. All calls may be made
+/// on any thread.
 package final class StingerReel: Stinger {
     private struct State {
         /// The first frames of the file.
         var first: [VideoFrame] = []
-        /// Decoded and not shown; the first of them is frame `next`.
+        /// Frames that are decoded and not shown yet; the first of them is frame `next`.
         var waiting: [VideoFrame] = []
         var next: Int64 = 0
         var shown: VideoFrame?
         var isAtEnd = false
-        /// Counts the times that it was made ready again.
+        /// Counts the rewinds.
         var turn = 0
         var isStopped = false
     }
 
-    /// How many frames are decoded ahead: enough to hide a keyframe and a busy machine, or fewer where frames are large, so that
-    /// they take 64 MiB: twelve of 1080p, with alpha 5.2 MB each. As many are kept beside them while it is shown.
+    /// The number of frames that are decoded ahead: enough to bridge a keyframe and a busy machine, or fewer if frames
+    /// are large, so that they take at most 64 MiB: twelve of 1080p, with alpha 5.2 MB each. The kept first frames take
+    /// as much again.
     private static func room(_ format: VideoFormat) -> Int {
         // A plane of luma, one of alpha, and half of one of chroma.
         max(4, min(12, (64 << 20) / (format.width * format.height * 5 / 2)))
@@ -40,11 +42,12 @@ package final class StingerReel: Stinger {
     private let queue: DispatchQueue
     private let state = Mutex(State())
     private let work = DispatchSemaphore(value: 0)
-    /// Signalled for each frame, if they are waited for: in a program that is made faster than the clock.
+    /// Signalled for each decoded frame in a program that is rendered faster than the clock, which waits for frames;
+    /// nil otherwise.
     private let news: DispatchSemaphore?
 
-    /// Reads the file of `stinger` once, which blocks, and makes it ready. Throws ``ChannelFailure`` where it cannot be shown in
-    /// a program of this format.
+    /// Reads the file of `stinger` once, which blocks, and makes the stinger ready. Throws ``ChannelFailure`` if the
+    /// stinger cannot be shown in a program of this format.
     init(
         _ stinger: StingerSpecification, format: VideoFormat, isAwaited: Bool = false, logger: Logger
     ) throws(ChannelFailure) {
@@ -68,7 +71,7 @@ package final class StingerReel: Stinger {
         queue.async { [self] in run() }
     }
 
-    /// Those of `stingers`, as ``init(_:format:logger:)`` makes them.
+    /// Makes the reels of all `stingers`, see ``init(_:format:logger:)``.
     package static func all(
         _ stingers: [StingerSpecification], format: VideoFormat, isAwaited: Bool = false, logger: Logger
     ) throws(ChannelFailure) -> [StingerReel] {
@@ -84,7 +87,7 @@ package final class StingerReel: Stinger {
         return reels
     }
 
-    /// How many frames the file has; one more than `most` where it has more.
+    /// The number of frames in the file; `most` + 1 if the file has more than `most`.
     private static func count(_ path: String, _ format: VideoFormat, most: Int64) throws(AVFailure) -> Int64 {
         let reader = try AlphaVideoReader(path, format: format)
         var count: Int64 = 0
@@ -104,13 +107,13 @@ package final class StingerReel: Stinger {
         }
     }
 
-    /// Waits until frame `number` is there, or will never be.
+    /// Waits until frame `number` is decoded, or until it is certain that it never will be.
     private func wait(for number: Int64, _ news: DispatchSemaphore) {
         while state.withLock({ state in
             let isThere = state.next + Int64(state.waiting.count) > number
             return !isThere && !state.isAtEnd && !state.isStopped
         }) {
-            // What was decoded before is in the way of what is wanted.
+            // If the queue is full, take out its oldest frame, so that the requested one can be decoded.
             state.withLock { state in
                 guard state.waiting.count >= room else { return }
                 state.shown = state.waiting.removeFirst()
@@ -130,7 +133,7 @@ package final class StingerReel: Stinger {
         work.signal()
     }
 
-    /// Lets go of the file. Returns at once.
+    /// Releases the file. Returns at once.
     package func stop() {
         state.withLock { $0.isStopped = true }
         work.signal()
@@ -149,7 +152,7 @@ package final class StingerReel: Stinger {
         }
     }
 
-    /// Reads the file until it is to be read from its beginning again.
+    /// Reads the file until its end or the next rewind.
     private func read(_ turn: Int) throws(AVFailure) {
         let reader = try AlphaVideoReader(path, format: format)
         var number = 0
@@ -159,7 +162,7 @@ package final class StingerReel: Stinger {
                 continue
             }
             state.withLock { state in
-                // The first ones are there already where it was read before.
+                // After a rewind, the first frames are available already.
                 guard state.turn == turn, number >= state.first.count else { return }
                 state.waiting.append(frame)
                 if state.first.count < room { state.first.append(frame) }
@@ -174,7 +177,7 @@ package final class StingerReel: Stinger {
         news?.signal()
     }
 
-    /// Waits until frame `number` is needed; false if it is to be read from its beginning, or not at all.
+    /// Waits until frame `number` is needed; false if the stinger was rewound or stopped.
     @discardableResult
     private func wait(_ turn: Int, for number: Int) -> Bool {
         while true {

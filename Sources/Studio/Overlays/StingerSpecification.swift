@@ -3,20 +3,20 @@
 package import Media
 internal import Networking
 
-/// A stinger as a flag gives it: `name=file`, with the time of its cut behind a `#`.
+/// A stinger in the syntax of the flag: `name=file`, with the time of its cut after a `#`.
 package struct StingerSpecification: Sendable, Equatable {
-    /// As many as a program has.
+    /// The maximum number of stingers of a program.
     package static let most = 8
-    /// The longest one, in seconds, and its largest file.
+    /// The maximum length in seconds, and in `mostBytes` the maximum size of the file.
     static let longest = 5.0
     private static let mostBytes = 1 << 30
 
     package let name: String
     package let path: String
-    /// When the scene below it changes, in seconds from its beginning.
+    /// The time at which the scene below the stinger changes, in seconds from the stinger's beginning.
     let cut: Double
 
-    /// Reads `text`, and looks whether there is the file that it names.
+    /// Parses `text`, and checks that the file that it names exists.
     package init(_ text: String) throws(TextFailure) {
         guard let match = text.wholeMatch(of: /([A-Za-z0-9._-]{1,40})=(.+?)#(cut=.*)/) else {
             throw TextFailure(

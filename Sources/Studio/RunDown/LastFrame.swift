@@ -4,13 +4,14 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// Takes all that a file delivers and keeps the frame that came last. All calls may come from any thread.
+/// Takes all media that a file delivers and keeps the newest frame. All calls may be made on any thread.
 final class LastFrame: SourceSink {
     let programTime = ProgramTime()
     private let kept = Mutex<VideoFrame?>(nil)
     private let isOver = DispatchSemaphore(value: 0)
 
-    /// Waits until the file is over, or its source was stopped, and returns the frame; nil if none came. Blocks. Once.
+    /// Waits until the file has ended, or its source was stopped, and returns the last frame; nil if there was no
+    /// frame. Blocks. To be called once.
     func wait() -> VideoFrame? {
         isOver.wait()
         return kept.withLock { $0 }

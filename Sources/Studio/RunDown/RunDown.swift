@@ -4,91 +4,93 @@ package import Kernels
 package import Media
 package import Program
 
-/// A show that is planned: what is to be seen one after the other, for how long, and how one gives way to the next.
+/// A planned show: a sequence of segments with their scenes, lengths and transitions.
 ///
-/// A value without a clock. ``RunDownPlayer`` makes of it what happens at which frame, on air as well as faster than the
-/// clock. It is bounded: what passes ``fault(sources:unseen:)`` has at most ``mostSegments`` segments of ``mostViews`` views.
+/// A value without a clock. ``RunDownPlayer`` computes from it the actions for each frame, on air as well as rendered
+/// faster than the clock. Run-downs are bounded: one that passes ``fault(sources:unseen:)`` has at most
+/// ``mostSegments`` segments of ``mostViews`` views.
 package struct RunDown: Sendable, Equatable {
-    /// Enough for a day of segments of a minute and a half.
+    /// The maximum number of segments: enough for a day of segments of a minute and a half.
     package static let mostSegments = 1000
-    /// Enough for the largest number of sources, and some scenes.
+    /// The maximum number of views of a segment: enough for all sources, and some scenes.
     package static let mostViews = 32
-    /// The shortest time in which a viewer sees anything.
+    /// The shortest time in which a viewer can recognize anything.
     package static let shortest = Duration.milliseconds(100)
     package static let longest = Duration.seconds(7 * 86_400)
     /// The longest transition.
     package static let longestChange = Duration.seconds(5)
-    /// What the layout of a segment calls the segment's own file.
+    /// The name of a segment's own file in the segment's layouts.
     package static let clipName = "file"
 
-    /// How long a segment lasts.
+    /// The length of a segment.
     package enum Length: Sendable, Equatable {
-        /// This long, to the nearest frame; what is rounded does not add up from segment to segment.
+        /// A time, rounded to the nearest frame; rounding errors do not accumulate from segment to segment.
         case time(Duration)
-        /// So many frames of the program.
+        /// A number of frames of the program.
         case frames(Int64)
-        /// Until its file is over.
+        /// Until the segment's file has ended.
         case end
         /// Until the operator continues with the next segment.
         case take
     }
 
-    /// A file, and where it begins to be shown.
+    /// A file, and the position at which it begins.
     package struct Clip: Sendable, Equatable {
         package var path: String
-        /// The time of the first frame, from the file's own first one on.
+        /// The position of the first frame, relative to the file's own first frame.
         package var start: Duration
-        /// Whether its last frame stands where ``start`` lies behind its end, as it does behind the end of a file that lasts
-        /// for less than its segment; otherwise it cannot be shown then.
+        /// Whether the file's last frame is shown if ``start`` is after the file's end, as it is shown after the end of
+        /// a file that is shorter than its segment; otherwise such a file cannot be shown.
         package var stands = false
 
-        /// The file at `path`, from `start` on.
+        /// Creates the clip of the file at `path`, from `start` on.
         package init(_ path: String, start: Duration = .zero) { (self.path, self.start) = (path, start) }
     }
 
-    /// A scene, and what people call it.
+    /// A scene with its name.
     package struct View: Sendable, Equatable {
         package var layout: SceneLayout
         package var name: String
 
-        /// A scene of this name.
+        /// Creates a view with this name.
         package init(_ layout: SceneLayout, name: String) { (self.layout, self.name) = (layout, name) }
     }
 
-    /// In which order several views come.
+    /// The order of several views.
     package enum Order: String, Sendable, Codable, CaseIterable {
-        /// As they are listed.
+        /// The views in the listed order.
         case listed
-        /// Each once, and then each once again, never the same twice in a row.
+        /// Each view once, and then each once again, never the same one twice in a row.
         case random
     }
 
-    /// Whose audio is heard.
+    /// The choice of the sources that are audible.
     package enum Audio: Sendable, Equatable {
         /// The program's standard choice.
         case standard
-        /// That of the scene's main source.
+        /// The scene's main source is audible.
         case follow
-        /// All together.
+        /// All sources are audible, mixed.
         case mix
-        /// One source, whatever is seen.
+        /// This source is always audible, also if others are visible.
         case source(String)
     }
 
-    /// How a view comes on air.
+    /// The transition to a view.
     package struct Change: Sendable, Equatable {
         package var kind: Transition.Kind
         package var duration: Duration
         package var easing: Easing
-        /// What a dip goes through, and what is behind a card that turns; black without it.
+        /// The color in the middle of a dip, or behind a card that turns; nil means black.
         package var color: RGBColor?
-        /// The stinger of this name, with a cut below it; its length is known once it is loaded.
+        /// The name of the stinger, with a cut below it; its length is known once the stinger is loaded. Nil for other
+        /// transitions.
         package var stinger: String?
 
-        /// At once.
+        /// A change without a transition.
         package static let cut = Change(.cut, .zero)
 
-        /// A transition of these.
+        /// Creates a transition without a stinger.
         package init(
             _ kind: Transition.Kind, _ duration: Duration = .seconds(1), easing: Easing = .linear,
             color: RGBColor? = nil
@@ -97,59 +99,59 @@ package struct RunDown: Sendable, Equatable {
             self.color = color
         }
 
-        /// A stinger, which lasts as long as its file.
+        /// Creates a transition by a stinger, which has the length of the stinger's file.
         package init(stinger: String) {
             self.init(.cut)
             self.stinger = stinger
         }
 
-        /// The word for it in logs and events.
+        /// The transition's name in logs and events.
         package var word: String { stinger.map { "stinger \($0)" } ?? kind.rawValue }
 
-        /// How many frames it has at this rate.
+        /// The number of frames of the transition at this rate.
         package func frames(at rate: FrameRate) -> Int64 { rate.timeBase.ticks(duration) }
     }
 
     /// One part of the show.
     package struct Segment: Sendable, Equatable {
         package var name: String
-        /// What is seen: one view, or several in turn.
+        /// The views of the segment: one, or several in turn.
         package var views: [View]
-        /// How long each of several views lasts.
+        /// The length of each of several views.
         package var every: Duration?
         package var order = Order.listed
-        /// The file that its layouts call ``RunDown/clipName``.
+        /// The file that the segment's layouts call ``RunDown/clipName``.
         package var clip: Clip?
         package var length: Length
-        /// How it comes on air, and each of several views.
+        /// The transition to the segment, and to each of several views.
         package var change = Change.cut
         package var audio = Audio.standard
-        /// Where its stinger stands in what was read, for people; nil without one.
+        /// The place of the segment's stinger in the text of the run-down, for messages; nil without a stinger.
         package var stingerPlace: String?
 
-        /// A segment of these.
+        /// Creates a segment with a cut and the standard audio.
         package init(name: String, views: [View], clip: Clip? = nil, length: Length) {
             (self.name, self.views, self.clip, self.length) = (name, views, clip, length)
         }
     }
 
-    /// What people call it.
+    /// The run-down's name.
     package var name: String
-    /// Whether it begins again at its end.
+    /// Whether the run-down restarts at its end.
     package var loops = false
-    /// What makes another order of random views; the same one makes the same.
+    /// The seed of random orders; the same seed results in the same order.
     package var seed: UInt64 = 0
     package var segments: [Segment]
 
-    /// A run-down of these.
+    /// Creates a run-down of these segments.
     package init(name: String, _ segments: [Segment]) { (self.name, self.segments) = (name, segments) }
 }
 
-// MARK: What cannot be
+// MARK: Validation
 
 extension RunDown.Segment {
-    /// What is wrong with it where these sources can be seen and heard, and those that are `unseen` can be heard alone: the key
-    /// that says it, and a sentence. Nil if nothing is.
+    /// Describes what is wrong with the segment, if `sources` have video and audio and those in `unseen` audio only:
+    /// the key at fault, and a sentence. Nil if nothing is wrong.
     package func fault(sources: [String], unseen: [String] = []) -> (key: String, text: String)? {
         let known = sources + (clip == nil ? [] : [RunDown.clipName])
         if clip != nil, sources.contains(RunDown.clipName) {
@@ -175,7 +177,8 @@ extension RunDown.Segment {
         return nil
     }
 
-    /// Why its transition does not fit; nil if it does. That of a stinger is known when its file was read.
+    /// Describes why the segment's transition does not fit; nil if it does. A stinger can be checked once its file was
+    /// read.
     package var faultOfChange: String? {
         if let every, views.count > 1, change.duration > every {
             return "It lasts longer than each view is to be seen."

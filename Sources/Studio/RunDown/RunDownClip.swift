@@ -8,13 +8,13 @@ internal import Networking
 internal import Program
 internal import Synchronization
 
-/// One use of a file in a run-down: opened at its place ahead of time, and kept back until its frame. All calls may come
-/// from any thread and return at once.
+/// One use of a file in a run-down: opened at its position ahead of time, and paused until its frame of the program.
+/// All calls may be made on any thread and return at once.
 package final class RunDownClip: Sendable {
-    /// How far it is.
+    /// The state of the file.
     enum Condition {
         case opening
-        /// Its first frames are there; how many it has, as far as its container says so.
+        /// The first frames are ready; `frames` is the number of all frames, if the container contains it.
         case ready(frames: Int64?)
         case failed(String)
     }
@@ -27,9 +27,9 @@ package final class RunDownClip: Sendable {
         var isStopped = false
     }
 
-    /// Shows the file, once it is open.
+    /// Shows the file, once the file is open.
     let bus = Bus()
-    /// The file, and where it begins.
+    /// The file, and the position at which it begins.
     let clip: RunDown.Clip
     private let format: VideoFormat
     private let pacing: SourceFeed.Pacing
@@ -55,7 +55,7 @@ package final class RunDownClip: Sendable {
         return feed.isPrimed ? .ready(frames: frames) : .opening
     }
 
-    /// Why it was over before its end; nil where it was not.
+    /// The error that ended the file early; nil if nothing did.
     var fault: String? {
         guard let source = state.withLock({ $0.source }) else { return nil }
         let (status, name) = (source.status, clip.path.split(separator: "/").last ?? "")
@@ -65,10 +65,10 @@ package final class RunDownClip: Sendable {
         return "\(name): The file is cut off\(length)."
     }
 
-    /// The program frame behind its last one, once it is known.
+    /// The program frame after the file's last one, once that is known.
     var end: FrameIndex? { feed?.end }
 
-    /// What it delivers into; nil until it is open.
+    /// The feed into which the file delivers; nil until the file is open.
     var feed: SourceFeed? { state.withLock { $0.feed } }
 
     /// Closes the file.
@@ -82,11 +82,11 @@ package final class RunDownClip: Sendable {
         feed?.close()
     }
 
-    /// Opens `clip` and returns what it looks like. Blocks. Throws where it has no video.
+    /// Opens `clip` and returns its source and format. Blocks. Throws if the file has no video.
     package static func open(
         _ clip: RunDown.Clip, opening: SourceOpening, logger: Logger
     ) throws -> (source: any MediaSource, video: VideoFormat) {
-        // A path is one, whatever is written in it.
+        // The path is taken literally, without any options.
         var none = OptionList(query: nil, of: "file")
         let location = try InputLocation(address: "file:\(clip.path)", taking: &none)
         var options = IngestOptions()
@@ -118,8 +118,8 @@ package final class RunDownClip: Sendable {
         }
     }
 
-    /// Begins to read, and returns what has the frames. Blocks where the last one may have to stand, until it is known whether
-    /// it has to.
+    /// Begins to read, and returns the feed that contains the frames. If the clip's last frame may have to be shown
+    /// instead, blocks until that is known.
     private func play(_ source: any MediaSource) throws -> SourceFeed {
         let feed = parkedFeed()
         source.start(into: feed, video: format, audio: .program)
@@ -140,13 +140,14 @@ package final class RunDownClip: Sendable {
         return feed
     }
 
-    /// Waits for the first frame of `feed`, and returns whether the feed is over without one.
+    /// Waits for the first frame of `feed`, and returns whether the feed has ended without a frame.
     private func isOverAtOnce(_ feed: SourceFeed) -> Bool {
         while feed.presentFrame == nil, !feed.isBarren { clock.sleep(until: clock.now + 1_000_000) }
         return feed.isBarren
     }
 
-    /// Returns the last frame of the file, which is `length` long if it says so; nil if it has no frame. Blocks.
+    /// Returns the last frame of the file; `length` is the file's length, if the container contains it. Nil if the file
+    /// has no frame. Blocks.
     private func lastFrame(_ length: Duration?) throws -> VideoFrame? {
         // The last frame is near the end, unless audio continues after it.
         var rest = Duration.seconds(1)

@@ -4,14 +4,14 @@
 package enum RunDownCommand: Sendable, Equatable {
     /// Begins with a segment.
     case start(segment: Int)
-    /// Ends it; what is on air stays.
+    /// Ends the run-down; the scene on air stays.
     case stop
     /// Continues with the next segment.
     case next
-    /// Lets nothing follow until another command continues the run-down.
+    /// Prevents the next change until another command continues the run-down.
     case hold
-    /// Continues where the run-down was held, or cut away from.
+    /// Continues at the position at which the run-down was held, or cut away from.
     case resume
-    /// Continues with what would be on air by now.
+    /// Continues at the position that the run-down would have reached by now.
     case follow
 }

@@ -5,12 +5,12 @@ internal import Glibc
 
 /// Resolves the files that a run-down names.
 struct RunDownFiles: Sendable {
-    /// Why a file cannot be taken, in a sentence.
+    /// The reason why a file cannot be used, in a sentence.
     struct Fault: Error, Equatable, CustomStringConvertible {
         let description: String
     }
 
-    /// What a path that does not begin with a slash is relative to.
+    /// The directory to which relative paths refer.
     let directory: String
     /// Whether only files in the directory may be named: a client of the API has no access to the rest of the machine.
     var isConfined = false
@@ -24,7 +24,7 @@ struct RunDownFiles: Sendable {
                 throw Fault(description: "The file \(path) is not in the directory that --rundown names.")
             }
         }
-        // A pipe or a device would keep us waiting.
+        // A pipe or a device might block.
         guard FileStatus(real)?.kind == .regular, access(real, R_OK) == 0 else {
             throw missing(path, place)
         }
@@ -36,7 +36,7 @@ struct RunDownFiles: Sendable {
         return real.hasPrefix(root.hasSuffix("/") ? root : root + "/")
     }
 
-    /// Says that there is no such file, and what there is in its directory.
+    /// The fault of a missing file, which lists the files of its directory.
     private func missing(_ path: String, _ place: String) -> Fault {
         let text = "There is no file \(path) that can be read."
         guard !path.utf8.contains(0), let end = place.lastIndex(of: "/"),
@@ -51,7 +51,7 @@ struct RunDownFiles: Sendable {
         return Fault(description: "\(text) There are \(told)\(more).")
     }
 
-    /// How many names are told, and how many entries of a directory are looked at for them.
+    /// The maximum number of listed names, and of directory entries that are read for them.
     private static let (mostNames, mostEntries) = (5, 10_000)
     private static let endings = ["mp4", "mov", "m4v", "mkv", "webm", "ts", "m2ts", "mts", "mpg", "mxf", "avi", "flv"]
 

@@ -7,8 +7,8 @@ internal import Media
 internal import Program
 internal import Synchronization
 
-/// How long the files are that a run-down plays to their ends: each is opened once, one after the other, on a queue of its
-/// own. All calls may come from any thread and return at once.
+/// The lengths of the files that a run-down plays to their ends: each file is opened once, one after the other, on a
+/// queue of its own. All calls may be made on any thread and return at once.
 final class RunDownLengths: Sendable {
     private struct State {
         var known: [String: Duration] = [:]
@@ -18,7 +18,7 @@ final class RunDownLengths: Sendable {
 
     private let state = Mutex(State())
 
-    /// Begins with the files of `runDown`.
+    /// Begins to measure the files of `runDown`.
     init(of runDown: RunDown, logger: Logger) {
         var paths: [String] = []
         for segment in runDown.segments where segment.length == .end {
@@ -30,10 +30,10 @@ final class RunDownLengths: Sendable {
         }
     }
 
-    /// By path, as far as they are known.
+    /// The known lengths, by path.
     var known: [String: Duration] { state.withLock { $0.known } }
 
-    /// Lets go of them.
+    /// Stops measuring, and releases the files.
     func stop() {
         let opening = state.withLock { state in
             state.isStopped = true
@@ -48,7 +48,7 @@ final class RunDownLengths: Sendable {
             state.opening = opening
             return state.isStopped
         }
-        // One that cannot be opened is told of when its segment comes.
+        // A file that cannot be opened is reported when its segment is due.
         guard !isStopped,
             let (source, _) = try? RunDownClip.open(RunDown.Clip(path), opening: opening, logger: logger)
         else { return }

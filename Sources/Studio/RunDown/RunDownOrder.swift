@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which of several views comes when, if they come in an order of chance: each once a round, and no view twice in a row,
-/// nor first what was seen before. The same seed makes the same order, and any place in it can be asked for, without those
-/// before.
+/// A random order of several views: each view once per round, no view twice in a row, and not first the view that was
+/// on air before. The same seed results in the same order, and any position in it can be computed without the earlier
+/// ones.
 struct RunDownOrder {
     private let count: Int
     private let seed: UInt64
-    /// What is not to come first.
+    /// The view that must not be the first.
     private let seen: Int?
 
-    /// An order of `count` views, of which `seen` is on air already.
+    /// Creates an order of `count` views, of which `seen` is on air already.
     init(count: Int, seed: UInt64, seen: Int? = nil) { (self.count, self.seed, self.seen) = (count, seed, seen) }
 
-    /// The view in place `index`, from 0 on.
+    /// The view at position `index`, counted from 0.
     func view(_ index: Int64) -> Int {
         let (round, place) = (index / Int64(count), Int(index % Int64(count)))
         // With two views any other order would show one of them twice in a row.
@@ -32,7 +32,7 @@ struct RunDownOrder {
     private func shuffled(_ round: Int64) -> [Int] {
         var numbers = SplitMix(state: seed ^ (UInt64(bitPattern: round) &* 0xD134_2543_DE82_EF95))
         var views = Array(0..<count)
-        // Fisher and Yates; not the library's, which may be another tomorrow.
+        // The shuffle of Fisher and Yates, not the library's, which may change in a later version.
         for last in stride(from: count - 1, to: 0, by: -1) {
             views.swapAt(last, Int(numbers.next() % UInt64(last + 1)))
         }
@@ -40,7 +40,7 @@ struct RunDownOrder {
     }
 }
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): numbers of chance that are the same on any machine.
+/// SplitMix64 (Steele, Lea and Flood, 2014): pseudorandom numbers that are the same on any machine.
 private struct SplitMix {
     var state: UInt64
 

@@ -2,26 +2,26 @@
 
 internal import Media
 
-/// Where a run-down is: a segment, and when it began.
+/// The position of a run-down: a segment, and when it began.
 ///
-/// A beginning is a frame and the exact time since then, so that lengths that are no whole number of frames do not add up
-/// what each was rounded by: after hours of segments of 5 s at 29.97 frames a second each begins at the frame nearest to
-/// its time.
+/// The beginning is stored as a frame and the exact time since that frame, so that rounding errors of lengths that are
+/// no integral number of frames do not accumulate: after hours of segments of 5 s at 29.97 frames a second each segment
+/// begins at the frame nearest to its time.
 struct RunDownPlace: Sendable, Equatable {
     var segment: Int
     /// How often the run-down has reached its end before.
     var pass: Int64 = 0
-    /// A frame at which something began that could not be known beforehand; or the first frame.
+    /// The first frame, or a later one at which something began that could not be scheduled in advance.
     var anchor: FrameIndex
     /// The time from the anchor to the segment's beginning.
     var offset = Duration.zero
     var clip: RunDownPlayer.ClipID?
-    /// Which of the segment's views was on air before it began.
+    /// The segment's view that was on air before the segment began; nil if none was.
     var seen: Int?
 
     func start(at rate: FrameRate) -> FrameIndex { anchor + rate.timeBase.ticks(offset) }
 
-    /// The first frame after `length`; nil if that is not known by time alone.
+    /// The first frame after `length`; nil if time alone does not determine it.
     func end(after length: RunDown.Length, at rate: FrameRate) -> FrameIndex? {
         switch length {
         case .time(let duration): max(start(at: rate) + 1, anchor + rate.timeBase.ticks(offset + duration))
@@ -30,7 +30,7 @@ struct RunDownPlace: Sendable, Equatable {
         }
     }
 
-    /// The beginning of what follows at `end`, which is where a segment of `length` ends.
+    /// The beginning of the next segment; `end` is the frame at which the segment of `length` ends.
     func following(_ length: RunDown.Length, end: FrameIndex, at rate: FrameRate) -> (anchor: FrameIndex, Duration) {
         switch length {
         case .time(let duration) where anchor + rate.timeBase.ticks(offset + duration) == end:
@@ -40,7 +40,7 @@ struct RunDownPlace: Sendable, Equatable {
         }
     }
 
-    /// How many views of `every` came before the one that is due at `frame`.
+    /// The number of views of `every` before the view that is due at `frame`.
     func views(before frame: FrameIndex, every: Duration, at rate: FrameRate) -> Int64 {
         let begin = { (index: Int64) in anchor + rate.timeBase.ticks(offset + every * Int(index)) }
         let elapsed = rate.timeBase.rescale(frame - anchor, to: .nanoseconds) - offset.inNanoseconds

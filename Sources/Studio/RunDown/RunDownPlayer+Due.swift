@@ -7,11 +7,11 @@ extension RunDownPlayer {
     /// The pause before the next attempt after no file could be opened.
     private static let retry = Duration.seconds(1)
 
-    /// The frame at which what comes next is due, if that is `frame` or an earlier one.
+    /// The frame at which the next segment is due, if that is `frame` or an earlier one.
     func due(by frame: FrameIndex) -> FrameIndex? {
         guard let place, !isDue else { return frame }
         guard let end = end(of: place), end <= frame else { return nil }
-        // If the file was over before this was noticed, the lost time is not made up for.
+        // If the file ended before this was noticed, the lost time is not made up for.
         return runDown.segments[place.segment].length == .end ? frame : end
     }
 
@@ -24,7 +24,7 @@ extension RunDownPlayer {
         return place.end(after: length, at: rate)
     }
 
-    /// Begins what comes next, due at `due`. False if it has to wait for its file, or there is nothing.
+    /// Begins the next segment, due at `due`. False if its file is not ready yet, or if there is no next segment.
     mutating func begin(_ due: FrameIndex, at frame: FrameIndex) -> Bool {
         if let rest, upcoming == nil, rest.until <= frame {
             upcoming = prepared(rest.segment, rest.pass)
@@ -81,7 +81,7 @@ extension RunDownPlayer {
             finish()
             return false
         }
-        // A disk that is away comes back: what is on air stays, and one segment after the other is tried again.
+        // A missing disk may return: the scene on air stays, and the segments are retried one after the other.
         let isLast = next.segment + 1 == runDown.segments.count
         rest = Rest(
             segment: isLast ? 0 : next.segment + 1, pass: next.pass + (isLast ? 1 : 0),
@@ -96,7 +96,7 @@ extension RunDownPlayer {
         if state == .running { (state, place) = (.over, nil) }
     }
 
-    /// What follows a segment, with its file being opened; nil at the end.
+    /// The segment after the given one, with its file being opened; nil at the end.
     mutating func following(_ segment: Int, _ pass: Int64) -> Upcoming? {
         let next = segment + 1
         guard next < runDown.segments.count else { return runDown.loops ? prepared(0, pass + 1) : nil }

@@ -3,7 +3,7 @@
 package import Media
 internal import Status
 
-// What an operator asks for. `frame` is the one that ``tick(_:)`` is called for next.
+// The operator's commands. `frame` is the frame of the next call of ``tick(_:)``.
 extension RunDownPlayer {
     /// Begins with a segment.
     package mutating func start(at segment: Int = 0) throws(Refusal) {
@@ -17,7 +17,8 @@ extension RunDownPlayer {
         upcoming = prepared(segment, 0)
     }
 
-    /// Begins with a segment that is held from its first frame on: seen, or as if it had been cut away from at `frame`.
+    /// Begins with a segment that is held from its first frame on: visible, or as if it had been cut away from at
+    /// `frame`.
     package mutating func start(held segment: Int, isCutAway: Bool, at frame: FrameIndex) throws(Refusal) {
         try start(at: segment)
         guard isCutAway else { return holdsNext = true }
@@ -27,19 +28,19 @@ extension RunDownPlayer {
             again: runDown.segments[segment].clip.map { prepare($0) })
     }
 
-    /// Ends it. What is on air stays.
+    /// Ends the run-down. The scene on air stays.
     package mutating func stop() {
         (place, held, upcoming, rest, state) = (nil, nil, nil, nil, .idle)
         (isDue, isWaiting, holdsNext) = (false, false, false)
     }
 
-    /// Continues with the next segment at once; with the first if it is still waited for. Ends a segment that lasts
-    /// until this command, and ends a hold.
+    /// Continues with the next segment at once, or with the first one if that is still being opened. Also ends a
+    /// segment that lasts until this command, and ends a hold.
     package mutating func next() throws(Refusal) {
         switch state {
         case .idle, .over: throw .notRunning
         case .running:
-            // Skip the segment that is waited for: the operator does not want to wait any more.
+            // Skip the segment whose file is not ready: the operator wants to continue without it.
             if isWaiting, let late = upcoming { upcoming = following(late.segment, late.pass) }
         case .held:
             if let held { follow(up: held.place) }
@@ -48,15 +49,15 @@ extension RunDownPlayer {
         isDue = true
     }
 
-    /// Lets nothing follow until another command continues the run-down. What is on air stays.
+    /// Prevents the next change until another command continues the run-down. The scene on air stays.
     package mutating func hold(at frame: FrameIndex) throws(Refusal) {
         guard state == .running else { throw .notRunning }
         (state, holdsNext) = (.held, false)
         held = place.map { Held(place: $0, frame: frame) } ?? heldAgain()
     }
 
-    /// Something else comes on air at `frame`, by a transition of `fade` frames. What the run-down would show from that
-    /// frame on is not shown.
+    /// Notes that another scene goes on air at `frame`, by a transition of `fade` frames. From that frame on, the
+    /// run-down's scenes are not shown.
     package mutating func cut(at frame: FrameIndex, fade: Int64) {
         cuts.append((frame, fade))
         cuts.sort { $0.frame < $1.frame }
@@ -69,7 +70,7 @@ extension RunDownPlayer {
         leave(aired, at: frame, fade: fade)
         aired = nil
         if state == .running {
-            // What was due before is on air already.
+            // Changes that were due earlier are on air already.
             held = place.map { Held(place: $0, frame: frame) } ?? heldAgain()
             (state, holdsNext) = (.held, false)
         }
@@ -78,8 +79,8 @@ extension RunDownPlayer {
         if let clip = kept.place.clip.flatMap({ clips[$0] }), let started = clip.started,
             var file = runDown.segments[kept.place.segment].clip
         {
-            // Begin with the frame that was seen last: a file that was held has played on, and of a file that was over
-            // the last frame was shown.
+            // Begin with the frame that was visible last: a file that was held has continued to play, and after the end
+            // of a file its last frame was shown.
             let seen = max(0, min(frame, clip.end.map { FrameIndex($0.number - 1) } ?? frame) - started)
             file.start = clip.start + rate.timeBase.duration(seen)
             let again = prepare(file)
@@ -87,8 +88,8 @@ extension RunDownPlayer {
         }
     }
 
-    /// Returns where the run-down was held before, if it was to continue there and the file is still being opened: that
-    /// file begins unseen now, and another one waits to be resumed.
+    /// Returns the earlier hold if the run-down was about to resume from it and the file is still being opened: that
+    /// file begins invisibly now, and another one is opened for a later resume.
     private mutating func heldAgain() -> Held? {
         guard let upcoming, let (place, frame) = upcoming.resumed else { return nil }
         var again: ClipID?
@@ -99,20 +100,21 @@ extension RunDownPlayer {
         return Held(place: place, frame: frame, isCutAway: true, again: again)
     }
 
-    /// Prepares what follows `place`, unless the run-down's time is still in that segment: then it is prepared already.
+    /// Prepares the segment after `place`, unless the run-down's time is still in that segment: then it is prepared
+    /// already.
     private mutating func follow(up place: RunDownPlace) {
         if self.place?.segment == place.segment, self.place?.pass == place.pass, !isOver { return }
         upcoming = following(place.segment, place.pass)
     }
 
-    /// Continues where the run-down was held: the segment lasts as long as was left of it.
+    /// Continues at the position of the hold: the segment lasts for the rest of its length.
     package mutating func resume(at frame: FrameIndex) throws(Refusal) {
-        // A segment that was to be held as soon as it is seen runs instead.
+        // A segment that was to be held as soon as it is visible runs instead.
         if holdsNext { return holdsNext = false }
         guard state == .held else { throw .notHeld }
         state = .running
         guard var kept = held else {
-            // It was held before its first segment, which has begun unseen.
+            // The run-down was held before its first segment, which has begun invisibly.
             if let place { show(place, at: frame, by: .cut) }
             return
         }
@@ -129,7 +131,7 @@ extension RunDownPlayer {
         (place, isOver) = (kept.place, false)
     }
 
-    /// Continues with what would be on air by now without the hold.
+    /// Continues at the position that the run-down would have reached by now without the hold.
     package mutating func follow(at frame: FrameIndex) throws(Refusal) {
         if holdsNext { return holdsNext = false }
         guard state == .held else { throw .notHeld }

@@ -6,7 +6,7 @@ internal import Program
 package import Status
 
 extension RunDownPlayer {
-    /// A snapshot, where `frame` is the next one of the program; `lengths` says how long files are, by their paths.
+    /// A snapshot, with `frame` as the program's next one; `lengths` contains the lengths of files, by path.
     package func status(
         at frame: FrameIndex, withSegments: Bool = true, lengths: [String: Duration] = [:]
     ) -> RunDownStatus {
@@ -29,7 +29,7 @@ extension RunDownPlayer {
         return status
     }
 
-    /// How long `segment` lasts, as far as that is known.
+    /// The length of `segment` in seconds, as far as it is known.
     private func seconds(of segment: RunDown.Segment, _ lengths: [String: Duration]) -> Double? {
         switch segment.length {
         case .time(let duration): duration.inSeconds
@@ -65,7 +65,7 @@ extension RunDownPlayer {
             remainingSeconds: end.map { seconds($0 - frame) })
     }
 
-    /// By what the file's container says of its length.
+    /// The expected end of the segment, from the length in the file's container.
     private func expectedEnd(of place: RunDownPlace) -> FrameIndex? {
         guard runDown.segments[place.segment].length == .end, let clip = place.clip.flatMap({ clips[$0] }) else {
             return nil

@@ -4,19 +4,20 @@ package import Media
 internal import Program
 package import Status
 
-/// Plays a ``RunDown``: says at each frame of a program what begins with it. It has no clock, so that the same plan is
-/// played on air and rendered faster; what it says is a matter of the frames' numbers and of what it was told.
+/// Plays a ``RunDown``: computes for each frame of a program the actions that begin with it. The player has no clock,
+/// so that the same plan can be played on air and rendered faster; its actions depend only on frame numbers and on
+/// reported events.
 ///
-/// The user of the player calls ``tick(_:)`` for each frame before it is made, and does the actions, in their order.
-/// What an operator asks for takes effect at the next call.
+/// The user of the player calls ``tick(_:)`` before each frame is made, and carries out the actions, in their order. An
+/// operator's command takes effect at the next call.
 ///
 ///     idle ── start ──▶ running ── end ──▶ over
 ///                        │  ▲
 ///              cut, hold ▼  │ resume, follow, next
 ///                        held
 ///
-/// While it is held its time and its files advance unseen, so that `follow` finds what would be on air by now; and the
-/// place where it was held is kept for `resume`.
+/// While the run-down is held its time and its files advance invisibly, so that `follow` can continue at the position
+/// that it would have reached by now; the position of the hold is kept for `resume`.
 package struct RunDownPlayer: Sendable {
     /// One use of a file.
     package struct ClipID: Sendable, Hashable, Comparable {
@@ -24,7 +25,7 @@ package struct RunDownPlayer: Sendable {
         package static func < (left: ClipID, right: ClipID) -> Bool { left.number < right.number }
     }
 
-    /// What comes on air.
+    /// A view that goes on air.
     package struct Showing: Sendable, Equatable {
         package var view: RunDown.View
         /// The file that the layout calls ``RunDown/clipName``.
@@ -34,28 +35,28 @@ package struct RunDownPlayer: Sendable {
         package var frames: Int64
     }
 
-    /// What is to be done.
+    /// An action for the user of the player.
     package enum Action: Sendable, Equatable {
         /// Open a file and make its frames ready, so that it can begin at any frame.
         case prepare(ClipID, RunDown.Clip)
-        /// Its first frame is that of this frame of the program, seen or not.
+        /// Begin the file: its first frame belongs to this frame of the program, visible or not.
         case start(ClipID, at: FrameIndex)
-        /// This comes on air.
+        /// Put this view on air.
         case show(Showing, at: FrameIndex)
-        /// The file is not needed any more.
+        /// Release the file, which is not needed any more.
         case release(ClipID)
-        /// A segment is left out.
+        /// Note that a segment is skipped.
         case skip(segment: Int, reason: String)
     }
 
-    /// What it is doing.
+    /// The state of the player.
     package typealias State = RunDownStatus.State
 
-    /// Why something cannot be done now.
+    /// The reason why a command cannot be carried out now.
     package enum Refusal: Error, Equatable, CustomStringConvertible {
         case notRunning
         case notHeld
-        /// There is no segment of this number; `of` is how many there are.
+        /// There is no segment of this number; `of` is the number of segments.
         case noSegment(Int, of: Int)
 
         package var description: String {
@@ -74,39 +75,40 @@ package struct RunDownPlayer: Sendable {
             case failed(String)
         }
 
-        /// Where in the file its first frame is.
+        /// The position of the first frame in the file.
         let start: Duration
         var opening = Opening.opening
         var started: FrameIndex?
-        /// The frame after its last one, once that is known.
+        /// The frame after the file's last one, once that is known.
         var end: FrameIndex?
-        /// How many frames it has, if its container says so.
+        /// The number of frames, if the container contains it.
         var frames: Int64?
     }
 
-    /// What comes next.
+    /// The next segment.
     struct Upcoming: Sendable {
         var segment: Int
         var pass: Int64
         var clip: ClipID?
-        /// Where the run-down continues if it was held and a file had to be opened again, and the frame of the hold.
+        /// The position at which the run-down continues if it was held and a file had to be reopened, and the frame of
+        /// the hold.
         var resumed: (place: RunDownPlace, heldAt: FrameIndex)?
     }
 
-    /// The segment that is tried next after nothing could be opened, and when.
+    /// The segment that is tried next after no file could be opened, and the time of that attempt.
     struct Rest: Sendable {
         let segment: Int
         let pass: Int64
         let until: FrameIndex
     }
 
-    /// Where the run-down was held.
+    /// The position at which the run-down was held.
     struct Held: Sendable {
         var place: RunDownPlace
         let frame: FrameIndex
-        /// Whether something else is on air.
+        /// Whether another scene is on air.
         var isCutAway = false
-        /// The file from where it was held on.
+        /// The file, reopened at the position of the hold.
         var again: ClipID?
     }
 
@@ -115,44 +117,45 @@ package struct RunDownPlayer: Sendable {
     package internal(set) var state = State.idle
     var place: RunDownPlace?
     var upcoming: Upcoming?
-    /// Only while there is nothing upcoming.
+    /// Set only while `upcoming` is nil.
     var rest: Rest?
     var held: Held?
-    /// Whether what comes next is to come at the next frame.
+    /// Whether the next segment is to begin at the next frame.
     var isDue = false
-    /// Whether what comes next is late because its file is not ready.
+    /// Whether the next segment is late because its file is not ready.
     var isWaiting = false
-    /// Whether what comes next is held as soon as it is seen. Only while it is running.
+    /// Whether the next segment is held as soon as it is visible. Only while the player is running.
     var holdsNext = false
     var isOver = false
     var clips: [ClipID: ClipState] = [:]
-    /// The file in what is on air, and those that give way to it.
+    /// The file in the scene on air, and in `fading` the files that are fading out.
     var aired: ClipID?
     var fading: [(clip: ClipID, until: FrameIndex)] = []
-    /// Where segments are shorter than their transitions, each interrupts the one before for as long as the show lasts.
+    /// If segments are shorter than their transitions, each transition interrupts the previous one for as long as the
+    /// show lasts.
     private static let mostFading = 8
-    /// What came on air last, and the path of the file in it.
+    /// The view that went on air last, and the path of the file in it.
     var shown: (layout: SceneLayout, path: String?)?
-    /// How many views of the segment came before the one on air.
+    /// The number of the segment's views before the one on air.
     var view: Int64 = 0
-    /// What an operator will put on air, by frame.
+    /// The changes that an operator has scheduled, by frame.
     var cuts: [(frame: FrameIndex, fade: Int64)] = []
     var clipCount = 0
-    /// Frames that segments began late because their files were not ready.
+    /// The number of frames by which segments began late because their files were not ready.
     var lateFrames: Int64 = 0
-    /// Segments left out one after the other.
+    /// The number of segments that were skipped in a row.
     var skipped = 0
-    /// Segments that are left out whenever it is their turn, and why, until an operator starts one of them.
+    /// Segments that are skipped whenever they are due, and the reasons, until an operator starts one of them.
     package private(set) var barred: [Int: String] = [:]
-    /// Why a segment was left out last, or was over before its end.
+    /// The reason why a segment was skipped last, or ended early.
     package internal(set) var failure: String?
     var actions: [Action] = []
 
-    /// A player of `runDown` in a program of this rate, which has not begun.
+    /// Creates a player of `runDown` in a program of this rate, which has not begun.
     package init(_ runDown: RunDown, rate: FrameRate) { (self.runDown, self.rate) = (runDown, rate) }
 
-    /// What begins with `frame`. Frames come in order, and some may be left out; of one that is asked for again nothing is
-    /// said again.
+    /// Returns the actions that begin with `frame`. Frames must be in order, and some may be left out; a second call
+    /// for the same frame returns nothing new.
     package mutating func tick(_ frame: FrameIndex) -> [Action] {
         for cut in cuts where cut.frame <= frame { cutAway(at: cut.frame, fade: cut.fade) }
         cuts.removeAll { $0.frame <= frame }
@@ -162,12 +165,12 @@ package struct RunDownPlayer: Sendable {
         }
         collect(frame)
         defer { actions = [] }
-        // What is over with the same frame is not seen.
+        // A view that is replaced at the same frame is never visible.
         let last = actions.lastIndex(where: \.isShow)
         return actions.enumerated().filter { !$1.isShow || $0 == last }.map(\.element)
     }
 
-    /// The segment under way, or that is held, or that is waited for; nil where it is not running.
+    /// The segment that is running, held, or being opened; nil if the player is not running.
     package var currentSegment: Int? {
         switch state {
         case .idle, .over: nil
@@ -176,52 +179,52 @@ package struct RunDownPlayer: Sendable {
         }
     }
 
-    /// Whether nothing can be opened, and is tried again later.
+    /// Whether no file can be opened, so that the player retries later.
     package var isResting: Bool { rest != nil }
 
-    // MARK: What it is told
+    // MARK: Reports from the user of the player
 
-    /// Leaves a segment out from now on, also if it has been started and did not begin yet. Nothing of its file is decoded.
+    /// Skips a segment from now on, also if it has been started and has not begun yet. Nothing of its file is decoded.
     package mutating func bar(_ segment: Int, because reason: String) { barred[segment] = reason }
 
-    /// Lets a segment be played again.
+    /// Allows a segment to be played again.
     mutating func unbar(_ segment: Int) { barred[segment] = nil }
 
-    /// Whether it is held, and whether something else is on air then.
+    /// Whether the run-down is held, and whether another scene is on air meanwhile.
     package var hold: (isHeld: Bool, isCutAway: Bool) {
         (state == .held || holdsNext, state == .held && held?.isCutAway == true)
     }
 
-    /// A file was opened, and its first frames are there. It has `frames` more of them than what lies before its start, as
-    /// far as its container says.
+    /// Reports that a file was opened and its first frames are ready. `frames` is the number of frames from its start
+    /// on, if the container contains it.
     package mutating func ready(_ clip: ClipID, frames: Int64? = nil) {
         clips[clip]?.opening = .ready
         clips[clip]?.frames = frames
     }
 
-    /// A file's last frame is the one before `frame`; it was not to be the last, if there is a `fault`.
+    /// Reports that a file's last frame is the one before `frame`; a `fault` means that the file ended early.
     package mutating func ended(_ clip: ClipID, at frame: FrameIndex, fault: String? = nil) {
         if let fault, clips[clip] != nil { failure = fault }
         clips[clip]?.end = frame
     }
 
-    /// A file cannot be opened, or be read on.
+    /// Reports that a file cannot be opened, or cannot be read any further.
     package mutating func failed(_ clip: ClipID, _ reason: String) {
         if clips[clip]?.opening == .opening { clips[clip]?.opening = .failed(reason) }
     }
 
-    /// How long a file has been playing by `frame`, seen or not.
+    /// How long a file has been playing by `frame`, visible or not.
     package func played(_ clip: ClipID, by frame: FrameIndex) -> Duration {
         clips[clip]?.started.map { rate.timeBase.duration(max(0, frame - $0)) } ?? .zero
     }
 
-    /// The files that it wants, with those that are not ready.
+    /// The files that the player uses, including those that are not ready.
     package var openClips: [(clip: ClipID, isStarted: Bool)] {
         clips.keys.sorted().map { ($0, clips[$0]?.started != nil) }
     }
 }
 
-// MARK: What is seen
+// MARK: Views
 
 extension RunDownPlayer {
     /// Puts the view on air that is due in `place` at `frame`, by the segment's transition unless another is given.
@@ -238,7 +241,7 @@ extension RunDownPlayer {
         actions.append(.show(showing, at: frame))
     }
 
-    /// Which of the segment's views is what came on air last.
+    /// The index of the segment's view that went on air last; nil if it is not one of this segment's.
     func seenView(of segment: RunDown.Segment) -> Int? {
         guard let shown else { return nil }
         return segment.views.firstIndex { $0.layout == shown.layout && path(in: $0, of: segment) == shown.path }
@@ -248,7 +251,7 @@ extension RunDownPlayer {
         view.layout.sources.contains(RunDown.clipName) ? segment.clip?.path : nil
     }
 
-    /// Goes on to the next of several views if that is due.
+    /// Shows the next of several views if that is due.
     private mutating func turn(_ place: RunDownPlace, at frame: FrameIndex) {
         if views(of: place, before: frame) != view { show(place, at: frame) }
     }
@@ -263,13 +266,13 @@ extension RunDownPlayer {
         let segment = runDown.segments[place.segment]
         let count = segment.views.count
         if segment.order == .listed { return Int(view % Int64(count)) }
-        // Another order in each segment and each time that it comes.
+        // A different order in each segment and in each pass.
         let seed = runDown.seed &+ UInt64(place.segment) &* 0x9E37_79B9 &+ UInt64(place.pass) &* 0x85EB_CA6B_0000
         return RunDownOrder(count: count, seed: seed, seen: place.seen).view(view)
     }
 
-    /// Keeps a file until the transition from it is over; also keeps the files that are still seen in a transition that
-    /// this one interrupts: it begins with what is on the screen.
+    /// Keeps a file until the transition from it has ended; also keeps the files that are still visible in a transition
+    /// that this one interrupts, because this one begins with the frame on the screen.
     mutating func leave(_ clip: ClipID?, at frame: FrameIndex, fade: Int64) {
         let until = frame + fade + 1
         for index in fading.indices where fading[index].until > frame {

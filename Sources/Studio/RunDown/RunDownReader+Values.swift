@@ -114,7 +114,7 @@ extension RunDownReader {
     }
 }
 
-// MARK: What is seen
+// MARK: Views
 
 extension RunDownReader {
     mutating func readSource(_ node: ConfigurationNode, _ key: String) -> String? {
@@ -152,7 +152,7 @@ extension RunDownReader {
         return nodes.enumerated().compactMap { readView($1, "\(key)[\($0)]") }
     }
 
-    /// A scene by its name, or as it is laid out.
+    /// Reads a scene, given by its name or by its layout.
     mutating func readView(_ node: ConfigurationNode, _ key: String) -> RunDown.View? {
         if case .mapping(let entries) = node.content { return readLayout(entries, node, key) }
         guard let name = scalar(node, key, orElse: "It is a scene's name, or a mapping with layout: and sources:.")

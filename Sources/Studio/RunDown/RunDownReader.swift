@@ -4,20 +4,20 @@ internal import Foundation
 internal import Media
 package import Program
 
-/// Reads a run-down: YAML, or JSON, which is YAML, too. Each fault is noted with its place, and the reading continues,
+/// Reads a run-down in YAML, of which JSON is a subset. Each fault is noted with its place, and the reading continues,
 /// so that all faults are reported at once.
 package struct RunDownReader: NodeReader {
-    /// What a run-down may name.
+    /// The names that a run-down may use.
     package struct Known {
-        /// Sources that can be seen, and heard.
+        /// Sources with video and audio.
         let sources: [String]
-        /// Sources that can be heard alone.
+        /// Sources with audio only.
         var unseen: [String] = []
         let scenes: [(name: String, layout: SceneLayout)]
         var overlays: [String] = []
         var stingers: [String] = []
 
-        /// A run-down may name these.
+        /// Creates the names that a run-down may use.
         package init(
             sources: [String], unseen: [String] = [], scenes: [(name: String, layout: SceneLayout)],
             overlays: [String] = [], stingers: [String] = []
@@ -26,7 +26,7 @@ package struct RunDownReader: NodeReader {
             self.stingers = stingers
         }
 
-        /// All names of which a scene can be made.
+        /// All names from which a scene can be made.
         var names: [String] { scenes.map(\.name) + sources + [SceneLayout.Kind.slate.rawValue] }
     }
 
@@ -35,12 +35,12 @@ package struct RunDownReader: NodeReader {
         "name", "source", "scene", "switch", "every", "order", "file", "in", "duration", "frames", "transition",
         "audio",
     ]
-    /// Every word that is a key.
+    /// All keys.
     static let words = Set(keys + segmentKeys + transitionKeys + SceneLayout.keys + SceneLayout.Inset.keys)
 
     let known: Known
     let files: RunDownFiles
-    /// What people call it.
+    /// The path of the run-down, for messages.
     private let path: String
     package var faults: [ConfigurationFailure.Fault] = []
     private var audio = RunDown.Audio.standard
@@ -50,8 +50,8 @@ package struct RunDownReader: NodeReader {
         (self.path, self.known, self.files) = (path, known, files)
     }
 
-    /// Reads `text`, which people call `name`. Blocks on the disk: each of its files is looked at. Throws all that is wrong
-    /// with it.
+    /// Parses `text`, the run-down called `name`. Blocks on the disk: each of the run-down's files is checked. Throws
+    /// all faults.
     static func read(
         _ text: String, name: String, known: Known, files: RunDownFiles
     ) throws(ConfigurationFailure) -> RunDown {
@@ -65,8 +65,8 @@ package struct RunDownReader: NodeReader {
         return runDown
     }
 
-    /// Reads the run-down that `path` names, and where it lies; if that is a directory, there is no run-down. Blocks on the
-    /// disk.
+    /// Reads the run-down at `path`, and returns it with its directory; if `path` is a directory, there is no run-down.
+    /// Blocks on the disk.
     package static func read(
         at path: String, known: Known
     ) throws(ConfigurationFailure) -> (runDown: RunDown?, directory: String) {
@@ -96,7 +96,7 @@ package struct RunDownReader: NodeReader {
             default: unknown(entry, in: "", known: Self.keys)
             }
         }
-        // Behind what holds for all of them, wherever that stands.
+        // Segments are read last, because they depend on the other keys, in whatever order these are written.
         if let segments {
             runDown.segments = readSegments(segments)
         } else if faults.isEmpty {
@@ -119,7 +119,7 @@ package struct RunDownReader: NodeReader {
 // MARK: A segment
 
 extension RunDownReader {
-    /// What a segment says, and where.
+    /// The values of a segment, and their places.
     private struct Said {
         var marks: [String: ConfigurationMark] = [:]
         var name: String?

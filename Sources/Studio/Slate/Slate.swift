@@ -6,18 +6,19 @@ package import Media
 package import Program
 internal import Synchronization
 
-/// What a program shows when no input has anything: a still, or a file that is played again and again while it is on air.
+/// The video that a program shows when no input delivers anything: a still, or a file that is repeated while it is on
+/// air.
 ///
-/// All calls may come from any thread.
+/// All calls may be made on any thread.
 package final class Slate: Sendable {
-    /// The feed of a file that is played.
+    /// Holds the feed of the file that is being played.
     private final class Player: Sendable {
         let feed = Mutex<SourceFeed?>(nil)
         let bus: Bus
 
         init(bus: Bus) { self.bus = bus }
 
-        /// Lets `next` play instead of what played; nil for nothing.
+        /// Replaces the feed that is playing by `next`; nil means that nothing plays.
         func put(_ next: SourceFeed?) {
             let old = feed.withLock { feed in
                 defer { feed = next }
@@ -28,12 +29,12 @@ package final class Slate: Sendable {
         }
     }
 
-    /// What is seen while nothing plays.
+    /// The frame that is shown while nothing plays.
     let still: VideoFrame
     private let player: Player
     private let source: StandbySource?
 
-    /// The slate that `slate` names, in `format`. A file is read, which blocks. Throws ``ChannelFailure`` if it cannot be.
+    /// Creates the slate of `slate` in `format`. A file is read, which blocks. Throws ``ChannelFailure`` if that fails.
     package init(
         _ slate: SlateSpecification, channel: String, format: VideoFormat, bus: Bus,
         clock: any MonotonicClock, logger: Logger
@@ -59,7 +60,8 @@ package final class Slate: Sendable {
         source = StandbySource(name: "slate", logger: logger) { opening, _ in
             let source = try SourceOpener.open(
                 location, options: IngestOptions(loop: true), logger: logger, opening: opening)
-            // It has no packets, and is no reason not to copy those of the source that it stands for.
+            // The slate has no packets, but must not prevent that the packets of the source that it replaces are
+            // copied.
             let feed = SourceFeed(
                 pacing: .paced, frameRate: format.frameRate, audio: .program, keepsPackets: .zero, clock: clock)
             player.put(feed)
@@ -68,17 +70,17 @@ package final class Slate: Sendable {
         }
     }
 
-    /// Whether it is a file that is played.
+    /// Whether the slate is a file that is played.
     var plays: Bool { source != nil }
 
-    /// What is seen: the file once it plays, and its first frame before.
+    /// The current video: the file once it plays, and its first frame before that.
     package func video(at now: Timestamp) -> Scene.Video {
         let feed = player.feed.withLock { $0 }
         guard let feed, feed.newestVideo(at: now) != nil else { return .still(still) }
         return .feed(feed)
     }
 
-    /// Begins to play, if there is anything to play. Returns at once.
+    /// Begins to play, if the slate is a file. Returns at once.
     package func start() { source?.start() }
 
     /// Ends playing. Returns at once.

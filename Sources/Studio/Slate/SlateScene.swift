@@ -4,20 +4,19 @@ package import Media
 package import Program
 internal import Synchronization
 
-/// The slate as a scene of a program of several sources: a still, or a file that is played again and again while it is
-/// wanted.
+/// The slate as a scene of a program of several sources: a still, or a file that is repeated while it is wanted.
 ///
-/// All calls may come from any thread and return at once.
+/// All calls may be made on any thread and return at once.
 package final class SlateScene: Sendable {
-    /// What the scene shows.
+    /// The video of the scene.
     let video: Scene.Video
     private let played: (slate: Slate, bus: Bus)?
     private let isPlaying = Mutex(false)
 
-    /// A still.
+    /// Creates a slate scene of a still.
     package init(_ still: VideoFrame) { (video, played) = (.still(still), nil) }
 
-    /// A slate that plays on `bus`, which is for nothing else, in `program`.
+    /// Creates a slate scene that plays on `bus`, which nothing else uses, in `program`.
     package init(_ slate: Slate, on bus: Bus, in program: Bus) {
         guard slate.plays else {
             (video, played) = (.still(slate.still), nil)
@@ -29,7 +28,7 @@ package final class SlateScene: Sendable {
         played = (slate, bus)
     }
 
-    /// Plays, or stops, and brings what is seen up to date: a file begins to play by and by.
+    /// Starts or stops playing, and updates the scene: a file begins to play some time after its start.
     func refresh(isWanted: @autoclosure () -> Bool, at now: Timestamp) {
         guard let (slate, bus) = played else { return }
         let isWanted = isWanted()
