@@ -279,7 +279,7 @@ extension SourceSelector {
         }
     }
 
-    /// A source preferred to `current` that has video and was healthy for long enough; nil if there is none.
+    /// A source preferred to `current` that has video and was healthy for long enough; nil without such a source.
     private func recovered(before current: Int) -> (OnAir, Reason)? {
         guard options.returnAfter != nil else { return nil }
         let index = sources.prefix(current).firstIndex { isHealthy($0) }
