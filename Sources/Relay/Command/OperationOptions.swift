@@ -63,10 +63,10 @@ struct OperationOptions: ParsableArguments {
     var verbose = false
 }
 
-/// How log lines look.
+/// The format of log lines.
 enum LogFormat: String, ExpressibleByArgument, CaseIterable {
-    /// For people.
+    /// Text for people.
     case text
-    /// One JSON object a line.
+    /// One JSON object on each line.
     case json
 }
