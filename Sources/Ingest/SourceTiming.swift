@@ -38,7 +38,7 @@ final class SourceTiming: SourceTimes {
         var newestFrame: Timestamp?
     }
 
-    /// What is added to the time at which media is due by the source's clock: the duration of one frame, because the
+    /// The offset added to the time at which media is due by the source's clock: the duration of one frame, because the
     /// audio of a whole frame is taken when the frame begins and a frame is shown up to half a frame before it is due;
     /// and the configured delay of the source.
     private let preparation: Duration
@@ -154,7 +154,7 @@ final class SourceTiming: SourceTimes {
         let position = line.image(of: due + preparation)
         var distance = frameRate.start(of: frameRate.frame(at: position)) - position
         guard distance.inNanoseconds.magnitude > 1_000_000 else { return }
-        // A frame that came too late, or was placed behind its buffer, must not be moved earlier.
+        // A frame that arrived too late, or was placed behind its buffer, must not be moved earlier.
         if distance < .zero, !isMoved { distance = distance + frameRate.timeBase.duration(1) }
         state.clock.align(by: distance)
         state.step += distance

@@ -28,7 +28,7 @@ enum CaptureClock: Sendable, Hashable {
         }
     }
 
-    /// What is added to a stamp to convert it to a reading of CLOCK_MONOTONIC, in nanoseconds. Computed for each
+    /// The offset that converts a stamp to a reading of CLOCK_MONOTONIC, in nanoseconds. Computed for each
     /// packet, because the wall clock may be set.
     func shift(monotonic: Int64 = SystemClock().now, wall: Int64 = Self.wallTime) -> Int64 {
         self == .monotonic ? 0 : monotonic &- wall

@@ -20,7 +20,7 @@ struct BacklogWatch {
         if placement != nil, placement != done { sink.markBehind() }
     }
 
-    /// Called when there was nothing left to decode since ``begin()``.
+    /// Called when no packet was left to decode since ``begin()``.
     mutating func end() {
         guard placement != done else { return }
         done = placement

@@ -29,7 +29,7 @@ final class DecodingLane {
 
     /// The result of a step.
     enum Progress {
-        /// There was nothing to do.
+        /// No packet was due, and no frame was delivered.
         case idle
         /// Something was decoded.
         case advanced

@@ -40,7 +40,7 @@ struct DecodingLoad {
     /// The load of a source all of whose frames are decoded from `now` on.
     init(at now: Timestamp) { state = .all(since: now) }
 
-    /// The thread had nothing to decode up to `now`.
+    /// The decoding thread had no packet to decode up to `now`.
     mutating func rested(at now: Timestamp) -> Action? {
         busy = nil
         if case .all(let since) = state, now - since >= Self.recovery { pause = Self.firstPause }

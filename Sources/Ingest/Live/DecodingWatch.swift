@@ -22,7 +22,7 @@ final class DecodingWatch {
 
     private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
 
-    /// The thread had nothing to decode.
+    /// Called when no packet was left to decode.
     func rest() { perform(load.rested(at: now)) }
 
     /// A frame was decoded and delivered.

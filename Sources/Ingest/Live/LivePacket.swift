@@ -91,7 +91,7 @@ enum LiveCoding {
 /// A stream of a live input that libav opened.
 final class LiveStream: Sendable {
     let info: StreamInfo
-    /// What is added to the stream's stamps, in ticks.
+    /// The offset that is added to the stream's stamps, in ticks.
     let shift: Int64
     /// The clock that the stream's stamps are readings of, if they give the time of capture; nil otherwise.
     let clock: CaptureClock?

@@ -16,14 +16,14 @@ package struct PacketSplicer: Sendable {
     private struct Input {
         var timeline: PacketTimeline
         let leading: TrackKind
-        /// What is added to the input's times while it is on air, in nanoseconds.
+        /// The offset that is added to the input's times while it is on air, in nanoseconds.
         var shift: Int64 = 0
     }
 
     private var inputs: [Int: Input] = [:]
     /// The input on air; nil before the first.
     package private(set) var onAir: Int?
-    /// The input that goes on air at its next keyframe.
+    /// The input to which the splicer switches at that input's next keyframe.
     package private(set) var next: Int?
     private var counts = PacketTimeline.Counts()
     /// The decoding time of each track's newest packet on air and the arrival of that packet, in nanoseconds.

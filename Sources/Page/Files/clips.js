@@ -57,7 +57,7 @@ export class ClipsView {
         setInterval(() => { if (this.isShown) this.#clock(); }, 100);
     }
 
-    // ---- What is shown ----
+    // ---- Display ----
 
     /** Whether this view is visible. */
     show(isShown) {
@@ -124,7 +124,7 @@ export class ClipsView {
         setText(parts["hold-hint"], running?.isTapped ? "Tap to end it" : "or tap, and tap again");
     }
 
-    // ---- Pressing ----
+    // ---- Recording a clip ----
 
     /** Handles a key; returns whether the key belongs to this view. */
     key(event) {

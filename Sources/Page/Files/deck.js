@@ -32,7 +32,7 @@ export class Deck {
         setInterval(() => this.#light(), 1000);
     }
 
-    // ---- Once a second, in words ----
+    // ---- Once a second: text ----
 
     /** `state` is the page's state: report, channel, isStale, isSeen. */
     update(state) {
@@ -129,7 +129,7 @@ export class Deck {
         setAttribute(meter, "aria-valuetext", words);
     }
 
-    // ---- Ten times a second ----
+    // ---- Ten times a second: meters ----
 
     /** A reading of the meters. */
     meter(reading) {

@@ -79,7 +79,7 @@ export class KeyedList {
     }
 }
 
-// ---- What may be pressed ----
+// ---- Enabling of buttons ----
 
 /** The reason why no button may be pressed now; empty if buttons may be pressed. */
 let blockedBecause = "";
@@ -187,7 +187,7 @@ export function announce(words, isUrgent = false) {
     setTimeout(() => { region.textContent = words; }, 30);
 }
 
-// ---- Things that open ----
+// ---- Popovers and choices ----
 
 /** A small dialog below its button. Escape, or a click elsewhere, closes the dialog. */
 export class Popover {

@@ -155,7 +155,7 @@ export class FilmPanel {
         }
     }
 
-    // ---- What is shown ----
+    // ---- Display ----
 
     #render() {
         const { parts } = this;
@@ -218,7 +218,7 @@ export class FilmPanel {
         this.plan.show(isUnderWay || !this.view.isShown || isBlocked() ? [] : this.#asked);
     }
 
-    // ---- What is asked for ----
+    // ---- Requests ----
 
     /** A part in the format of the API. */
     #part(item, isFirst) {

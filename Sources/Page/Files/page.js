@@ -93,7 +93,7 @@ class Page {
         this.views.allow("clips", canRecord);
     }
 
-    // ---- Beginning ----
+    // ---- Start ----
 
     /** Finds out which user is signed in; then connects to the events, or asks for a token. The data that will be
      * needed next is requested at the same time. */
@@ -142,7 +142,7 @@ class Page {
         this.login.open();
     }
 
-    // ---- What comes from relay ----
+    // ---- Data from relay ----
 
     /** Fetches a fresh snapshot before events are received: of the process, its channels, and the channel shown. */
     async snapshot() {
@@ -219,7 +219,7 @@ class Page {
         this.render();
     }
 
-    // ---- What is shown ----
+    // ---- Display ----
 
     render() {
         const { state } = this;

@@ -73,7 +73,7 @@ export class ProgramView {
         document.addEventListener("keydown", (event) => this.#escape(event), { capture: true });
     }
 
-    // ---- What is shown ----
+    // ---- Display ----
 
     /** Whether this view is visible. */
     show(isShown) {
@@ -196,7 +196,7 @@ export class ProgramView {
         if (this.feed.report?.preview.sources.includes(name)) this.preview.redraw();
     }
 
-    // ---- What is asked for ----
+    // ---- Requests ----
 
     /** Puts a scene into the preview: `change(scene, report)` makes it from the scene that is there. */
     async #prepare(change) {

@@ -62,7 +62,7 @@ struct ChannelFlags {
             }
         if let one { return (one.key, one.mark) }
         guard let path = ConfigurationKey.path(of: option.flag) else { return nil }
-        // The option may be about a list or a mapping as a whole. A key for one input also has a plural form for a
+        // The option may be about a complete list or mapping. A key for one input also has a plural form for a
         // list.
         for key in [path, path + "s"] {
             if let mark = marks[key] { return (key, mark) }

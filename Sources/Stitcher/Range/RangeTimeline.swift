@@ -19,7 +19,7 @@ package struct ClipGap: Sendable, Codable, Equatable {
 
 /// Places files one behind the other on one timeline, which begins with the first frame of the first file.
 ///
-/// The distance of files of one run is the distance in their program, in whole frames; the distance of files of two
+/// The distance of files of one run is the distance in their program, in complete frames; the distance of files of two
 /// runs is that of the wall clock. If no frame is missing, the audio continues where the audio of the previous file
 /// ends.
 struct RangeTimeline {

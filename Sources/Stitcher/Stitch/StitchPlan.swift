@@ -48,7 +48,7 @@ package struct StitchPlan: Sendable {
     /// Whether a frozen frame gets a longer duration instead of being encoded repeatedly. This is so only if all frames
     /// are copied and the encoder could not encode any of them in the same way.
     package private(set) var lengthens = false
-    /// Where each clip's file begins in the result, in ticks of its video, if frames keep their times in the files, as
+    /// The place in the result at which each clip's file begins, in ticks of its video, if frames keep their times in the files, as
     /// in a range; nil if they are on the grid of the frame rate.
     private(set) var places: [Int64]?
     /// The number of frames in front of the first visible frame that are in the file but hidden.

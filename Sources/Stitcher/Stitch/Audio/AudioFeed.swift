@@ -106,7 +106,7 @@ final class IndexedAudio: AudioFeed {
 /// Reads the windows of packets of AAC from their files. Used by one thread.
 final class AACWindows {
     private let sources: [StitchSource]
-    /// Open files, by their paths. Many clips may come from few files, and a process may have only some hundred files
+    /// Open files, by their paths. Many clips may be parts of few files, and a process may have only some hundred files
     /// open.
     private var files: [String: FileDescriptor] = [:]
     private static let mostFiles = 64
