@@ -46,9 +46,9 @@ enum ReadOutcome {
 }
 
 extension SourceMonitor {
-    /// Reads and counts the next packet of `demuxer`, or counts why there is no packet. Blocks, like the demuxer; if the
-    /// demuxer has no data ready, pauses 5 ms. `isEnding` returns whether the caller has cancelled the read, which then
-    /// ends as if it had timed out.
+    /// Reads and counts the next packet of `demuxer`, or counts why there is no packet. Blocks, like the demuxer; if
+    /// the demuxer has no data ready, pauses 5 ms. `isEnding` returns whether the caller has cancelled the read, which
+    /// then ends as if it had timed out.
     func read(
         _ demuxer: Demuxer, _ errors: inout ReadErrors, isEnding: () -> Bool = { false }
     ) -> ReadOutcome {

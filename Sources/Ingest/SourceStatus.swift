@@ -16,7 +16,7 @@ package struct SourceStatus: Sendable, Codable, Hashable {
         case waiting
         /// Everything was delivered, or the source was stopped.
         case ended
-        /// Reading failed for good.
+        /// Reading failed, and is not tried again.
         case failed
     }
 

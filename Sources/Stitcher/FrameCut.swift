@@ -32,7 +32,8 @@ struct FrameCut {
         samples.indices.last { isEntry($0) && samples[$0].pts <= time } ?? 0
     }
 
-    /// The first index at which a copy can begin without showing a frame before `time`; the end if there is no such index.
+    /// The first index at which a copy can begin without showing a frame before `time`; the end if there is no such
+    /// index.
     func entry(after time: Int64) -> Int {
         (0...samples.count).first { isEntry($0) && earliestFrom[$0] >= time } ?? samples.count
     }

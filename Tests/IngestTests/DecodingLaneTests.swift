@@ -138,7 +138,7 @@ struct DecodingLaneTests {
     }
 
     @Test(
-        "If the replacement of a decoder also refuses everything, the failure is in vain, and each next one gets more time"
+        "A replacement decoder that also refuses everything fails in vain, and each next one gets more time"
     )
     func inVain() throws {
         place()

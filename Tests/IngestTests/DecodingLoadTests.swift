@@ -61,7 +61,7 @@ struct DecodingLoadTests {
     }
 
     @Test(
-        "Full decoding is tried again after 10 s, then at growing intervals; after 1 min in time the interval starts over"
+        "Full decoding is tried again after 10 s, then at growing intervals, which 1 min in time resets"
     )
     func again() {
         var load = DecodingLoad(at: at(0))

@@ -109,7 +109,7 @@ struct DeviceTests {
     }
 
     @Test(
-        "A stamp is assigned to the clock that it is near to, and wall-clock stamps are converted to the monotonic clock"
+        "A capture stamp is assigned to the nearest clock, and wall-clock stamps are made monotonic"
     )
     func captureClock() {
         let (monotonic, wall) = (Int64(5_000_000_000_000), Int64(1_700_000_000_000_000_000))

@@ -62,7 +62,7 @@ struct VideoDiscoveryTests {
     }
 
     @Test(
-        "A live input that was joined between keyframes begins with its keyframe, and delivers all packets from there on"
+        "A live input that was joined between keyframes delivers all packets from its next keyframe on"
     )
     func live() throws {
         let clip = try joined("libx264")

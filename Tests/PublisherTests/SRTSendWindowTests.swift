@@ -140,7 +140,7 @@ struct SRTSendWindowTests {
     }
 
     @Test(
-        "The SRT send window is shut while the oldest message is older than half the latency or an acknowledgement's time"
+        "The SRT send window shuts if a message is older than half the latency and an acknowledgement's time"
     )
     func bound() {
         var window = SRTSendWindow(latency: 1000)

@@ -82,7 +82,7 @@ struct TransportClockTests {
     }
 
     @Test(
-        "After a gap in a copied stream without durations the stream passes the broadcast check, with both tracks or only one",
+        "A copied stream without durations passes the broadcast check after a gap, with both tracks or one",
         arguments: [100, 500, 900, 2000, 10_000], [(true, true), (true, false), (false, true)])
     func gaps(milliseconds: Int64, tracks: (video: Bool, audio: Bool)) throws {
         let isSilent = tracks.video && tracks.audio && milliseconds > 900

@@ -177,7 +177,7 @@ struct RangePlanTests {
     }
 
     @Test(
-        "A single frame that is re-encoded is encoded together with the hidden frame before it, so that no two keyframes meet"
+        "A single frame is re-encoded with the hidden frame before it, so that no two keyframes meet"
     )
     func headOfOneFrame() throws {
         let files = [source("a"), source("b", startsAt: 60, audioFrom: 93)]

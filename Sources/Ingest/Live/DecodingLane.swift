@@ -31,7 +31,7 @@ final class DecodingLane {
     enum Progress {
         /// No packet was due, and no frame was delivered.
         case idle
-        /// Something was decoded.
+        /// A frame or a run of audio was decoded.
         case advanced
         /// A decoder broke. `isInVain` if this decoder had itself replaced one and gave no frame either, or if no
         /// decoder could be made.

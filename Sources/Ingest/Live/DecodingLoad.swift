@@ -13,7 +13,7 @@ struct DecodingLoad {
     enum Action: Equatable {
         /// Decode only keyframes: decoding one second of the source takes `slowness` seconds.
         case reduce(slowness: Double)
-        /// Decode everything again.
+        /// Decode all frames again.
         case restore
     }
 

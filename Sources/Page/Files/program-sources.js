@@ -192,7 +192,7 @@ class Tile {
     }
 }
 
-/** Why a source that is only heard delivers nothing; empty if it delivers, or if it is meant to be silent. */
+/** Why a source without video delivers no audio; empty if it has no problem. */
 const audioTrouble = ({ status }) => (status ? waitingWords(status, "audio") : "");
 
 /** The state of a source in a few words. */

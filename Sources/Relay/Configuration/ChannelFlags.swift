@@ -6,7 +6,7 @@ internal import Studio
 /// The flags that are equivalent to a channel of a configuration file, and the nodes of the file that they were read
 /// from.
 struct ChannelFlags {
-    /// One flag.
+    /// A flag with the node of the file that it was read from.
     struct Flag: Equatable {
         /// `--flag=value` or `--flag`.
         let argument: String

@@ -17,7 +17,7 @@ struct ConfigurationKey {
         case time
         /// `true` to set the flag, `false` to omit it.
         case isGiven
-        /// A word for each of several flags without a value; nil for the word that means the default.
+        /// A word that selects one of several flags without a value; no flag for the word that means the default.
         case choice([String: String?])
     }
 

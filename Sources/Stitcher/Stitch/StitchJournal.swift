@@ -144,7 +144,8 @@ final class StitchJournal {
         }
     }
 
-    /// The description at `offset`, and the offset at which it ends; nil if there is no description, or if it is incomplete.
+    /// The description at `offset`, and the offset at which it ends; nil if there is no description, or if it is
+    /// incomplete.
     private func record<Value: Decodable>(at offset: Int64, of type: Value.Type) throws -> (value: Value, end: Int64)? {
         let prefix = try descriptor.read(at: offset, count: Int(Self.prefix))
         guard prefix.count == Int(Self.prefix) else { return nil }

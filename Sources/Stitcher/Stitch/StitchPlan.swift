@@ -7,7 +7,7 @@ package import Media
 /// Decides which frames of which files are copied and which are re-encoded, and the place of each frame in the result.
 /// Pure.
 package struct StitchPlan: Sendable {
-    /// One clip in the result.
+    /// The place and the frames of a clip in the result.
     package struct Clip: Sendable, Equatable {
         /// The clip's number among the sources.
         package var source: Int
@@ -48,8 +48,8 @@ package struct StitchPlan: Sendable {
     /// Whether a frozen frame gets a longer duration instead of being encoded repeatedly. This is so only if all frames
     /// are copied and the encoder could not encode any of them in the same way.
     package private(set) var lengthens = false
-    /// The place in the result at which each clip's file begins, in ticks of its video, if frames keep their times in the files, as
-    /// in a range; nil if they are on the grid of the frame rate.
+    /// The place in the result at which each clip's file begins, in ticks of its video, if frames keep their times in
+    /// the files, as in a range; nil if they are on the grid of the frame rate.
     private(set) var places: [Int64]?
     /// The number of frames in front of the first visible frame that are in the file but hidden.
     private(set) var hidden = 0

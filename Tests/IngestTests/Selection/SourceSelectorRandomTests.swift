@@ -140,7 +140,7 @@ struct SourceSelectorRandomTests {
     }
 
     @Test(
-        "In an hour of random events, a source with video is on air, and a preferred one returns only after it was healthy",
+        "In an hour of random events, a source with video is on air, and only healthy sources return",
         arguments: SourceSelector.Standby.allCases, [Duration.seconds(10), nil])
     func hour(standby: SourceSelector.Standby, returnAfter: Duration?) {
         var random = SeededRandom("\(standby) \(String(describing: returnAfter))")
