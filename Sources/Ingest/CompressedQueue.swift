@@ -4,18 +4,18 @@ internal import DequeModule
 internal import LibAV
 internal import Media
 
-/// Compressed packets of one track that were read and not yet decoded. Used by one thread.
+/// Compressed packets of one track that are read but not yet decoded. Used by one thread.
 struct CompressedQueue {
     /// How much media time a track may be read ahead (10 s).
     static let usualTimeLimit = Duration.seconds(10)
-    /// How much of a file's audio may be read ahead of its video (180 s): a decoder holds up to five frames of a slide show.
-    /// All audio up to this limit is read before a program continues without another frame, so the limit is not hours:
-    /// on a slow disk even the bytes that are allowed take long.
+    /// How far a file's audio may be read ahead of its video (180 s): a decoder retains up to five frames of a slide
+    /// show. All audio up to this limit is read before a program continues without another frame, so the limit must not
+    /// be hours: on a slow disk even as many bytes as are allowed take long to read.
     static let audioTimeLimit = Duration.seconds(180)
     /// How many bytes each track may be read ahead (64 MiB).
     static let byteLimit = 64 << 20
 
-    /// How much media time of a live source is kept.
+    /// How much media time of a live source is kept; older packets are dropped.
     var timeLimit = Self.usualTimeLimit
 
     private var packets: Deque<PacketBox> = []
@@ -28,7 +28,7 @@ struct CompressedQueue {
 
     var isEmpty: Bool { packets.isEmpty }
 
-    /// When the first packet is to be decoded; nil if the queue is empty, or the packet does not say.
+    /// When the first packet is to be decoded; nil if the queue is empty or the packet has no timestamp.
     var firstTime: Timestamp? {
         packets.first.flatMap { $0.dts ?? $0.pts }.map { Timestamp($0, in: timeBase) }
     }
@@ -52,15 +52,16 @@ struct CompressedQueue {
         return packet
     }
 
-    /// Gives up the oldest packets of what was read too far ahead: more bytes than allowed, and more time if `isLive`,
-    /// because then what is old will never be wanted. A file's packets are kept for their place.
+    /// Drops the oldest packets while the queue has more bytes than allowed, or, if `isLive`, more media time than
+    /// allowed, because old live packets will not be shown. Packets of a file are not dropped for their time, because
+    /// each has its place.
     mutating func trim(isLive: Bool) {
         while bytes > Self.byteLimit || (isLive && (length > timeLimit || length < .zero - timeLimit)) {
             if popFirst() == nil { return }
         }
     }
 
-    /// Gives up the packets with which decoding cannot begin.
+    /// Drops packets up to the first with which decoding can begin.
     mutating func dropToKeyframe() {
         while let first = packets.first, !first.isKeyframe { _ = popFirst() }
     }

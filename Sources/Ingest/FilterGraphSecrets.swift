@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds what may be secret in a filter graph: the values of options that are named like credentials, such as
-/// `decryption_key` in `lavfi:movie=clip.mp4:format_opts=decryption_key=…`. Addresses are found elsewhere, by their `://`.
+/// Finds parts of a filter graph that may be secret: the values of options that are named like credentials, such as
+/// `decryption_key` in `lavfi:movie=clip.mp4:format_opts=decryption_key=…`. Addresses are found by other code, by their
+/// `://`.
 package enum FilterGraphSecrets {
     private static let names: Set<String> = [
         "auth", "authorization", "cookies", "cryptokey", "headers", "key", "keys", "pass", "post_data", "pwd", "user",
         "username",
     ]
-    /// As parts of a name. Not `pass`, which filters have in theirs, such as `lowpass`.
+    /// Parts of option names that mark a credential. `pass` is not among them, because names of filters have it, such
+    /// as `lowpass`.
     private static let parts = [
         "_key", "credential", "passphrase", "passwd", "password", "secret", "srtp_", "streamid", "token",
     ]
 
-    /// The offset in `graph` from which everything may be secret, because the value of such an option begins there; nil
-    /// if no such option is in it. Between a name and its `=` there may be backslashes and quotes, which filters take
-    /// as escapes.
+    /// The offset in `graph` of the value of the first option that may be a credential, from which on all text may be
+    /// secret; nil if there is no such option. Between an option's name and its `=` there may be backslashes and
+    /// quotes, which filters take as escapes.
     package static func start(in graph: [UInt8]) -> Int? {
         graph.indices.first { index in
             guard graph[index] == UInt8(ascii: "=") else { return false }
@@ -27,7 +29,7 @@ package enum FilterGraphSecrets {
         names.contains(name) || parts.contains { name.contains($0) }
     }
 
-    /// Whether filters take the byte as an escape.
+    /// Whether filters take the byte as an escape character.
     package static func isEscape(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\\") || byte == UInt8(ascii: "'") }
 
     private static func isPartOfName(_ byte: UInt8) -> Bool {

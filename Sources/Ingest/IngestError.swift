@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why an input cannot be used. Each case says it in one sentence, without secrets.
+/// Why an input cannot be used. The description of each case is one sentence without secrets.
 package enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The input does not exist, does not answer, or is no media.
+    /// The input does not exist, does not answer, or is not media.
     case cannotBeOpened(input: String, reason: String)
-    /// There is neither video nor audio in it.
+    /// The input has neither video nor audio.
     case noMedia(input: String)
-    /// It has video or audio that cannot be decoded.
+    /// The input has video or audio that cannot be decoded.
     case cannotBeDecoded(input: String, reason: String)
-    /// It is coded in a way that cannot be handed on as it is.
+    /// The coding of the input cannot be handed on without re-encoding.
     case cannotBeCopied(input: String, reason: String)
-    /// What it needs is not installed; opening it again does not help.
+    /// A library that the input needs is not installed; opening the input again does not help.
     case missingLibrary(input: String, reason: String)
-    /// Reading failed on the way.
+    /// Reading failed after the input was opened.
     case unreadable(input: String, reason: String)
-    /// It ended before it gave a single frame or sample, so there is nothing to repeat.
+    /// The input ended before it gave a single frame or sample, so there is nothing to repeat.
     case empty(input: String)
-    /// It cannot be played again from its start.
+    /// The input cannot be played again from its start.
     case cannotLoop(input: String, reason: String)
-    /// What was asked for does not fit the input.
+    /// An option that was requested does not fit the input.
     case invalidOption(input: String, reason: String)
 
     package var description: String {
@@ -35,7 +35,7 @@ package enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether the same happens however often the input is opened again.
+    /// Whether opening the input again always ends in the same error.
     var isPermanent: Bool {
         if case .missingLibrary = self { true } else { false }
     }

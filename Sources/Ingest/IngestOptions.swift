@@ -5,20 +5,21 @@ package import SourceClock
 
 /// How an input is opened.
 package struct IngestOptions: Sendable, Hashable {
-    /// Whether a file starts again at its end, for ever.
+    /// Whether a file starts again at its end, without limit.
     package var loop: Bool
-    /// The size asked of the test pattern and of devices, width and height in pixels; nil for their own.
+    /// The size requested of the test pattern and of devices, in pixels; nil means their default.
     package var size: FrameSize?
-    /// The frame rate asked of the test pattern and of devices; nil for their own.
+    /// The frame rate requested of the test pattern and of devices; nil means their default.
     package var frameRate: FrameRate?
-    /// Where in a file it begins: at the frame nearest to this time, from its first frame on.
+    /// Where playback of a file begins: at the frame nearest to this time, counted from the file's first frame.
     package var start = Duration.zero
-    /// How much later than its clock says a live source is shown; 0 or more.
+    /// How much later than its clock requires a live source is shown; 0 or more.
     package var delay = Duration.zero
-    /// What it shares with other live sources, unless its address asks for a latency of its own.
+    /// The buffer that a live source shares with other live sources, unless its address configures a latency of its
+    /// own.
     package var commonBuffer: CommonBuffer?
 
-    /// Options of these values.
+    /// Options with these values.
     package init(loop: Bool = false, size: FrameSize? = nil, frameRate: FrameRate? = nil) {
         self.loop = loop
         self.size = size

@@ -4,8 +4,8 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// A file that libav reads. It ends at its end, or begins again. A loop that once delivered something and then fails is
-/// opened again for ever, after 1 to 5 s, but for a failure that opening again cannot mend.
+/// A file that libav reads. It ends with the file, or loops. A loop that delivered something and then fails is opened
+/// again without limit, after 1 to 5 s each time, except after a failure that opening it again cannot repair.
 final class LibAVSource: MediaSource {
     let description: SourceDescription
     private let location: InputLocation
@@ -37,7 +37,7 @@ final class LibAVSource: MediaSource {
     private func deliver(into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?) {
         var loopEnd: Int64?
         let loop = ReopenLoop(location.description, monitor: monitor)
-        // A program that waits for its source continues while a loop is opened again.
+        // While a loop is opened again, a program that depends on this source continues without it.
         let markStarved = {
             sink.markStarved(.video)
             sink.markStarved(.audio)
@@ -49,8 +49,8 @@ final class LibAVSource: MediaSource {
         sink.end(.audio)
     }
 
-    /// Opens the input, plays it, and closes it. `loopEnd` is where what a loop delivered so far ends, in samples; nil if the
-    /// input does not loop, or delivered nothing.
+    /// Opens the input, plays it, and closes it. `loopEnd` is the end of the media that a loop has delivered so far, in
+    /// samples; nil if the input does not loop or has delivered nothing.
     private func play(
         in loop: ReopenLoop, into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?,
         loopEnd: inout Int64?
@@ -84,7 +84,7 @@ final class LibAVSource: MediaSource {
             }, streams: { [$0.video, $0.audio].compactMap(\.self) })
     }
 
-    /// The input that was opened when the source was made.
+    /// The input that was opened when the source was created.
     private func takeOpened() throws(IngestError) -> OpenedInput {
         let input = opened.withLock { input in
             defer { input = nil }

@@ -2,16 +2,16 @@
 
 package import Media
 
-/// One place that media comes from, opened and ready to deliver.
+/// A source of frames and audio that is open and ready to deliver.
 package protocol MediaSource: AnyObject, Sendable {
-    /// What the source turned out to be when it was opened.
+    /// The properties of the source that were found when it was opened.
     var description: SourceDescription { get }
     /// Begins to deliver into `sink`, on a thread of the source's own, in these formats; nil means that the track is
-    /// not wanted. Only the first call counts.
+    /// not wanted. Only the first call has an effect.
     func start(into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?)
-    /// Ends delivery, and blocking reads with it. Returns at once; may be called on any thread, any number of times.
-    /// A delivery that has begun may still arrive.
+    /// Ends delivery, and blocking reads with it. Returns at once; may be called on any thread, any number of times. A
+    /// delivery that has begun may still reach the sink.
     func stop()
-    /// What the source is doing. May be read on any thread.
+    /// The current status of the source. May be read on any thread.
     var status: SourceStatus { get }
 }

@@ -2,26 +2,26 @@
 
 internal import LibAV
 
-/// What to do about the failures of an input's reads: damaged data is skipped until there is too much of it in a row.
+/// Decides how to handle failed reads of an input: damaged data is skipped until too much of it follows in a row.
 struct ReadErrors: Sendable {
-    /// What to do about one failure.
+    /// How to handle one failed read.
     enum Verdict: Sendable, Hashable {
-        /// The source was stopped: no more reads.
+        /// The source was stopped: do not read again.
         case stop
-        /// Nothing is ready: wait a little and read again.
+        /// No data is ready: pause shortly and read again.
         case wait
-        /// The data is damaged: read on behind it.
+        /// The data is damaged: continue with the data behind it.
         case skip
-        /// The input cannot be read.
+        /// The input is unreadable: give an error.
         case fail
     }
 
-    /// Damaged reads in a row after which an input is taken to be unreadable.
+    /// Number of damaged reads in a row after which an input counts as unreadable.
     private static let limit = 100
 
     private var damaged = 0
 
-    /// Decides about `failure` of a read.
+    /// Decides how to handle `failure` of a read.
     mutating func judge(_ failure: AVFailure) -> Verdict {
         if failure.isInterrupted { return .stop }
         if failure.isWouldBlock { return .wait }
@@ -33,22 +33,22 @@ struct ReadErrors: Sendable {
     mutating func noteSuccess() { damaged = 0 }
 }
 
-/// What a read of an input came to.
+/// The result of a read of an input.
 enum ReadOutcome {
-    /// A packet.
+    /// A packet was read.
     case packet(PacketBox)
-    /// Nothing: read again.
+    /// No packet was read; read again.
     case nothing
-    /// Nothing, and nothing will follow: the input ended, or its source was stopped.
+    /// No packet was read and none will follow: the input ended, or its source was stopped.
     case over
     /// The input cannot be read.
     case failed(AVFailure)
 }
 
 extension SourceMonitor {
-    /// Reads and counts the next packet of `demuxer`, or counts why no packet came. Blocks, like the demuxer; waits 5
-    /// ms if the demuxer has nothing ready. `isEnding` says whether the caller has ended the read, which then ends as
-    /// if it had timed out.
+    /// Reads and counts the next packet of `demuxer`, or counts why there is no packet. Blocks, like the demuxer; if
+    /// the demuxer has no data ready, pauses 5 ms. `isEnding` returns whether the caller has cancelled the read, which
+    /// then ends as if it had timed out.
     func read(
         _ demuxer: Demuxer, _ errors: inout ReadErrors, isEnding: () -> Bool = { false }
     ) -> ReadOutcome {

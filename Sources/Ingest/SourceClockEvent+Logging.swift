@@ -5,7 +5,7 @@ internal import Media
 internal import SourceClock
 
 extension SourceClockEvent {
-    /// Says it in the log, if it is more than a number, as something that happened to the input `name`.
+    /// Logs the event, if it has a log line, as one of the input `name`.
     package func log(of name: String, by logger: Logger) {
         guard let (level, text) = line else { return }
         logger.log(level: level, "\(text)", metadata: ["input": "\(name)"])

@@ -5,12 +5,12 @@ internal import Media
 internal import SourceClock
 
 extension SourceClockSettings {
-    /// How long segments of a playlist are taken to last that does not say so: most servers make them of 2 to 6 s
-    /// (RFC 8216, appendix B, and Apple's authoring specification, 7.5: 6 s).
+    /// The assumed duration of a playlist's segments if the playlist does not state a target duration: most servers
+    /// make them 2 to 6 s long (RFC 8216, appendix B, and Apple's authoring specification, 7.5: 6 s).
     static let usualTarget = Duration.seconds(6)
 
-    /// How an opened live input is treated: by its demuxer's name and the target duration of its playlist, with the
-    /// `latency` that its address asks for.
+    /// The clock settings for an open live input, from its demuxer's name, the target duration of its playlist, and the
+    /// `latency` that its address configures.
     static func of(_ demuxer: Demuxer, video: StreamInfo?, frameRate: FrameRate, latency: Duration?) -> Self {
         var settings = of(formatName: demuxer.formatName, target: demuxer.targetDuration)
         if let latency { settings.latency = latency }
@@ -18,7 +18,7 @@ extension SourceClockSettings {
             (settings.arrivals, settings.sharesMap) = (.captureTime, true)
         }
         guard let video = video?.video else { return settings }
-        // The deinterlacer holds one frame, besides those that the decoder puts into order.
+        // The deinterlacer retains one frame, in addition to those that the decoder retains to reorder them.
         let held = Int64(video.reorderedFrames + (video.isInterlaced ? 1 : 0))
         settings.decoding = frameRate.timeBase.duration(held)
         return settings
@@ -38,7 +38,7 @@ extension SourceClockSettings {
         "v4l2", "video4linux2", "alsa", "pulse", "jack", "oss", "sndio", "x11grab", "kmsgrab", "fbdev",
     ]
 
-    /// The defaults for what a demuxer of libavformat yields; a name may be one of several, with commas between them.
+    /// The default settings for an input of this libavformat demuxer, whose name may be a list separated by commas.
     static func of(formatName: String, target: Duration? = nil) -> Self {
         for name in formatName.split(separator: ",") {
             switch name {

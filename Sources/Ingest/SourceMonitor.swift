@@ -7,18 +7,18 @@ internal import Media
 internal import SRT
 internal import Synchronization
 
-/// What a source's thread shares with the others: its status and its log, and the order to stop.
+/// The state that a source's thread shares with other threads: its status, its log, and the order to stop.
 final class SourceMonitor: Sendable {
-    /// A connection that the next demuxer continues on.
+    /// A connection that stays open, so that the next demuxer can continue reading from it.
     private struct Continuation {
         let bytes: TransportStreamBytes
-        /// Whether a stream is coded in another way from here on.
+        /// Whether the coding of a stream changes from here on.
         let isChange: Bool
     }
 
-    /// Ends blocking reads.
+    /// Interrupts blocking reads.
     let interrupter: Interrupter
-    /// Where what an operator must know at once is said.
+    /// Logs events that an operator must know at once.
     let logger: Logger
     private let onlyKeyframes = Atomic(false)
     private let reduction = Atomic(false)
@@ -30,10 +30,10 @@ final class SourceMonitor: Sendable {
     private let hasFailedToConvert = Atomic(false)
     private let stopSignal = DispatchSemaphore(value: 0)
     private let hasRepairedSamples = Atomic(false)
-    /// Where a playlist ended that stood still, and how that is found.
+    /// The end of the playlist when it last stalled, and how to find a playlist's end.
     let stall = Mutex(PlaylistStall())
 
-    /// A monitor of a source that has not begun; it logs nothing unless a logger is given.
+    /// A monitor of a source that has not begun. Without a `logger` the source logs nothing.
     init(
         logger: Logger = Logger(label: "relay.ingest", factory: { _ in SwiftLogNoOpLogHandler() }),
         interrupter: Interrupter = Interrupter()
@@ -50,27 +50,27 @@ final class SourceMonitor: Sendable {
 
     var isStopped: Bool { interrupter.isInterrupted }
 
-    /// Whether only keyframes of the video are decoded: because the video is not seen, which is what is set, or because
-    /// it ``isReduced``.
+    /// Whether only keyframes of the video are decoded: because the video is not visible (this is the value that is
+    /// set), or because the source ``isReduced``.
     var decodesKeyframesOnly: Bool {
         get { onlyKeyframes.load(ordering: .relaxed) || isReduced }
         set { onlyKeyframes.store(newValue, ordering: .relaxed) }
     }
 
-    /// Whether keyframes alone are decoded because the machine is too slow for more.
+    /// Whether only keyframes are decoded because the machine is too slow to decode all frames.
     var isReduced: Bool {
         get { reduction.load(ordering: .relaxed) }
         set { reduction.store(newValue, ordering: .relaxed) }
     }
 
-    /// Whether that may be done.
+    /// Whether decoding may be reduced to keyframes if the machine is too slow.
     var mayReduce: Bool {
         get { reducible.load(ordering: .relaxed) }
         set { reducible.store(newValue, ordering: .relaxed) }
     }
 
-    /// Whether media comes of an input that is being opened, and the first frame of its video was waited for. It stays so
-    /// until what the input looks like is known, or its opening has failed.
+    /// Whether an input that is being opened delivers media, and its opening waits for the first frame of its video.
+    /// Reset when the size of the video is known, or opening has failed.
     var isDescribing: Bool {
         get { describing.load(ordering: .relaxed) }
         set { describing.store(newValue, ordering: .relaxed) }
@@ -81,25 +81,25 @@ final class SourceMonitor: Sendable {
         interrupter.interrupt()
         stopSignal.signal()
         srt.withLock { $0 }?.stop()
-        // Closed outside of the lock.
+        // The connection is closed outside of the lock.
         _ = takeKept()
     }
 
-    /// Keeps the connection that `demuxer` reads open for the next demuxer: if a stream is coded in another way from here
-    /// on, or after a `failure` to decode. Does nothing otherwise.
+    /// Keeps the connection of `demuxer` open for the next demuxer, if the coding of a stream changes from here on, or
+    /// after a `failure` to decode. Does nothing otherwise.
     func keepConnection(of demuxer: Demuxer, after failure: IngestError? = nil) {
         guard let bytes = demuxer.transportStream, !isStopped else { return }
         let isFailure = if case .cannotBeDecoded? = failure { true } else { false }
         guard isFailure || failure == nil && bytes.isChanged else { return }
         continuation.withLock { $0 = Continuation(bytes: bytes, isChange: !isFailure) }
-        // A stop that came meanwhile has not seen it.
+        // If ``stop()`` ran in the meantime, it did not find the connection, so the connection is closed here.
         if isStopped { _ = takeKept() }
     }
 
-    /// Whether the input is to be opened at once, because a stream of it is coded in another way now.
+    /// Whether the input is to be opened again without a pause, because the coding of one of its streams has changed.
     var isAtChange: Bool { continuation.withLock { $0?.isChange == true } }
 
-    /// The connection that the next demuxer continues on; nil if it has to make its own.
+    /// The connection that the next demuxer is to continue on; nil if it must connect by itself.
     func takeContinuation() -> TransportStreamBytes? {
         let kept = takeKept()
         kept?.resume()
@@ -113,8 +113,8 @@ final class SourceMonitor: Sendable {
         }
     }
 
-    /// The source's way to its SRT peers, made by `make` at the first call: a port stays open however often the source
-    /// is opened again.
+    /// The SRT input of the source, which `make` creates at the first call. It lives as long as the source, so that a
+    /// port stays open however often the source is opened again.
     func srtInput(_ make: () -> SRTInput) -> SRTInput {
         let input = srt.withLock { input in
             let kept = input ?? make()
@@ -125,8 +125,8 @@ final class SourceMonitor: Sendable {
         return input
     }
 
-    /// How long to wait before the input is opened again: `delay`, or a tenth of it for a listener, which calls no
-    /// peer, so that a sender that calls again at once is soon on air.
+    /// The pause before the input is opened again: `delay`, or a tenth of it for a listener. A listener calls no peer,
+    /// and with a short pause a sender that calls again at once is soon on air.
     func pauseToReopen(_ delay: Duration) -> Duration {
         srt.withLock { $0?.isListening == true } ? delay / 10 : delay
     }
@@ -141,7 +141,7 @@ final class SourceMonitor: Sendable {
         }
     }
 
-    /// Counts what was lost by `failure`.
+    /// Counts damaged data after `failure`.
     func noteDamage(_ failure: AVFailure) {
         update {
             $0.decodeErrors += 1
@@ -149,15 +149,16 @@ final class SourceMonitor: Sendable {
         }
     }
 
-    /// Counts a frame or a run of audio that could not be converted. Only the source's first is logged: what follows
-    /// mostly fails in the same way.
+    /// Counts a frame or a run of audio that could not be converted. Only the source's first such failure is logged,
+    /// because later ones mostly have the same cause.
     func noteConversionFailure(_ failure: AVFailure) {
         noteDamage(failure)
         if hasFailedToConvert.exchange(true, ordering: .relaxed) { return }
         logger.warning("what was decoded cannot be converted", metadata: ["reason": "\(failure)"])
     }
 
-    /// Audio had samples that were replaced. The status counts each of their frames; only the source's first is logged.
+    /// Notes that samples of audio were replaced. The status counts each of their frames; only the source's first is
+    /// logged.
     func noteRepairedSamples(of subject: String) {
         if hasRepairedSamples.exchange(true, ordering: .relaxed) { return }
         logger.warning(
@@ -165,14 +166,14 @@ final class SourceMonitor: Sendable {
             metadata: ["input": "\(subject)"])
     }
 
-    /// The input of the name `input` was opened again. It `isWorthLogging` if the failure before was.
+    /// The input named `input` was opened again. `isWorthLogging` is true if the failure before was logged.
     func noteOpenAgain(_ input: String, isWorthLogging: Bool) {
         if isWorthLogging { logger.notice("input is open again", metadata: ["input": "\(input)"]) }
         update { $0.reopens += 1 }
     }
 
-    /// The input of the name `input` ended, or failed with `failure`, and is opened again after `delay`, as `schedule`
-    /// says.
+    /// The input named `input` ended, or failed with `failure`, and is opened again after `delay`. `schedule` decides
+    /// whether that is logged.
     func noteInterruption(_ input: String, _ failure: IngestError?, _ schedule: ReopenSchedule, _ delay: Duration) {
         let reason = failure?.description ?? "The input \(input) ended."
         update {
@@ -188,8 +189,8 @@ final class SourceMonitor: Sendable {
             ])
     }
 
-    /// The source delivers nothing more, because of `failure` if there is one. What fails because the source was stopped
-    /// is no failure. Returns what failed.
+    /// The source delivers nothing more, because of `failure` if that is not nil. Errors that follow from stopping the
+    /// source do not count as failures. Returns the failure that counts.
     @discardableResult
     func noteEnd(_ failure: IngestError?) -> IngestError? {
         let failed = isStopped ? nil : failure
@@ -201,7 +202,7 @@ final class SourceMonitor: Sendable {
         return failed
     }
 
-    /// Remembers that these `tracks` of the input named `input` are not carried, and logs each of them once.
+    /// Notes that these `tracks` of the input named `input` are not carried, and logs each of them once.
     func note(uncarried tracks: [String], of input: String) {
         let before = state.withLock { state in
             defer { state.uncarriedTracks = tracks }
@@ -212,22 +213,22 @@ final class SourceMonitor: Sendable {
         }
     }
 
-    /// The input of the name `input` is coded in another way from here on, as these streams.
+    /// Logs that the coding of the input named `input` changes from here on, to that of these streams.
     func noteChange(_ input: String, _ streams: [StreamInfo]) {
         let tracks = streams.map(\.codecTitle).joined(separator: ", ")
         logger.notice("input is coded in another way now", metadata: ["input": "\(input)", "tracks": "\(tracks)"])
         update { $0.reopens += 1 }
     }
 
-    /// Waits for `time`, or until the source is stopped.
+    /// Pauses for `time`, or until the source is stopped.
     func pause(_ time: Duration) {
         if isStopped { return }
         let deadline = DispatchTime.now() + .nanoseconds(Int(time.inNanoseconds))
         if stopSignal.wait(timeout: deadline) == .success { stopSignal.signal() }
     }
 
-    /// Waits until `sink` may have room. Never returns at once for nothing, whatever the sink does: a track that
-    /// has room but nothing to put into it would otherwise make the thread spin.
+    /// Blocks until `sink` may have room, and always for a short time, whatever the sink does: otherwise a track that
+    /// has room but no data to put into it would make the thread spin.
     func waitForRoom(in sink: any SourceSink) {
         let clock = SystemClock()
         let before = clock.now

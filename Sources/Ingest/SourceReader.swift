@@ -4,21 +4,21 @@ internal import LibAV
 internal import Logging
 internal import Media
 
-/// Reads an opened input that can wait from its start to its end, or round after round, and delivers it into a sink.
-/// Lives on the source's thread.
+/// Reads an open input that may pause, from its start to its end, or in a loop, and delivers its media into a sink.
+/// Used by the source's thread only.
 final class SourceReader {
-    /// What ``step()`` came to.
+    /// The result of ``step()``.
     private enum Step {
         case advanced
         case needsPacket(TrackKind)
         case blocked
         case ended
-        /// The decoder of video, or of the only audio, is broken, and opening the input again makes a new one; or a
-        /// library is missing.
+        /// A library is missing, or the decoder of video, or of the only audio, is broken; opening the input again
+        /// makes a new decoder.
         case failed(AVFailure)
     }
 
-    /// Longer than from one keyframe to the next in most streams.
+    /// A margin that is longer than the distance of keyframes in most streams.
     private static let margin = Duration.seconds(5)
 
     private let input: OpenedInput
@@ -29,14 +29,14 @@ final class SourceReader {
     private let audio: AudioTrack?
     private let rate: TimeBase
     private var timeline: SourceTimeline
-    /// Frames before this are not delivered, in ticks of the video; nil once one was.
+    /// Frames before this time are not delivered, in ticks of the video; nil once a frame was delivered.
     private var firstWanted: Int64?
     private var inputEnded = false
     private var failure: AVFailure?
     private var errors = ReadErrors()
 
-    /// A reader of `input` that delivers the wanted tracks, from position `start` in samples on. If the input has video, the
-    /// first frame is the one nearest to `moment` of it.
+    /// A reader of `input` that delivers the wanted tracks from position `start`, in samples. If the input has video,
+    /// the first frame is the one nearest to its `moment`.
     init(
         _ input: OpenedInput, into sink: any SourceSink, video wantedVideo: VideoFormat?,
         audio wantedAudio: AudioFormat?, loops: Bool, start: Int64, from moment: Duration = .zero,
@@ -77,12 +77,13 @@ final class SourceReader {
         if moment > .zero { try seek(to: moment) }
     }
 
-    /// Goes to the keyframe before `moment` of the video, from which decoding begins.
+    /// Seeks to the keyframe before `moment` of the video, from which decoding begins.
     private func seek(to moment: Duration) throws(IngestError) {
         guard let stream = video?.decoder.stream else { return }
         let first = input.demuxer.firstStamp(of: stream) ?? 0
         let target = first + stream.timeBase.ticks(moment)
-        // Where there is no index, the keyframe before it is found by guessing, and may be missed.
+        // Without an index, libav finds the keyframe before a time by guessing, and may miss it: the margin makes up
+        // for that.
         let margin = input.demuxer.mayJump ? stream.timeBase.ticks(Self.margin) : 0
         do throws(AVFailure) {
             if target - margin > first {
@@ -136,7 +137,8 @@ final class SourceReader {
         let videoFinished = video?.isFinished ?? true
         if case .failed = result { return result }
         if audioFinished && videoFinished { return .ended }
-        // In a loop short audio waits for the frames, and the program must not wait for it meanwhile.
+        // In a loop, audio that is shorter than the video pauses until the video ends; the program must not wait for
+        // it.
         if loops, audio != nil, audioFinished, sink.hasRoom(for: .audio) { sink.markStarved(.audio) }
         return result
     }
@@ -152,7 +154,7 @@ final class SourceReader {
         return progress
     }
 
-    /// Continues with video alone. In a loop ``step()`` says that no audio comes.
+    /// Continues with video and without audio. In a loop, ``step()`` reports that no audio follows.
     private func giveUp(_ audio: AudioTrack, _ failure: AVFailure) {
         audio.giveUp()
         monitor.update { $0.lastError = failure.description }
@@ -160,8 +162,8 @@ final class SourceReader {
             "the audio decoder is broken; the input continues without audio", metadata: ["reason": "\(failure)"])
     }
 
-    /// Whether audio can be placed and is wanted. At the end of a round it need not be wanted: what is missing is
-    /// short, and the next round's frames must not wait for it.
+    /// Whether audio can be placed and is wanted. At the end of a round it need not be wanted: little is missing, and
+    /// the frames of the next round must not wait for it.
     private var mayPlaceAudio: Bool {
         guard let video else { return sink.hasRoom(for: .audio) }
         guard timeline.hasOrigin || video.isFinished else { return false }
@@ -179,7 +181,7 @@ final class SourceReader {
 
     private func beginRound() throws(IngestError) {
         var next = timeline
-        // Where it was to begin may lie behind its last frame: it begins at its beginning then.
+        // The start time may be behind the last frame: then the file begins at its first frame.
         guard next.beginRound() || firstWanted != nil else { throw IngestError.empty(input: input.name) }
         firstWanted = nil
         do throws(AVFailure) {
@@ -194,8 +196,8 @@ final class SourceReader {
         inputEnded = false
     }
 
-    /// Gives up a loop's round after a read error. Returns where another reader can continue, in samples; nil if this
-    /// one delivered nothing.
+    /// Ends a loop's round after a read error. Returns the position at which another reader can continue, in samples;
+    /// nil if this reader delivered nothing.
     func breakOff() -> Int64? {
         guard loops, timeline.beginRound() else { return nil }
         let end = timeline.start(in: rate)
@@ -205,7 +207,7 @@ final class SourceReader {
 }
 
 extension SourceReader {
-    /// Reads one packet for a track that has none, unless the other track was read too far ahead.
+    /// Reads one packet for a track whose queue is empty, unless the other track was read too far ahead.
     private func fetch(for track: TrackKind) {
         makeSpace()
         if isFull(besides: track) {
@@ -230,18 +232,18 @@ extension SourceReader {
         }
     }
 
-    /// Whether the track that is not `track` was read as far ahead as is allowed.
+    /// Whether the other track than `track` was read as far ahead as is allowed.
     private func isFull(besides track: TrackKind) -> Bool {
         guard let video, let audio else { return false }
         let other = track == .video ? audio.decoder.queue : video.decoder.queue
-        // Before the first frame nothing can be decoded of the audio, however long it is.
+        // Before the first frame no audio can be decoded, however much is queued.
         if !timeline.hasOrigin { return false }
-        // Audio takes little room, and a decoder wants several frames of a slide show before it shows one.
+        // Audio needs little memory, and a decoder takes several frames of a slide show before it gives one.
         let limit = track == .video ? CompressedQueue.audioTimeLimit : CompressedQueue.usualTimeLimit
         return other.length >= limit || other.bytes >= CompressedQueue.byteLimit
     }
 
-    /// Gives up the oldest audio when there is too much of it before the first frame.
+    /// Drops the oldest audio if too much of it is queued before the first frame.
     private func makeSpace() {
         guard let audio, !timeline.hasOrigin else { return }
         audio.decoder.queue.trim(isLive: false)

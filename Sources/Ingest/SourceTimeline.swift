@@ -2,37 +2,38 @@
 
 internal import Media
 
-/// Maps a source's timestamps to its timeline, whose 0 is the first frame (or sample, for audio alone), and joins
-/// the rounds of a loop without a hole.
+/// Maps a source's timestamps to its timeline, whose 0 is the first frame (or sample, for audio alone), and joins the
+/// rounds of a loop without a gap.
 ///
-/// All ticks are of the leading track's time base: the video's if there is one.
+/// All ticks are in the leading track's time base: the video's if there is video.
 struct SourceTimeline: Hashable {
-    /// Further than this from the first frame (10 years) is no time at all. What passes can be summed in 64 bits.
+    /// Times further than this from the first frame (10 years) are rejected as invalid. Accepted times can be summed in
+    /// 64 bits.
     private static let farthest = Duration.seconds(10 * 366 * 86_400)
 
     private let timeBase: TimeBase
-    /// How long the last frame lasts, in the time base.
+    /// The assumed duration of the last frame, in the time base.
     let frameDuration: Int64
     private var origin: Int64?
     private var offset: Int64 = 0
     private var last: Int64?
     private var end: Int64?
 
-    /// A timeline in `timeBase`, where a frame without a known end lasts `frameDuration` ticks.
+    /// A timeline in `timeBase`, in which a frame of unknown duration lasts `frameDuration` ticks.
     init(timeBase: TimeBase, frameDuration: Int64) {
         self.timeBase = timeBase
         self.frameDuration = max(1, frameDuration)
     }
 
-    /// Whether something of this round was placed, so that audio can be placed too.
+    /// Whether a frame or audio of this round was placed, so that audio can be placed relative to it.
     var hasOrigin: Bool { origin != nil }
-    /// Where this round begins, in samples of `rate`.
+    /// The start of this round, in samples of `rate`.
     func start(in rate: TimeBase) -> Int64 { timeBase.rescale(offset, to: rate) }
-    /// Where this round ends so far, in samples of `rate`.
+    /// The end of the media placed in this round so far, in samples of `rate`.
     func end(in rate: TimeBase) -> Int64 { timeBase.rescale(end ?? offset, to: rate) }
 
-    /// Where a frame with these source ticks, which ``TrackDecoder`` believed, belongs. Without a timestamp it follows
-    /// the one before; two frames never share a moment.
+    /// The place of a frame whose pts was accepted by ``TrackDecoder``. A frame without a pts follows the frame before
+    /// it; two frames never share a time.
     mutating func place(_ pts: Int64?) -> Int64 {
         let expected = last.map { $0 + frameDuration } ?? offset
         if origin == nil { origin = pts ?? 0 }
@@ -46,7 +47,7 @@ struct SourceTimeline: Hashable {
         return position
     }
 
-    /// Where audio with `pts` in `base` belongs, in samples of `rate`; nil before the origin is known.
+    /// The position of audio at `pts` in `base`, in samples of `rate`; nil before the origin is known.
     func position(of pts: Int64, in base: TimeBase, rate: TimeBase) -> Int64? {
         guard let origin else { return nil }
         let distance = base.rescale(pts, to: rate) - timeBase.rescale(origin, to: rate)
@@ -59,12 +60,12 @@ struct SourceTimeline: Hashable {
         if origin == nil { origin = base.rescale(pts, to: timeBase) }
     }
 
-    /// Notes that audio of a source without video reaches to `position`, in samples of `rate`.
+    /// Notes that audio of a source without video ends at `position`, in samples of `rate`.
     mutating func extend(to position: Int64, in rate: TimeBase) {
         end = max(end ?? offset, rate.rescale(position, to: timeBase))
     }
 
-    /// Begins the next round where this one ended. False if this one was empty.
+    /// Begins the next round at the end of this one. Returns false if nothing was placed in this round.
     mutating func beginRound() -> Bool {
         origin = nil
         guard let end, end > offset else { return false }
@@ -72,6 +73,6 @@ struct SourceTimeline: Hashable {
         return true
     }
 
-    /// Makes the first round, of which nothing was placed yet, begin at `position`, in samples of `rate`.
+    /// Makes the first round begin at `position`, in samples of `rate`. Call before anything of it is placed.
     mutating func begin(at position: Int64, rate: TimeBase) { offset = rate.rescale(position, to: timeBase) }
 }

@@ -5,39 +5,42 @@ internal import Media
 internal import SourceClock
 internal import Synchronization
 
-/// How a track is stamped: the time base of its stamps, and after how many bits they wrap; nil if they do not.
+/// The stamps of a track: their time base, and the number of bits after which they wrap; nil if they do not wrap.
 typealias TrackStamps = (timeBase: TimeBase, bits: Int?)
 
-/// A live source's clock, shared by the thread that reads, the one that decodes and the program's; for the source's
-/// whole life, however often it is opened again. Tells the source's monitor what happens.
+/// A live source's clock, shared by the reading thread, the decoding thread and the program's thread, for the source's
+/// whole life, however often it is opened again. Reports clock events to the source's monitor.
 final class SourceTiming: SourceTimes {
-    /// Where a run of audio belongs, and what happened to the map since the run before.
+    /// The place of a run of audio, and how the map changed since the run before.
     struct AudioPlace {
-        /// When it is due.
+        /// When the run is due.
         let due: Timestamp
-        /// By how much it is to be stretched to last as long as on our clock.
+        /// The factor by which the run is stretched, so that it lasts as long as measured by our clock.
         let stretch: Double
-        /// What the map moved at once since the run before.
+        /// By how much the map was moved at once since the run before.
         let step: Duration
-        /// How often the source was placed: another number than before makes the run the first of a new placement.
+        /// How often the source was placed: if the number differs from the run before, the run is the first of a new
+        /// placement.
         let placement: Int
     }
 
     private struct State {
         var clock: SourceClock
-        /// What was due by these when the source was opened again stays due until there is a new map.
+        /// The maps from before the source was opened again: audio and frames that were due by these stay due until
+        /// there is a new map.
         var lastLines: [TrackKind: ClockLine] = [:]
         var placements = 0
         var step = Duration.zero
-        /// Whether the map moved, so that frames may have another phase in the program than before.
+        /// Whether the map was moved, so that frames may have another phase in the program than before.
         var isOffPhase = false
-        /// When the newest frame is shown on the source's timeline; nil before the first, also of a source that was opened
-        /// again or whose video fell silent.
+        /// The time of the newest frame on the source's timeline; nil before the first frame, also after the source was
+        /// opened again or its video fell silent.
         var newestFrame: Timestamp?
     }
 
-    /// What a frame takes from its tick's beginning to its place in the program, because the audio of a whole frame is taken
-    /// when it begins, and a frame is shown up to half a frame before it is due; and what the source is to be later.
+    /// The offset added to the time at which media is due by the source's clock: the duration of one frame, because the
+    /// audio of a whole frame is taken when the frame begins and a frame is shown up to half a frame before it is due;
+    /// and the configured delay of the source.
     private let preparation: Duration
     private let monitor: SourceMonitor
     private let name: String
@@ -45,8 +48,8 @@ final class SourceTiming: SourceTimes {
     private let programTime: ProgramTime
     private let state: Mutex<State>
 
-    /// The clock of a source that logs name `name`, in a program of `frameRate` whose time is `programTime`. All of the
-    /// source is `delay` later than its clock says.
+    /// The clock of a source that logs call `name`, in a program of `frameRate` whose time is `programTime`. The whole
+    /// source is shown `delay` later than its clock requires.
     init(
         _ clock: SourceClock, frameRate: FrameRate, programTime: ProgramTime, delay: Duration = .zero, name: String,
         monitor: SourceMonitor
@@ -58,7 +61,7 @@ final class SourceTiming: SourceTimes {
         self.monitor = monitor
     }
 
-    /// Takes in a packet that was read at `arrival`; nil if it has no place. Called by the thread that reads.
+    /// Takes in a packet that was read at `arrival`; nil if the packet cannot be placed. Called by the reading thread.
     func note(_ stamp: SourceClock.Stamp, arrival: Timestamp) -> SourceClock.Noted? {
         let (noted, status) = state.withLock { state in
             let noted = state.clock.note(stamp, arrival: arrival)
@@ -71,8 +74,8 @@ final class SourceTiming: SourceTimes {
         return noted
     }
 
-    /// Says how the tracks of an input that was opened again are stamped, and collects its packets from the start. If
-    /// it is to be treated otherwise than before, `settings` say how.
+    /// Sets how the tracks of an input that was opened again are stamped, and collects its packets from the start.
+    /// `settings` replace the clock's settings; nil leaves them unchanged.
     func restart(
         _ tracks: [TrackKind: TrackStamps], as settings: SourceClockSettings? = nil
     ) {
@@ -88,21 +91,21 @@ final class SourceTiming: SourceTimes {
         }
     }
 
-    /// Says how a track is stamped that was not known before. Called by the thread that reads.
+    /// Sets how a track is stamped that was not known before. Called by the reading thread.
     func declare(_ track: TrackKind, _ timeBase: TimeBase, bits: Int?) {
         state.withLock { $0.clock.declare(track, timeBase, bits: bits) }
     }
 
-    /// How long a track may be silent.
+    /// How long a track may be silent before it counts as missing.
     var patience: Duration { state.withLock { $0.clock.settings.patience } }
 
-    /// How often the source was placed; nil while it is not.
+    /// How often the source was placed; nil while it is not placed.
     var placement: Int? { state.withLock { $0.clock.isPlaced ? $0.placements : nil } }
 
-    /// Whether packets can be decoded: it is known when they are due.
+    /// Whether packets can be decoded, because it is known when they are due.
     var isPlaced: Bool { placement != nil }
 
-    /// Whether a packet that is decoded at `time` is to be given to the decoder at `now`.
+    /// Whether a packet whose decoding time is `time` is to be given to the decoder at `now`.
     func isTimeToDecode(_ time: Timestamp, of track: TrackKind, now: Timestamp) -> Bool {
         state.withLock { state in
             guard let due = state.clock.due(time, of: track) else { return false }
@@ -110,7 +113,7 @@ final class SourceTiming: SourceTimes {
         }
     }
 
-    /// Where audio at `time` belongs; nil while there is no map. What the map moved is told once.
+    /// The place of audio at `time`; nil while there is no map. Each move of the map is reported only once.
     func placeAudio(_ time: Timestamp) -> AudioPlace? {
         state.withLock { state in
             guard let due = state.clock.due(time, of: .audio) else { return nil }
@@ -139,10 +142,10 @@ final class SourceTiming: SourceTimes {
 
     func stretch(of track: TrackKind) -> Double { state.withLock { $0.clock.stretch(of: track) } }
 
-    /// After the map was moved or made again, moves it once more, by less than a frame and together with what was made
-    /// of the audio, so that frames fall in the middle of their ticks as before. Otherwise the program's clock would
-    /// glide there, and audio would be off by up to half a frame for half a minute. This is done at once, by the
-    /// newest frame that there was: audio that is heard before the next frame would be moved behind it.
+    /// After the map was moved or made again, moves it once more, by less than a frame and together with the audio that
+    /// was made, so that frames fall in the middle of their ticks as before. Otherwise the program's clock would have
+    /// to adjust gradually, and audio would be off by up to half a frame for half a minute. The move is made at once,
+    /// from the newest frame: audio that is played before the next frame would otherwise be moved afterwards.
     private func align(_ state: inout State, isMoved: Bool) {
         guard state.isOffPhase || isMoved, let frame = state.newestFrame, let due = state.clock.due(frame, of: .video)
         else { return }
@@ -151,7 +154,7 @@ final class SourceTiming: SourceTimes {
         let position = line.image(of: due + preparation)
         var distance = frameRate.start(of: frameRate.frame(at: position)) - position
         guard distance.inNanoseconds.magnitude > 1_000_000 else { return }
-        // What came too late, or was placed behind its buffer, is not to come earlier.
+        // A frame that arrived too late, or was placed behind its buffer, must not be moved earlier.
         if distance < .zero, !isMoved { distance = distance + frameRate.timeBase.duration(1) }
         state.clock.align(by: distance)
         state.step += distance
@@ -166,7 +169,7 @@ final class SourceTiming: SourceTimes {
             case .stepped(let distance), .followed(let distance):
                 state.step += distance
                 state.isOffPhase = true
-            // What comes after a pause may have another phase.
+            // Video that continues after a pause may have another phase.
             case .silent(.video): state.newestFrame = nil
             default: break
             }

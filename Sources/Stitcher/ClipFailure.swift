@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why no clip could be made, in one sentence.
+/// The reason why a clip could not be made, in one sentence.
 package struct ClipFailure: Error, Sendable, Equatable, CustomStringConvertible {
     package let description: String
-    /// Whether it is only that the files are not coded as one: coded again, they can be joined.
+    /// Whether the only obstacle is that the files differ in coding: after re-encoding they can be joined.
     package var isDifference = false
 
     package init(_ description: String) { self.description = description }
 
-    /// The user cancelled it.
+    /// The failure of a clip that the user cancelled.
     package static let cancelled = ClipFailure("It was cancelled; nothing is left of it.")
 
     package var isCancellation: Bool { self == .cancelled }

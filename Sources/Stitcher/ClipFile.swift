@@ -5,20 +5,20 @@ internal import Glibc
 package import MP4
 package import Media
 
-/// A plain MP4 that is made of pieces of recordings. It has a hidden name until it is finished; what is not finished
-/// is removed.
+/// A plain MP4 that is made from pieces of recordings. The file has a hidden name until it is finished; an unfinished
+/// file is removed.
 package final class ClipFile {
     private let descriptor: FileDescriptor
     private let path: String
     private let replaces: Bool
     private var end: Int64
-    /// Bytes between the file's first box and its media, for the tables; 0 if these are to be behind the media.
+    /// Bytes reserved for the tables between the file's first box and its media; 0 if the tables are written behind the
+    /// media.
     private let reserved: Int64
     private var isFinished = false
 
     /// Begins the file `path`, which must not exist unless the new file `replaces` it. If bytes are `reserved` in front
-    /// of the media, the tables are written there, so that a player that reads from the beginning need not wait for the
-    /// end.
+    /// of the media, the tables are written there, so that a player that reads from the beginning gets them first.
     package init(_ path: String, replaces: Bool, reserving reserved: Int64 = 0) throws(FileFailure) {
         self.path = path
         self.replaces = replaces
@@ -32,18 +32,18 @@ package final class ClipFile {
         }
         FinishedFile.removeLeftovers(of: path)
         descriptor = try .create(FinishedFile.hidden(beside: path))
-        // The lock tells a later process that makes the same file that this one is not a leftover.
+        // A later process that makes the same file recognizes by the lock that this one is not a leftover.
         guard descriptor.lockCreated() else { throw FileFailure("create", path, text: "its work file was removed") }
         end = Int64(MovieBox.headSize) + reserved
     }
 
     deinit {
         if !isFinished { unlink(descriptor.path) }
-        // A process that is just being started may hold the descriptor for a moment longer.
+        // A child process that is being started may keep the descriptor open for a moment longer.
         descriptor.unlock()
     }
 
-    /// Appends `range` of `file`, and returns where it lies.
+    /// Appends `range` of `file`, and returns its offset in this file.
     package func copy(_ range: Range<Int64>, of file: FileDescriptor) throws(FileFailure) -> Int64 {
         let offset = end
         try descriptor.copy(range, of: file, to: offset)
@@ -51,7 +51,7 @@ package final class ClipFile {
         return offset
     }
 
-    /// Appends `bytes`, and returns where they lie.
+    /// Appends `bytes`, and returns their offset in this file.
     package func append(_ bytes: SharedBytes) throws(FileFailure) -> Int64 {
         let offset = end
         try descriptor.write([bytes], at: offset)
@@ -59,7 +59,7 @@ package final class ClipFile {
         return offset
     }
 
-    /// Completes the file with the tables of `clip`, and gives it its name.
+    /// Completes the file with the tables of `clip`, and gives the file its final name.
     package func finish(_ clip: ClipMovie) throws(FileFailure) {
         if reserved > 0 {
             let head = MovieBox.head(clip.layout, clip.tables, reserved: reserved, mediaEnd: end)
@@ -74,8 +74,9 @@ package final class ClipFile {
         try rename()
     }
 
-    /// Completes the file as one of fragments: what was appended so far is copied to where they are to lie. `isCancelled` is asked
-    /// before each of them. Throws ``FileFailure``, or ``ClipFailure`` if it was cancelled.
+    /// Completes the file as a fragmented MP4: the media that was appended so far is copied to its places in the
+    /// fragments. `isCancelled` is called before each fragment. Throws ``FileFailure``, or ``ClipFailure`` if
+    /// cancelled.
     package func finishInFragments(
         _ clip: ClipMovie, video: ClipTrack, audio: ClipTrack?, isCancelled: () -> Bool
     ) throws {

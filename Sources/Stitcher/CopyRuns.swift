@@ -2,9 +2,10 @@
 
 internal import MP4
 
-/// The bytes of a file that a clip takes, in as few runs as possible. Between the samples of a run there is nothing else.
+/// The byte ranges of a file that a clip copies, merged into as few runs as possible. A run contains no bytes between
+/// its samples.
 struct CopyRuns {
-    /// Bytes one behind the other, and the samples in them, by their numbers.
+    /// A contiguous range of bytes, and the samples in it, by their numbers.
     struct Run: Equatable {
         var bytes: Range<Int64>
         var frames: Range<Int>
@@ -13,8 +14,8 @@ struct CopyRuns {
 
     private(set) var runs: [Run] = []
 
-    /// The runs of `frames` of `video` and `audio` of `packets`, both of which are in the order of decoding; no run has more
-    /// than `limit` frames.
+    /// The runs of `frames` of `video` and `audio` of `packets`, both of which are in decoding order. Each run has at
+    /// most `limit` frames.
     init(
         _ video: [IndexedSample], _ packets: [IndexedSample], frames: Range<Int>, audio: Range<Int>, limit: Int = .max
     ) {

@@ -9,9 +9,9 @@ import Testing
 @testable import Ingest
 @testable import LibAV
 
-@Suite("Decoders that break", .timeLimit(.minutes(10)))
+@Suite("Broken decoders", .timeLimit(.minutes(10)))
 struct BrokenDecoderTests {
-    /// A decoder that fails whatever it is asked.
+    /// A decoder whose calls all fail.
     private final class BrokenDecoder: PacketDecoder {
         static let failure = AVFailure(operation: "decode", subject: "test", code: relay_averror_invalid_data)
 
@@ -20,7 +20,7 @@ struct BrokenDecoderTests {
         func flush() {}
     }
 
-    /// Reads a film of 50 frames with audio into `sink`, where the decoder of `broken` is broken.
+    /// Plays a clip of 50 frames with audio into `sink`, with a broken decoder for the track `broken`.
     private func read(
         breaking broken: TrackKind, into sink: CollectingSink, loops: Bool = false, monitor: SourceMonitor
     ) throws {
@@ -39,7 +39,7 @@ struct BrokenDecoderTests {
         try reader.run()
     }
 
-    @Test("A broken audio decoder took the video with it: the audio ends, with one warning, and the video continues")
+    @Test("If the audio decoder of a file is broken, audio ends with one warning and video continues")
     func audio() throws {
         let (sink, log) = (CollectingSink(), CollectedLog())
         let monitor = SourceMonitor(logger: log.logger)
@@ -52,7 +52,7 @@ struct BrokenDecoderTests {
         #expect(monitor.status.lastError == BrokenDecoder.failure.description)
     }
 
-    @Test("In a loop the program is told not to wait for audio whose decoder is broken, and is warned once")
+    @Test("If the audio decoder of a loop is broken, audio counts as starved and video continues, with one warning")
     func loop() throws {
         let log = CollectedLog()
         let monitor = SourceMonitor(logger: log.logger)
@@ -67,7 +67,7 @@ struct BrokenDecoderTests {
         #expect(log.lines.count == 1)
     }
 
-    @Test("A broken video decoder ends the input")
+    @Test("If the video decoder of a file is broken, the input ends with an error")
     func video() throws {
         #expect(throws: IngestError.self) {
             try read(breaking: .video, into: CollectingSink(), monitor: SourceMonitor())

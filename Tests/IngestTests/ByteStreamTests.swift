@@ -7,11 +7,11 @@ import Testing
 
 @testable import LibAV
 
-/// Gives out bytes in pieces of changing length, with waits between them, as a network does.
+/// Returns bytes in pieces of varying length with pauses between them, like a network connection.
 final class Pieces: ByteStream {
     private let bytes: [UInt8]
     private let place = Mutex((offset: 0, turn: 0))
-    /// What ``read(into:)`` returns when there is nothing left: 0 waits, nil is the end.
+    /// The result of ``read(into:)`` after the last byte: 0 means that no byte is ready yet, nil means the end.
     private let last: Int?
 
     init(_ bytes: [UInt8], last: Int? = nil) { (self.bytes, self.last) = (bytes, last) }
@@ -41,7 +41,7 @@ struct ByteStreamTests {
         return stamps
     }
 
-    @Test("What comes in pieces is read like a file, to its end")
+    @Test("A demuxer reads a stream that arrives in pieces like a file, to its end")
     func pieces() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=d=2:s=320x180:r=25", "-f", "lavfi", "-i", burst, "-c:v", "libx264", "-c:a",
@@ -55,7 +55,7 @@ struct ByteStreamTests {
         #expect(expected.count > 40 && expected == found)
     }
 
-    @Test("A stream that says nothing is given up at its deadline, and when it is interrupted")
+    @Test("Opening a stream that delivers no byte ends at its deadline, or when it is interrupted")
     func silence() {
         let brief = Demuxer.Options(format: "mpegts", openTimeout: .milliseconds(50))
         let late = #expect(throws: AVFailure.self) {

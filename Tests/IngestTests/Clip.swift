@@ -6,11 +6,11 @@ import Logging
 import Media
 import Testing
 
-/// A file that the ffmpeg program made, deleted with the object.
+/// A file that was made with the ffmpeg program; it is deleted with the object.
 final class Clip {
     let path: String
 
-    /// Runs ffmpeg with `arguments` and a path that ends in `suffix`.
+    /// Runs ffmpeg with `arguments` and an output path that ends in `suffix`.
     init(_ arguments: String..., suffix: String) throws {
         path = NSTemporaryDirectory() + "relay-clip-\(UUID().uuidString)\(suffix)"
         try Self.run("ffmpeg", ["-v", "error", "-nostdin", "-y"] + arguments + [path])
@@ -18,7 +18,7 @@ final class Clip {
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
-    /// Cuts the file off after `fraction` of its bytes.
+    /// Truncates the file to `fraction` of its bytes.
     func truncate(to fraction: Double) throws {
         let data = try Data(contentsOf: URL(fileURLWithPath: path))
         try data.prefix(Int(Double(data.count) * fraction)).write(to: URL(fileURLWithPath: path))
@@ -33,7 +33,7 @@ final class Clip {
         try #require(process.terminationStatus == 0, "\(program) \(arguments)")
     }
 
-    /// Opens the file, plays it into `sink` until that is done, and gives the source, stopped.
+    /// Opens the file, plays it into `sink` to its end, and returns the stopped source.
     @discardableResult
     func play(
         into sink: CollectingSink, loop: Bool = false, from start: Duration = .zero, video: VideoFormat? = nil,

@@ -6,34 +6,34 @@ import Ingest
 import Media
 import Synchronization
 
-/// A sink that keeps what it is given and takes no more than it was told to.
+/// A sink that stores all frames and audio, up to given limits.
 final class CollectingSink: SourceSink {
     struct Inspected {
         var nanoseconds: Int64
-        /// Where a live source's frame lies in the program; nil for others.
+        /// The place of a live source's frame in the program; nil for other sources.
         var position: Timestamp?
         var width: Int
         var height: Int
         var region: FrameRegion?
         var counter: UInt32?
-        /// Luma at the middle of the four quarters and of the whole, by row.
+        /// Luma in the middle of each of the four quarters, row by row, and in the middle of the frame.
         var luma: [UInt8]
-        /// The blue difference in the middle.
+        /// The Cb value in the middle of the frame.
         var middleU: UInt8
-        /// The red difference in the middle.
+        /// The Cr value in the middle of the frame.
         var middleV: UInt8
     }
 
     struct Taken {
         var frames: [Inspected] = []
-        /// The first channel by position; what was never delivered is zero.
+        /// The first channel by position; samples that were not delivered are zero.
         var audio: [Float] = []
         var firstAudio: Int64?
-        /// Positions at which audio did not continue what came before.
+        /// Positions at which delivered audio did not directly follow the audio before it.
         var jumps: [Int64] = []
         var ended: Set<TrackKind> = []
         var starved: Set<TrackKind> = []
-        /// How often a live source's audio was moved at once.
+        /// How often a live source's audio was moved in one step.
         var moves = 0
         var nextAudio: Int64?
     }
@@ -46,7 +46,7 @@ final class CollectingSink: SourceSink {
     private let done = DispatchSemaphore(value: 0)
     private let gate = DispatchSemaphore(value: 0)
 
-    /// A program that began when the sink was made.
+    /// The time of a program that began when the sink was made.
     let programTime = ProgramTime(
         ClockLine(origin: Timestamp(nanoseconds: SystemClock().now), image: .zero, rate: 0))
 
@@ -58,7 +58,7 @@ final class CollectingSink: SourceSink {
 
     var taken: Taken { state.withLock { $0 } }
 
-    /// Waits until both tracks are at their limit or their end; false if that takes longer than 30 s.
+    /// Blocks until both tracks have reached their limit or their end; returns false after 30 s.
     func waitUntilDone() -> Bool { done.wait(timeout: .now() + 30) == .success }
 
     func hasRoom(for track: TrackKind) -> Bool {

@@ -5,7 +5,7 @@ import LibAV
 import Media
 import Testing
 
-/// Luma weights of a matrix of ITU-T H.273.
+/// The luma weights of a matrix of ITU-T H.273.
 private struct Matrix: Sendable {
     let red: Double
     let blue: Double
@@ -29,7 +29,7 @@ struct ColorTests {
         ("0xC08040", [192.0 / 255, 128.0 / 255, 64.0 / 255]),
     ]
 
-    /// A clip of one color without any tag, in the matrix that videos of its size have. AVI has no place for tags.
+    /// A clip of one color without color tags, in the usual matrix of its size. AVI cannot store color tags.
     private func clip(_ color: String, size: String, matrix: String, options: String = "") throws -> Clip {
         try Clip(
             "-f", "lavfi", "-i", "color=c=\(color):s=\(size):r=25:d=0.2,format=gbrp", "-vf",
@@ -52,7 +52,7 @@ struct ColorTests {
         #expect(zip(found, expected).allSatisfy { abs($0 - $1) <= 2 }, "\(found) \(expected)", sourceLocation: location)
     }
 
-    @Test("Untagged SD in an HD program is converted from BT.601, where it kept BT.601's values", arguments: 0..<4)
+    @Test("Untagged SD video in an HD program is converted from BT.601 to BT.709", arguments: 0..<4)
     func upscaled(index: Int) throws {
         let (name, value) = Self.colors[index]
         for size in ["720x576", "720x480"] {
@@ -61,14 +61,14 @@ struct ColorTests {
         }
     }
 
-    @Test("Untagged HD in an SD program is converted to BT.601", arguments: 0..<4)
+    @Test("Untagged HD video in an SD program is converted from BT.709 to BT.601", arguments: 0..<4)
     func downscaled(index: Int) throws {
         let (name, value) = Self.colors[index]
         let clip = try clip(name, size: "1280x720", matrix: "bt709")
         try expect(clip, in: (1024, 576), color: nil, is: Matrix.bt601.values(of: value))
     }
 
-    @Test("Untagged videos keep their values in a program of their class")
+    @Test("Untagged video keeps its values in a program of the same class (SD or HD)")
     func sameClass() throws {
         let (name, value) = Self.colors[3]
         let small = try clip(name, size: "640x360", matrix: "bt601")
@@ -78,7 +78,7 @@ struct ColorTests {
         try expect(large, in: (1920, 1080), color: nil, is: Matrix.bt709.values(of: value))
     }
 
-    @Test("A program that says BT.709 gets it from untagged SD of any size")
+    @Test("Untagged SD video of any size is converted to BT.709 if the program is BT.709")
     func stated() throws {
         let (name, value) = Self.colors[0]
         let clip = try clip(name, size: "640x360", matrix: "bt601")
@@ -86,7 +86,7 @@ struct ColorTests {
     }
 
     @Test(
-        "HLG was shown in a program of SDR as if it were SDR: its tones are mapped, and in one of HLG it stays what it is",
+        "HLG video is tone-mapped in an SDR program, and unchanged in an HLG program",
         .enabled(if: ToneMapping.isPossible))
     func highDynamicRange() throws {
         let clip = try Clip(
@@ -94,7 +94,7 @@ struct ColorTests {
             "scale=out_color_matrix=bt2020:flags=accurate_rnd,format=yuv420p10le", "-c:v", "ffv1", "-color_primaries",
             "bt2020", "-color_trc", "arib-std-b67", "-colorspace", "bt2020nc", "-color_range", "tv", suffix: ".mkv")
         let hlg = ColorDescription(primaries: 9, transfer: 18, matrix: 9, isFullRange: false)
-        // What ffmpeg makes of that green by the same filters.
+        // The values that ffmpeg makes from that green with the same filters.
         for (color, expected) in [(hlg, [137, 77, 63]), (ColorDescription.bt709, [107, 45, 0])] {
             let sink = CollectingSink()
             let source = try clip.play(
@@ -106,7 +106,7 @@ struct ColorTests {
         }
     }
 
-    @Test("What the format's name says of the range is kept")
+    @Test("An untagged full-range pixel format (yuvj420p) is treated as full range")
     func range() throws {
         let (name, value) = Self.colors[3]
         let clip = try Clip(

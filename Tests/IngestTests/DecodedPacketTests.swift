@@ -11,10 +11,10 @@ import Testing
 
 @testable import Ingest
 
-/// Packets that come live from another place than libav, decoded.
-@Suite("Packets that are published to us", .serialized)
+/// Tests decoding of live packets that libav did not read.
+@Suite("Packets that a client publishes", .serialized)
 struct DecodedPacketTests {
-    /// A sender: what it sends, in real time, and what it says in between.
+    /// A sender that sends clips in real time, with interruptions and restarts between them.
     private final class Sender: PacketSource {
         enum Step {
             case clip([EncodedPacket])
@@ -60,7 +60,7 @@ struct DecodedPacketTests {
         var status: SourceStatus { SourceStatus() }
     }
 
-    /// Two seconds of video and a tone, in milliseconds, as RTMP has them.
+    /// Two seconds of video and a tone, with stamps in milliseconds as in RTMP.
     private func packets(
         _ encoder: String, size: String, from start: Int64 = 0
     ) throws -> (stream: StreamDescription, packets: [EncodedPacket]) {
@@ -117,7 +117,7 @@ struct DecodedPacketTests {
     }
 
     @Test(
-        "Every frame is decoded, and another size and codec in mid-stream goes on without a hole",
+        "Every published frame is decoded, and a change of size and codec causes no gap",
         arguments: ["libx265"])
     func changes(codec: String) throws {
         let first = try packets("libx264", size: "320x180")
@@ -130,7 +130,7 @@ struct DecodedPacketTests {
         #expect(taken.audio.count - Int(taken.firstAudio ?? 0) > 180_000)
     }
 
-    @Test("Audio that was not there at first was left out for ever: it is heard when it comes, and the next sender's")
+    @Test("Audio that a sender adds later is played, and so is audio that only the next sender has")
     func laterAudio() throws {
         let all = try packets("libx264", size: "320x180")
         let frames = all.packets.filter { $0.track == .video }
@@ -145,13 +145,14 @@ struct DecodedPacketTests {
         }
     }
 
-    @Test("When a sender leaves, the frames that a decoder holds are shown, and the next sender starts afresh")
+    @Test("When a sender leaves, the frames that the decoder retains are shown, and the next sender begins again")
     func returns() throws {
         let first = try packets("libx264", size: "320x180")
         let second = try packets("libx264", size: "320x180", from: 777_000)
         let taken = try play(
             Sender(first.stream, [.clip(first.packets), .interruption, .restart, .clip(second.packets)]))
-        // At once: packets of the first that the decoders had not got yet are given up, and no frame is repeated.
+        // The second sender follows at once: packets of the first that were not decoded yet are dropped, and no frame
+        // is repeated.
         #expect(taken.frames.count <= 100 && taken.frames.count > 70, "\(taken.frames.count)")
         let alone = try play(Sender(first.stream, [.clip(first.packets), .interruption]))
         check(alone, frames: 50)

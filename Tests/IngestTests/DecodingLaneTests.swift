@@ -9,12 +9,12 @@ import Testing
 @testable import LibAV
 @testable import SourceClock
 
-/// Lanes of a source that is placed, with decoders that a script makes.
-@Suite("A lane of a live source")
+/// Tests lanes of a source that is placed, with scripted decoders.
+@Suite("Decoding lane of a live source")
 struct DecodingLaneTests {
     private static let failure = AVFailure(operation: "decode", subject: "test", code: relay_averror_invalid_data)
 
-    /// A decoder that gives a frame for each packet, or refuses all of them.
+    /// A decoder that gives a frame for each packet, or refuses all packets.
     private final class ScriptedTrack: LiveTrack {
         let decoder: TrackDecoder
         private(set) var isFinished = false
@@ -43,7 +43,7 @@ struct DecodingLaneTests {
         }
     }
 
-    /// What libav is replaced by.
+    /// The decoder that replaces libav's.
     private final class Inner: PacketDecoder {
         var onSend: (PacketBox) throws(AVFailure) -> Void = { _ in }
         private var isDraining = false
@@ -97,7 +97,7 @@ struct DecodingLaneTests {
                 sampleRate: 0, parameters: try CodecParameters(copying: try #require(source), subject: "test")))
     }
 
-    /// Packets of 40 ms of `stream` from `start` on, with a keyframe each second.
+    /// `count` packets of 40 ms of `stream`, beginning with the number `start`, with a keyframe each second.
     private func packets(_ count: Int, from start: Int = 0, of stream: LiveStream) throws -> [LivePacket] {
         try (start..<start + count).map { index in
             let box = try PacketBox(subject: "test")
@@ -108,7 +108,7 @@ struct DecodingLaneTests {
         }
     }
 
-    /// Places the source, so that all it has is due.
+    /// Places the source so that all its packets are due.
     private func place() {
         for index in 0..<200 {
             for track in TrackKind.timed {
@@ -120,7 +120,7 @@ struct DecodingLaneTests {
         }
     }
 
-    /// Steps `lane` until it has nothing to do. Returns the failures, and whether each was in vain.
+    /// Steps `lane` until it is idle. Returns, for each failure, whether it was in vain.
     private func drain(_ lane: DecodingLane) -> [Bool] {
         var failures: [Bool] = []
         for _ in 0..<10_000 {
@@ -134,7 +134,7 @@ struct DecodingLaneTests {
         return failures
     }
 
-    @Test("A decoder that refuses everything is replaced after a second, and the new one decodes all that waits")
+    @Test("A decoder that refuses everything is replaced after 1 s, and the new one decodes the queued packets")
     func replaced() throws {
         place()
         for kind in [TrackKind.video, .audio] {
@@ -154,7 +154,9 @@ struct DecodingLaneTests {
         #expect(log.lines(containing: "a decoder refused everything and was replaced").count == 2)
     }
 
-    @Test("A decoder that refuses everything as well has taken over in vain, and each next one has more time")
+    @Test(
+        "A replacement decoder that also refuses everything fails in vain, and each next one gets more time"
+    )
     func inVain() throws {
         place()
         var made = 0
@@ -167,7 +169,7 @@ struct DecodingLaneTests {
         #expect(drain(lane) == [false, true, true, true, true] && made == 6)
     }
 
-    @Test("Where no decoder can be made, the lane tries it with each keyframe, and says it once")
+    @Test("If no decoder can be made, the lane tries again with each keyframe, and logs the failure once")
     func none() throws {
         place()
         var asked = 0
@@ -181,7 +183,7 @@ struct DecodingLaneTests {
         #expect(monitor.status.decodeErrors == 4)
     }
 
-    @Test("What comes in another coding is decoded when the decoder before has given all it holds")
+    @Test("Packets of another coding are decoded after the previous decoder is drained")
     func codings() throws {
         place()
         var made: [ScriptedTrack] = []

@@ -5,12 +5,13 @@ import Testing
 
 @testable import Ingest
 
-@Suite("Whether the machine decodes a source in time")
+@Suite("Decoding load of a live source")
 struct DecodingLoadTests {
     private func at(_ milliseconds: Int64) -> Timestamp { Timestamp(nanoseconds: milliseconds * 1_000_000) }
 
-    /// Decodes frames of 40 ms from `start` on that are due then, or so much `earlier`, each in `cost` ms and without a
-    /// rest. Returns how many were late because of the machine, and what was done when.
+    /// Decodes frames of 40 ms from `start` on, which are due then or `earlier` ms before; each takes `cost` ms, and
+    /// the thread never pauses. Returns how many frames were late because of the machine, and the actions with their
+    /// times.
     private func decode(
         _ load: inout DecodingLoad, from start: Int64, count: Int64, cost: Int64, earlier: Int64 = 0
     ) -> (overdue: Int, actions: [(at: Int64, action: DecodingLoad.Action)]) {
@@ -24,7 +25,7 @@ struct DecodingLoadTests {
         return (overdue, actions)
     }
 
-    @Test("Two seconds of frames that take longer than they play, and less is decoded")
+    @Test("Decoding is reduced after 2 s of frames that take longer to decode than they play")
     func slow() {
         var load = DecodingLoad(at: at(0))
         let (overdue, actions) = decode(&load, from: 0, count: 50, cost: 60)
@@ -32,7 +33,7 @@ struct DecodingLoadTests {
         #expect(overdue == 33)
     }
 
-    @Test("If a source may not be reduced, each late frame counts, for as long as frames are late")
+    @Test("If a source may not be reduced, each late frame counts as overdue as long as frames are late")
     func notReduced() {
         var load = DecodingLoad(at: at(0))
         var overdue = 0
@@ -45,7 +46,7 @@ struct DecodingLoadTests {
         #expect(overdue == 98)
     }
 
-    @Test("What comes late, or all at once, is no fault of the machine")
+    @Test("Frames that arrive late or in bursts do not count as overload")
     func network() {
         var load = DecodingLoad(at: at(0))
         for number in 0..<500 as Range<Int64> {
@@ -59,7 +60,9 @@ struct DecodingLoadTests {
         #expect(overdue == 0 && actions.isEmpty)
     }
 
-    @Test("Everything is tried again after 10 s, then ever more rarely, and after a minute in time as at first")
+    @Test(
+        "Full decoding is tried again after 10 s, then at growing intervals, which 1 min in time resets"
+    )
     func again() {
         var load = DecodingLoad(at: at(0))
         _ = decode(&load, from: 0, count: 35, cost: 60)
@@ -67,7 +70,7 @@ struct DecodingLoadTests {
         #expect(load.rested(at: at(12_100)) == .restore)
         #expect(decode(&load, from: 12_100, count: 35, cost: 60).actions.map(\.at) == [14_200])
         #expect(load.rested(at: at(34_199)) == nil)
-        // A thread that has no rest for its keyframes either tries, too.
+        // A thread without pauses also tries again, with its next keyframe.
         #expect(load.decoded(at(34_000), due: at(34_000), at: at(34_200)).action == .restore)
         #expect(load.rested(at: at(94_200)) == nil)
         #expect(decode(&load, from: 94_200, count: 35, cost: 60).actions.map(\.at) == [96_300])

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Ingest
 
-@Suite("A decoder that refuses everything")
+@Suite("Detection of a decoder that refuses everything")
 struct DecodingRefusalTests {
-    /// Gives `refusal` so many packets of 40 ms, each of which is refused.
+    /// Passes this many packets of 40 ms to `refusal`, each of which is refused.
     private func refuse(
         _ refusal: inout DecodingRefusal, from start: Int, packets: Int, keyframes: Bool, errors: Bool = true
     ) {
@@ -17,7 +17,7 @@ struct DecodingRefusalTests {
         }
     }
 
-    @Test("It had its chance after a second from a keyframe on")
+    @Test("A decoder that refuses all packets counts as broken 1 s after the first keyframe")
     func keyframe() {
         var refusal = DecodingRefusal()
         refuse(&refusal, from: 0, packets: 25, keyframes: true)
@@ -26,7 +26,7 @@ struct DecodingRefusalTests {
         #expect(refusal.isOver)
     }
 
-    @Test("What was joined between two keyframes is waited for")
+    @Test("In a stream joined between two keyframes, the decoder gets 1 s from the first keyframe on")
     func joined() {
         var refusal = DecodingRefusal()
         refuse(&refusal, from: 1, packets: 249, keyframes: false)
@@ -41,14 +41,14 @@ struct DecodingRefusalTests {
         #expect(refusal.isOver)
     }
 
-    @Test("A decoder that is silent without an error only takes its time")
+    @Test("A decoder that gives neither frames nor errors does not count as broken")
     func silent() {
         var refusal = DecodingRefusal()
         refuse(&refusal, from: 0, packets: 100, keyframes: true, errors: false)
         #expect(!refusal.isOver)
     }
 
-    @Test("From the second replacement in a row on each has twice as long, up to a minute")
+    @Test("From the second replacement in a row on, each decoder gets twice as long as the one before, up to 1 min")
     func replaced() {
         var refusal = DecodingRefusal()
         for second in [1, 1, 2, 4, 8, 16, 32, 60, 60] {

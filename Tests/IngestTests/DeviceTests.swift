@@ -13,7 +13,7 @@ import Testing
 
 @Suite("Capture devices")
 struct DeviceTests {
-    /// A camera of two formats, as its driver answers.
+    /// The driver of a camera with two formats.
     private static func camera(_ request: UInt, _ argument: UnsafeMutableRawPointer) -> Int32 {
         switch request {
         case relay_v4l2_querycap:
@@ -52,7 +52,7 @@ struct DeviceTests {
         return 0
     }
 
-    @Test("A camera's formats, sizes and rates are what its driver says")
+    @Test("A camera is listed with the formats, sizes and rates that its driver reports")
     func video() throws {
         let device = try #require(VideoDevice(path: "/dev/video7", ask: Self.camera))
         #expect(device.address == "v4l2:/dev/video7" && device.name == "Some Camera: One")
@@ -65,10 +65,10 @@ struct DeviceTests {
             ])
     }
 
-    @Test("A node that captures no video or does not answer is not a device; a driver that never says no is left")
+    @Test("A node that captures no video or does not answer is no device, and endless lists of a driver are cut off")
     func others() throws {
         #expect(VideoDevice(path: "/dev/video0") { _, _ in -1 } == nil)
-        // The node for the metadata of a camera.
+        // The node for a camera's metadata.
         let metadata: VideoDevice.Ask = { request, argument in
             var answer = v4l2_capability()
             (answer.capabilities, answer.device_caps) = (0x8080_0001, 0x0080_0000)
@@ -84,7 +84,7 @@ struct DeviceTests {
         #expect(VideoDevice.all(in: empty).isEmpty && AudioDevice.all(in: empty).isEmpty)
     }
 
-    @Test("The devices that capture are taken from the kernel's list of ALSA devices")
+    @Test("The capturing ALSA devices are read from the kernel's list")
     func audio() {
         let list = """
             00-00: ALC892 Analog : ALC892 Analog : playback 1 : capture 1
@@ -97,7 +97,7 @@ struct DeviceTests {
         #expect(found.map(\.name) == ["ALC892 Analog", "USB Audio"])
     }
 
-    @Test("ALSA says what a device can do, or why it does not")
+    @Test("An ALSA device reports its capabilities, or a fault if it does not exist")
     func askALSA() {
         var silent = AudioDevice(address: "alsa:null", name: "")
         silent.ask()
@@ -108,7 +108,9 @@ struct DeviceTests {
         #expect(missing.fault != nil && missing.rates.isEmpty)
     }
 
-    @Test("A stamp is a reading of the clock that it is near to, and the wall clock's are taken to the monotonic one")
+    @Test(
+        "A capture stamp is assigned to the nearest clock, and wall-clock stamps are made monotonic"
+    )
     func captureClock() {
         let (monotonic, wall) = (Int64(5_000_000_000_000), Int64(1_700_000_000_000_000_000))
         let clock = { (stamp: Int64) in CaptureClock(stamp: .nanoseconds(stamp), monotonic: monotonic, wall: wall) }
@@ -119,7 +121,7 @@ struct DeviceTests {
         #expect(CaptureClock.monotonic.shift(monotonic: monotonic, wall: wall) == 0)
     }
 
-    @Test("Reads of capture devices ignored their deadlines: they ask again until it passes, and opening has one, too")
+    @Test("Capture devices are polled, so that opening and reading them have deadlines")
     func deadlines() {
         for (text, isPolled) in [("v4l2:/dev/video0", true), ("alsa:hw:1", true), ("lavfi:testsrc2", false)] {
             let (_, options) = InputLocation(text).demuxerSettings(IngestOptions())
@@ -128,7 +130,7 @@ struct DeviceTests {
         }
     }
 
-    @Test("An ALSA device is placed by when it captured, and not by when it is read")
+    @Test("Audio of an ALSA device is placed by the time of capture, not by the time of reading")
     func capture() throws {
         var device = AudioDevice(address: "alsa:null", name: "")
         device.ask()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Ingest
 
-@Suite("Drawing within a frame")
+@Suite("Drawing into frames")
 struct DrawingTests {
     private static let letters: [String] = [
         "A", "z", "0", ".", ":", "-", "_", " ", "é", "ß", "Ж", "字", "\u{1F3A5}", "\u{1F468}\u{200D}\u{1F469}",
@@ -34,7 +34,7 @@ struct DrawingTests {
         }
     }
 
-    @Test("A slate is drawn in each size with each text")
+    @Test("A slate can be drawn in any size with any text")
     func slates() {
         var random = SeededRandom()
         for _ in 0..<80 {
@@ -45,7 +45,7 @@ struct DrawingTests {
         }
     }
 
-    @Test("A name that is wider than the frame is shortened, and what is left of it is drawn in full")
+    @Test("A name that is wider than the slate is shortened, and its beginning is drawn completely")
     func shortened() {
         let format = VideoFormat(width: 160, height: 120, frameRate: FrameRate(25))
         let name = String(repeating: "CHANNEL", count: 7)
@@ -55,18 +55,18 @@ struct DrawingTests {
         #expect(shown != luma(SlatePattern.frame(format, lines: ["NO SIGNAL", name.prefix(23) + ".."])))
     }
 
-    @Test("Text is shortened to what fits, down to nothing", arguments: [-1, 0, 1, 2, 3, 4, 5, 6])
+    @Test("Text is shortened to the length that fits, down to an empty text", arguments: [-1, 0, 1, 2, 3, 4, 5, 6])
     func lengths(most: Int) {
         let expected = ["", "", "A", "AB", "A..", "AB..", "ABCDE", "ABCDE"][most + 1]
         #expect(BitmapFont.shortened(Array("ABCDE".utf8), to: most) == Array(expected.utf8))
     }
 
-    @Test("Each letter that a reader sees takes one place")
+    @Test("Each visible letter takes one place in the font, whatever its Unicode composition")
     func characters() {
         #expect(BitmapFont.characters(of: "aé\u{1F3A5}e\u{301}\r\n9") == Array("A  E\r9".utf8))
     }
 
-    @Test("The test signal is drawn in each size, at each frame number")
+    @Test("The test signal can be drawn in any size, at any frame number")
     func testSignal() {
         var random = SeededRandom()
         for _ in 0..<60 {
@@ -83,7 +83,7 @@ struct DrawingTests {
         }
     }
 
-    @Test("The frame counter has a place in each size, or none")
+    @Test("The frame counter's layout is within the frame in every size for which there is a layout")
     func counter() {
         for width in [-2, 0, 1, 2, 3, 159, 160, 161, 8191, Int.max] {
             for height in [-2, 0, 1, 2, 3, 89, 90, 91, 8191, Int.max] {
@@ -93,7 +93,7 @@ struct DrawingTests {
         }
     }
 
-    @Test("A rectangle and a text at any place change the part of the frame that they cover, and nothing else")
+    @Test("Drawing a rectangle or a text at any place changes only the part of the frame that it covers")
     func places() {
         var random = SeededRandom()
         let (width, height, margin) = (12, 10, 64)

@@ -6,11 +6,13 @@ import Logging
 import Media
 import Testing
 
-@Suite("Files")
+@Suite("Playback of files")
 struct FileTests {
     private let x264 = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"]
 
-    @Test("Audio starts where it belongs in every container", arguments: [".mp4", ".flv", ".ts", ".mkv", ".mov"])
+    @Test(
+        "Audio of a file starts at the right place in every container",
+        arguments: [".mp4", ".flv", ".ts", ".mkv", ".mov"])
     func audioStart(suffix: String) throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=30:d=2", "-f", "lavfi", "-i", burst, "-c:v", "libx264",
@@ -23,7 +25,7 @@ struct FileTests {
         #expect(taken.firstAudio == 0)
         #expect(taken.jumps.isEmpty)
         let start = try #require(onset(taken.audio))
-        // AAC smears an attack over some samples; a missed priming would be 1024.
+        // AAC spreads an attack over some samples; a priming that was not skipped would be 1024 samples.
         #expect(abs(start - 24_000) < 80, "\(suffix) starts at \(start)")
         for (index, frame) in taken.frames.enumerated() {
             #expect(abs(frame.nanoseconds - Int64(index) * 1_000_000_000 / 30) <= 1_000_000)
@@ -32,7 +34,7 @@ struct FileTests {
     }
 
     @Test(
-        "A file begins at the frame nearest to the time that is asked for, with the audio that belongs there",
+        "Playback of a file begins at the frame nearest to the requested time, with the matching audio",
         arguments: [".mp4", ".ts", ".mkv", ".mov"])
     func start(suffix: String) throws {
         let clip = try Clip(
@@ -54,7 +56,7 @@ struct FileTests {
         #expect(sink.taken.frames.isEmpty)
     }
 
-    @Test("A stream of unknown size, because it has no parameter sets, ends in an error and not in a trap")
+    @Test("Opening a stream without parameter sets ends in an error and not in a trap")
     func unknownSize() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i", burst, "-c:v", "libx264", "-bsf:v",
@@ -68,7 +70,7 @@ struct FileTests {
         #expect(sink.taken.frames.isEmpty)
     }
 
-    @Test("Uncompressed audio keeps its exact place")
+    @Test("Uncompressed audio of a file is placed to the sample")
     func exactAudio() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i", burst, "-c:v", "rawvideo",
@@ -80,7 +82,7 @@ struct FileTests {
         #expect(onset(sink.taken.audio, threshold: 0.01) == 24_001)
     }
 
-    @Test("Audio that starts late keeps its distance from the frame")
+    @Test("Audio that starts after the first frame keeps its distance from it")
     func lateAudio() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-itsoffset", "0.3", "-f", "lavfi", "-i", burst,
@@ -91,7 +93,7 @@ struct FileTests {
         #expect(onset(sink.taken.audio, threshold: 0.01) == 38_401)
     }
 
-    @Test("Audio before the first frame is cut to the sample")
+    @Test("Audio before the first frame is cut off to the sample")
     func earlyAudio() throws {
         let clip = try Clip(
             "-itsoffset", "0.2", "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i", burst,
@@ -103,7 +105,7 @@ struct FileTests {
         #expect(sink.taken.audio.count == 96_000 - 9600)
     }
 
-    @Test("Mono at 44.1 kHz becomes stereo at 48 kHz, of the same level, length and place")
+    @Test("Mono audio at 44.1 kHz becomes stereo at 48 kHz with the same level, length and place")
     func mono() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i",
@@ -117,7 +119,7 @@ struct FileTests {
         #expect(abs((audio.max() ?? 0) - 0.8) < 0.02)
     }
 
-    @Test("5.1 is mixed down")
+    @Test("5.1 audio is mixed down to stereo")
     func surround() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", "-f", "lavfi", "-i",
@@ -129,7 +131,7 @@ struct FileTests {
         #expect(abs((sink.taken.audio.max() ?? 0) - 0.3536) < 0.01)
     }
 
-    @Test("A file without audio says so and ends both tracks")
+    @Test("A file without audio is described so, and ends both tracks")
     func silent() throws {
         let clip = try Clip("-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", suffix: ".mp4")
         let sink = CollectingSink()
@@ -139,7 +141,7 @@ struct FileTests {
         #expect(sink.taken.ended == [.video, .audio])
     }
 
-    @Test("A cover frame is not a video stream")
+    @Test("The cover image of an audio file does not count as video")
     func coverArt() throws {
         let cover = try Clip("-f", "lavfi", "-i", "testsrc2=s=320x180", "-frames:v", "1", suffix: ".png")
         let clip = try Clip(
@@ -153,7 +155,7 @@ struct FileTests {
         #expect(abs((onset(sink.taken.audio) ?? 0) - 24_000) < 1200)
     }
 
-    @Test("A variable frame rate keeps every frame at its time")
+    @Test("In a file of variable frame rate every frame keeps its time")
     func variableRate() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=30:d=2", "-vf", "select='not(between(n,20,29))+eq(n,25)'",
@@ -165,7 +167,7 @@ struct FileTests {
         #expect(source.description.video?.frameRate == FrameRate(30))
     }
 
-    @Test("A truncated file gives what it has")
+    @Test("A truncated file is played up to the point where it was cut off")
     func truncated() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=4", "-f", "lavfi", "-i", burst, "-c:a", "aac",
@@ -178,7 +180,7 @@ struct FileTests {
         #expect(source.status.framesDecoded == Int64(sink.taken.frames.count))
     }
 
-    @Test("What is no media cannot be opened, and the error says why")
+    @Test("Opening a file that does not exist fails with the reason")
     func noMedia() throws {
         let location = InputLocation("/nonexistent/clip.mp4")
         let logger = Logger(label: "test")
@@ -189,7 +191,7 @@ struct FileTests {
         }
     }
 
-    @Test("A sink that is full of one track still gets the other's far-away media")
+    @Test("While one track of a sink is full, the other track gets its media, even if it is far behind in the file")
     func badInterleaving() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i", burst, "-c:a", "aac",

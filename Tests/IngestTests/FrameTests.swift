@@ -4,12 +4,12 @@ import Ingest
 import Media
 import Testing
 
-@Suite("Frames")
+@Suite("Conversion of frames")
 struct FrameTests {
-    /// White in the left half, black in the right.
+    /// A frame that is white in its left half and black in its right half.
     private let halves = "color=white:s=160x180:r=25:d=0.4[a];color=black:s=160x180:r=25:d=0.4[b];[a][b]hstack"
 
-    @Test("A turned film is shown upright", arguments: [90, 180, 270])
+    @Test("A video with a rotation is shown upright", arguments: [90, 180, 270])
     func rotation(degrees: Int) throws {
         let flat = try Clip("-filter_complex", halves, "-pix_fmt", "yuv420p", suffix: ".mp4")
         let clip = try Clip(
@@ -21,7 +21,7 @@ struct FrameTests {
         #expect(sink.taken.frames.count == 10)
         #expect(source.description.video?.width == (quarter ? 180 : 320))
         #expect((frame.width, frame.height) == (quarter ? (180, 320) : (320, 180)))
-        // Where the white half, left before the turn, is afterwards; luma is of the four quarters.
+        // The quarters in which the white half is after the rotation; it was on the left before.
         let isWhite = frame.luma.prefix(4).map { $0 > 128 }
         switch degrees {
         case 90: #expect(isWhite == [true, true, false, false] || isWhite == [false, false, true, true])
@@ -30,7 +30,7 @@ struct FrameTests {
         }
     }
 
-    @Test("Odd sizes lose their last column and row")
+    @Test("A video of odd size loses its last column and row")
     func oddSize() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=321x181:r=25:d=0.4", "-c:v", "ffv1", "-pix_fmt", "yuv420p",
@@ -42,7 +42,7 @@ struct FrameTests {
         #expect(sink.taken.frames.count == 10)
     }
 
-    @Test("An anamorphic film keeps its shape: in its own format, and with bars in another")
+    @Test("An anamorphic video keeps its pixel shape in its own format, and gets bars in another")
     func anamorphic() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "color=white:s=720x576:r=25:d=0.4", "-vf", "setsar=16/15", "-pix_fmt", "yuv420p",
@@ -57,14 +57,14 @@ struct FrameTests {
             into: wide, video: VideoFormat(width: 1280, height: 720, frameRate: FrameRate(25), color: .unspecified))
         let frame = try #require(wide.taken.frames.first)
         #expect((frame.width, frame.height) == (1280, 720))
-        // 4:3 in 16:9: bars of 160 columns left and right, none above.
+        // 4:3 in 16:9 has bars of 160 columns left and right, and no bars at the top and bottom.
         #expect(frame.luma[5] == 16)
         #expect(frame.luma[6] > 200)
         #expect(frame.luma[4] > 200)
         #expect(frame.region == FrameRegion(x: 160, y: 0, width: 960, height: 720))
     }
 
-    @Test("RGB becomes BT.709 in limited range")
+    @Test("RGB video becomes BT.709 in limited range")
     func rgb() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "color=red:s=320x180:r=25:d=0.4", "-c:v", "png", "-pix_fmt", "rgb24", suffix: ".mov")
@@ -76,7 +76,7 @@ struct FrameTests {
         #expect(abs(Int(frame.middleV) - 240) <= 1)
     }
 
-    @Test("Full range becomes limited where that is asked, and passes where it is not")
+    @Test("Full-range video becomes limited range if that is requested, and otherwise stays full range")
     func range() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "color=white:s=320x180:r=25:d=0.4", "-vf", "scale=out_range=full", "-c:v", "mjpeg",
@@ -92,7 +92,7 @@ struct FrameTests {
         #expect(abs(Int(limited.taken.frames.first?.luma[4] ?? 0) - 235) <= 1)
     }
 
-    @Test("BT.601 becomes BT.709 where that is asked")
+    @Test("BT.601 video becomes BT.709 if that is requested, and otherwise stays BT.601")
     func matrix() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "color=red:s=320x180:r=25:d=0.4", "-vf", "scale=out_color_matrix=bt601",
@@ -109,7 +109,7 @@ struct FrameTests {
         #expect(abs(Int(converted.taken.frames.first?.luma[4] ?? 0) - 63) <= 2)
     }
 
-    @Test("An interlaced film loses no frame when it is deinterlaced")
+    @Test("Deinterlacing loses no frame")
     func interlaced() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=50:d=1", "-vf", "interlace", "-flags", "+ilme+ildct",
@@ -121,7 +121,7 @@ struct FrameTests {
         #expect(frames.last?.nanoseconds == 960_000_000)
     }
 
-    @Test("Ten bits become eight")
+    @Test("Video of 10 bits is converted to 8 bits")
     func tenBits() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "color=white:s=320x180:r=25:d=0.4", "-c:v", "ffv1", "-pix_fmt", "yuv422p10le",

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Ingest
 
-@Suite("An input's location")
+@Suite("Location of an input")
 struct InputLocationTests {
-    @Test("A path is a file, whatever colons are in it", arguments: ["/a/b.mp4", "b.mp4", "12:30 news.mp4", "a:b.ts"])
+    @Test("A path is a file, even if it contains colons", arguments: ["/a/b.mp4", "b.mp4", "12:30 news.mp4", "a:b.ts"])
     func paths(text: String) {
         let location = InputLocation(text)
         #expect(location.isFile)
@@ -20,7 +20,7 @@ struct InputLocationTests {
         #expect(InputLocation("file:///a/b.mp4").description == "/a/b.mp4")
     }
 
-    @Test("The test signal is no file and waits")
+    @Test("The test signal is neither a file nor live")
     func testSignal() {
         #expect(InputLocation("test:").isTest)
         #expect(!InputLocation("test:").isFile)
@@ -28,21 +28,21 @@ struct InputLocationTests {
     }
 
     @Test(
-        "What comes at its own pace is live by nature",
+        "Inputs of network protocols and devices are live by nature",
         arguments: [
             "rtmp://h/a/k", "RTMPS://h/a/k", "rtsp://h/x", "srt://h:1?mode=listener", "udp://@:5", "rtp://h:4",
             "tcp://h:4", "v4l2:/dev/video0", "alsa:default", "pulse:default", "x11grab::0.0",
         ])
     func live(text: String) { #expect(InputLocation(text).isLiveByNature == true) }
 
-    @Test("Only the opened input tells whether HTTP is live")
+    @Test("Whether an HTTP input is live is unknown until it is opened")
     func http() {
         #expect(InputLocation("https://h/x.m3u8").isLiveByNature == nil)
         #expect(InputLocation("lavfi:testsrc2").isLiveByNature == false)
     }
 
     @Test(
-        "The shown form keeps secrets",
+        "The description of an address masks its secrets",
         arguments: [
             ("rtmp://u:p@h:1935/live/secretkey", "rtmp://h:1935/live/se***"),
             ("rtmp://h/live/secretkey?token=x", "rtmp://h/live/se***?…"),
@@ -58,7 +58,7 @@ struct InputLocationTests {
     func masking(text: String, shown: String) { #expect(InputLocation(text).description == shown) }
 
     @Test(
-        "Addresses with nested protocols or one slash were taken for paths and printed whole: they are masked",
+        "The secrets of addresses with nested protocols or with one slash are masked",
         arguments: [
             ("cache:https://u:secret@h/x", "cache:https://h/x"),
             ("async:cache:https://u:secret@h/x?secret", "async:cache:https://h/x?…"),
@@ -75,7 +75,7 @@ struct InputLocationTests {
     }
 
     @Test(
-        "An address inside of a device's name was printed with its key: it is masked, escaped or not",
+        "An address inside a device's name is masked, escaped or not",
         arguments: [
             "lavfi:movie=rtmp://host/app/secret", #"lavfi:movie=rtmp\://host/app/secret"#,
             #"lavfi:movie=https\:\/\/u\:secret@h/x,scale=2:2"#, #"LAVFI:amovie=https\\\://u:secret@h/x"#,
@@ -91,7 +91,7 @@ struct InputLocationTests {
     }
 
     @Test(
-        "An address without its two slashes has a fault, which is named without the key",
+        "An address without its two slashes has a fault, whose text does not contain the key",
         arguments: ["rtmp:/host/live/secret", "https:host/secret", "SRT:secret", "cache:rtmp:/host/live/secret"])
     func fault(text: String) throws {
         let fault = try #require(InputLocation(text).fault)
@@ -100,7 +100,7 @@ struct InputLocationTests {
     }
 
     @Test(
-        "An SRT address that cannot work has a fault, which is named without its secrets",
+        "An invalid SRT address has a fault, whose text does not contain secrets",
         arguments: [
             ("srt://h:9000?passphrase=secret", "10 to 79"), ("srt://h", "no port"),
             ("srt://h:9000?secret=1", "unknown"),
@@ -113,14 +113,14 @@ struct InputLocationTests {
     }
 
     @Test(
-        "What is an address, a path or a device has no fault",
+        "A valid address, path or device has no fault",
         arguments: [
             "rtmp://h/live/key", "cache:https://h/x", "cache:/a/b.mp4", "/a/b", "12:30 news.mp4", "a:b.ts", "test:",
             "v4l2:/dev/video0", "pipe:0", "concat:a.ts|b.ts", "HTTPS://h/x",
         ])
     func noFault(text: String) { #expect(InputLocation(text).fault == nil) }
 
-    @Test("The innermost protocol says whether media comes at its own pace")
+    @Test("The innermost protocol of a nested address decides whether the input is live")
     func nestedPace() {
         #expect(InputLocation("cache:https://h/x").isLiveByNature == nil)
         #expect(InputLocation("hls+http://h/x").isLiveByNature == nil)
@@ -128,35 +128,35 @@ struct InputLocationTests {
         #expect(InputLocation("cache:/a/b.mp4").isLiveByNature == false)
     }
 
-    @Test("Where secrets were put into a text, the text before is shown")
+    @Test("If secrets were inserted into a text, the description is the text before that")
     func shownAs() {
         let location = InputLocation("http://h/secret/x", shownAs: "http://h/${TOKEN}/x")
         #expect(location.description == "http://h/${TOKEN}/x")
         #expect(InputLocation("rtmp://h/a/k", shownAs: "${ALL}").description == "${ALL}")
     }
 
-    @Test("Errors name the masked form and not the key")
+    @Test("Errors contain the masked address and not the key")
     func errors() {
         let error = IngestError.cannotBeOpened(
             input: InputLocation("rtmp://h/live/secretkey").description, reason: "Connection refused")
         #expect(error.description == "The input rtmp://h/live/se*** cannot be opened: Connection refused.")
     }
 
-    @Test("The least buffer of a live input stands behind its address")
+    @Test("The option latency behind an address sets the least buffer of a live input")
     func latency() {
         let location = InputLocation("srt://h:9000?mode=caller#latency=400ms")
         #expect(location.latency == .milliseconds(400) && location.fault == nil)
         #expect(location.place == .url(scheme: "srt", text: "srt://h:9000?mode=caller"))
         #expect(InputLocation("v4l2:/dev/video0#latency=0").latency == .zero)
         #expect(InputLocation("udp://@:5000").latency == nil)
-        // A file's name may have anything in it.
+        // A file's name may contain any character.
         #expect(InputLocation("a#latency=1s.mp4").place == .file(path: "a#latency=1s.mp4"))
         for text in ["udp://@:5000#latency=", "udp://@:5000#latency=soon", "udp://@:5000#latency=1h"] {
             #expect(InputLocation(text).fault?.contains("#latency=") == true)
         }
     }
 
-    @Test("What leads the program's clock is live, and is asked to with yes or no")
+    @Test("The option reference is yes or no, and needs a live input")
     func reference() {
         #expect(InputLocation("srt://host:1#reference=yes").isReference)
         #expect(InputLocation("alsa:hw:1#reference=yes,audio-offset=40ms").isReference)

@@ -13,7 +13,7 @@ import Testing
 
 @Suite("Reading of live inputs", .timeLimit(.minutes(2)))
 struct LiveInputTests {
-    /// A live input that is read, and what takes what is read.
+    /// A live input that is being read, with the inbox that receives its packets.
     private struct Reading {
         let input: LiveInput
         let inbox: PacketInbox
@@ -33,7 +33,7 @@ struct LiveInputTests {
             input.start(into: inbox, wanted: wanted)
         }
 
-        /// Takes what was read until reading was interrupted.
+        /// Returns all entries of the inbox up to the interruption.
         func takeUntilInterrupted() throws -> [PacketInbox.Item] {
             var items: [PacketInbox.Item] = []
             try eventually("reading ends") {
@@ -49,13 +49,13 @@ struct LiveInputTests {
         }
     }
 
-    @Test("A read for which nothing comes ends when the input is to be opened again, before its deadline")
+    @Test("A blocked read ends before its deadline when the input is to be opened again")
     func opensAgain() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=160x90:r=25:d=12", "-c:v", "libx264", "-preset", "ultrafast", "-g", "25",
             "-pix_fmt", "yuv420p", suffix: ".ts")
         let port = try LoopbackSocket.freePort()
-        // On this clock no deadline ever passes.
+        // On this clock no deadline ever expires.
         let monitor = SourceMonitor(interrupter: Interrupter(clock: ManualClock()))
         let isSending = Atomic(true)
         DispatchQueue(label: "send").async { [path = clip.path] in
@@ -85,7 +85,7 @@ struct LiveInputTests {
         #expect(monitor.status.state == .ended)
     }
 
-    @Test("An input is opened again after what was read of it was decoded, and not before")
+    @Test("An input is opened again only after all packets that were read of it are decoded")
     func waits() throws {
         let location = InputLocation("udp://127.0.0.1:9")
         let monitor = SourceMonitor()
@@ -99,14 +99,14 @@ struct LiveInputTests {
         reading.end()
     }
 
-    /// Shows a tenth of a second more each time.
+    /// A clock that advances by 0.1 s at each reading.
     private final class SteppingClock: MonotonicClock {
         private let shown = Atomic<Int64>(0)
         var now: Int64 { shown.add(100_000_000, ordering: .relaxed).newValue }
         func sleep(until deadline: Int64) {}
     }
 
-    /// Bytes that come once.
+    /// A stream that returns its bytes once and then ends.
     private final class Bytes: ByteStream {
         private let rest: Mutex<ArraySlice<UInt8>>
 
@@ -122,7 +122,7 @@ struct LiveInputTests {
         }
     }
 
-    /// Four seconds of a transport stream whose PIDs begin with `pid`.
+    /// Four seconds of a transport stream whose first PID is `pid`.
     private func stream(pid: Int) throws -> [UInt8] {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc=s=160x90:r=25:d=4", "-f", "lavfi", "-i", "sine=d=4:r=48000", "-c:v",
@@ -131,7 +131,7 @@ struct LiveInputTests {
         return [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
     }
 
-    /// An input of which `bytes` come, as if they came from `location`.
+    /// An open input that reads `bytes`, as if they were received from `location`.
     private func open(_ bytes: [UInt8], at location: InputLocation, _ monitor: SourceMonitor) throws -> OpenedInput {
         let demuxer = try Demuxer(
             reading: Bytes(bytes), options: .init(format: "mpegts", values: ["probesize": "60000"]),
@@ -144,7 +144,7 @@ struct LiveInputTests {
             })
     }
 
-    @Test("Nothing was read from a transport stream that continued under other PIDs: reading ends")
+    @Test("Reading of a transport stream ends when it continues under other PIDs")
     func moved() throws {
         let location = InputLocation("udp://127.0.0.1:9")
         let monitor = SourceMonitor()
@@ -159,7 +159,7 @@ struct LiveInputTests {
         reading.end()
     }
 
-    @Test("Streams that were announced after the input was opened are told from those that were there")
+    @Test("Streams that were announced after opening are distinguished from those that existed before")
     func lateStreams() throws {
         let demuxer = try Demuxer(
             reading: Bytes(try stream(pid: 256) + stream(pid: 512)),
@@ -178,7 +178,7 @@ struct LiveInputTests {
         return [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
     }
 
-    /// The same, whose second program has audio, too.
+    /// The same multiplex, with audio in its second program.
     private func multiplexWithAudio() throws -> [UInt8] {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc=s=160x90:r=25:d=4", "-f", "lavfi", "-i", "sine=d=4:r=48000", "-map", "0:v",
@@ -187,7 +187,7 @@ struct LiveInputTests {
         return [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
     }
 
-    @Test("Audio that another program of the multiplex got was taken for that of the one that is read, which has none")
+    @Test("New audio of another program of the multiplex is not taken for audio of the program that is read")
     func neighbour() throws {
         let demuxer = try Demuxer(
             reading: Bytes(try multiplex() + multiplexWithAudio()),

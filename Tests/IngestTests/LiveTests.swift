@@ -11,9 +11,10 @@ import Testing
 
 @testable import Ingest
 
-@Suite("Live inputs", .serialized)
+@Suite("Playback of live inputs", .serialized)
 struct LiveTests {
-    /// Sends `clip` in real time to a UDP port, with all timestamps moved by `offset` seconds and PIDs from `firstPID` on.
+    /// Sends `clip` in real time to a UDP port, with all timestamps moved by `offset` seconds and PIDs from `firstPID`
+    /// on.
     private func send(_ clip: Clip, to port: Int, offset: Int, firstPID: Int = 256) throws {
         try Clip.run(
             "ffmpeg",
@@ -23,7 +24,7 @@ struct LiveTests {
             ])
     }
 
-    /// Waits until somebody receives at a UDP port of this machine: what is sent before that is lost.
+    /// Blocks until a socket is bound to a UDP port of this machine: earlier datagrams would be lost.
     private func waitForReceiver(at port: Int) throws {
         let end = String(port, radix: 16, uppercase: true)
         let local = ":" + String(repeating: "0", count: 4 - end.count) + end
@@ -35,7 +36,7 @@ struct LiveTests {
         }
     }
 
-    /// Opens the live input at `port` on a thread of its own and plays it into `sink`; `feed` sends meanwhile.
+    /// Opens the live input at `port` on a thread of its own and plays it into `sink`, while `feed` sends.
     private func receive(at port: Int, into sink: CollectingSink, while feed: () throws -> Void) throws
         -> any MediaSource
     {
@@ -54,16 +55,17 @@ struct LiveTests {
         return try #require(opened.withLock { $0 })
     }
 
-    @Test("A live transport stream is decoded and placed from its first frame to its last, and its audio with it")
+    @Test("A live transport stream is decoded and placed from its first frame to its last, with audio in sync")
     func startToEnd() throws {
-        // White, and a tone with it, from 1 s to 1.5 s.
+        // A white frame with a tone, from 1 s to 1.5 s.
         let clip = try Clip(
             "-f", "lavfi", "-i",
             "color=black:s=320x180:r=25:d=6,drawbox=t=fill:color=white:enable='between(t,1,1.49)'", "-f", "lavfi", "-i",
             "aevalsrc='if(gte(t,1)*lt(t,1.5),0.8*sin(2*PI*1000*t),0)':s=48000:d=6", "-c:v", "libx264", "-preset",
             "ultrafast", "-bf", "0", "-g", "25", "-pix_fmt", "yuv420p", "-c:a", "aac", suffix: ".ts")
         let port = Int(try LoopbackSocket.freePort())
-        // The demuxer keeps the last frame and its parser the one before, because neither can know yet that it is whole.
+        // The demuxer retains the last frame, and its parser the frame before, because neither can know that it is
+        // complete.
         let frames = 148
         let sink = CollectingSink(frames: frames, audio: 4 * 48_000)
         let source = try receive(at: port, into: sink) { try send(clip, to: port, offset: 0) }
@@ -84,7 +86,7 @@ struct LiveTests {
         #expect(clock.jumps == 0 && clock.steps == 0)
     }
 
-    @Test("A clock that jumps continues without a hole in its timeline, and stopping ends a read that waits for ever")
+    @Test("A jump of a live stream's clock causes no gap, and stopping the source ends a blocked read")
     func jumpAndStop() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=3", "-f", "lavfi", "-i", "sine=440:d=3:r=48000", "-c:v",
@@ -107,7 +109,7 @@ struct LiveTests {
         #expect(source.status.state == .ended)
     }
 
-    /// Video and a tone of so many seconds.
+    /// Video and a tone of this duration.
     private func clip(seconds: Int) throws -> Clip {
         try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=\(seconds)", "-f", "lavfi", "-i",
@@ -115,7 +117,7 @@ struct LiveTests {
             "yuv420p", "-c:a", "aac", suffix: ".ts")
     }
 
-    @Test("A sender that continued under other PIDs was lost until its input was reopened: relay reopens it itself")
+    @Test("If a sender continues under other PIDs, its input is opened again")
     func otherPIDs() throws {
         let (first, second) = (try clip(seconds: 4), try clip(seconds: 10))
         let port = Int(try LoopbackSocket.freePort())
@@ -127,11 +129,11 @@ struct LiveTests {
         source.stop()
         #expect(sink.waitUntilDone())
         #expect(source.status.reopens == 1)
-        // The first sender has 100.
+        // The first sender sent 100 frames.
         #expect(sink.taken.frames.count > 125, "\(sink.taken.frames.count)")
     }
 
-    /// Keeps the times and arrivals of what is handed on.
+    /// A sink that stores the times and arrivals of packets.
     private final class Arrivals: PacketSourceSink {
         let all = Mutex<[(track: TrackKind, time: Int64, arrival: Int64)]>([])
         func take(_ packet: EncodedPacket, at arrival: Timestamp) {
@@ -141,7 +143,7 @@ struct LiveTests {
         func end(failure: String?) {}
     }
 
-    @Test("What probing had read arrived when it was sent, and not when it was handed on")
+    @Test("The arrival of packets that probing had read is the time at which they were sent")
     func backlog() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc=s=320x180:r=25:d=8", "-f", "lavfi", "-i", "sine=r=48000:d=8", "-c:v",
@@ -164,7 +166,7 @@ struct LiveTests {
         let packets = sink.all.withLock { $0 }
         let moment = try #require(opened.withLock { $0 })
         let first = try #require(packets.first)
-        // Probing takes about a second of it.
+        // Probing reads about a second of the stream.
         #expect(first.arrival < moment - 300_000_000, "\(moment - first.arrival)")
         let offsets = packets.filter { $0.track == .video }.map { $0.arrival - $0.time }
         let (latest, earliest) = (try #require(offsets.max()), try #require(offsets.min()))

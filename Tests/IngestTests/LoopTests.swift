@@ -7,9 +7,9 @@ import Media
 import TestSupport
 import Testing
 
-@Suite("A loop")
+@Suite("Loops of a file")
 struct LoopTests {
-    @Test("Every round has every frame, without a hole", arguments: [".mp4", ".ts", ".mkv", ".flv"])
+    @Test("Every round of a loop has all frames, without a gap", arguments: [".mp4", ".ts", ".mkv", ".flv"])
     func rounds(suffix: String) throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=30:d=1", "-f", "lavfi", "-i",
@@ -29,7 +29,7 @@ struct LoopTests {
         }
     }
 
-    @Test("Short audio leaves the rest of a round to silence")
+    @Test("If audio is shorter than the frames, the rest of each round is silent")
     func shortAudio() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", "-f", "lavfi", "-i", "sine=1000:d=0.4:r=48000",
@@ -41,7 +41,7 @@ struct LoopTests {
         #expect(sink.taken.starved.contains(.audio))
     }
 
-    @Test("Long audio is cut at the end of the frames")
+    @Test("Audio that is longer than the frames is cut off at the end of each round")
     func longAudio() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", "-f", "lavfi", "-i", burst, "-c:v", "libx264",
@@ -52,9 +52,9 @@ struct LoopTests {
         #expect(sink.taken.frames[25].nanoseconds == 1_000_000_000)
     }
 
-    // Each round looked for its first frame behind the last one, and failed, for ever. Audio of 2 s is longer than the frames,
-    // of which the last one begins at 0.96 s.
-    @Test("One that is to begin behind its last frame begins at its beginning", arguments: [985, 1500])
+    // Before the fix, each round searched for its first frame behind the last one and failed, without end. The 2 s of
+    // audio are longer than the frames, of which the last begins at 0.96 s.
+    @Test("A loop whose start time is behind its last frame begins at its first frame", arguments: [985, 1500])
     func behindTheEnd(milliseconds: Int) throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", "-f", "lavfi", "-i", burst, "-c:v", "libx264",
@@ -65,7 +65,7 @@ struct LoopTests {
         #expect(onset(Array(sink.taken.audio[48_000...]), threshold: 0.01) == 24_001)
     }
 
-    @Test("A single frame is repeated at its nominal rate")
+    @Test("A loop of an image repeats its frame at the nominal rate")
     func still() throws {
         let clip = try Clip("-f", "lavfi", "-i", "testsrc2=s=320x180", "-frames:v", "1", suffix: ".png")
         let sink = CollectingSink(frames: 5)
@@ -73,7 +73,7 @@ struct LoopTests {
         #expect(sink.taken.frames.prefix(5).map(\.nanoseconds) == (0..<5).map { $0 * 40_000_000 })
     }
 
-    @Test("Audio alone is repeated to the sample")
+    @Test("A loop of an audio file repeats to the sample")
     func audioAlone() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "aevalsrc='if(gte(t,0.5)*lt(t,0.6),0.8*sin(2*PI*1000*t),0)':s=48000:d=1",
@@ -84,16 +84,16 @@ struct LoopTests {
         #expect(onset(Array(sink.taken.audio[96_000..<144_000]), threshold: 0.01) == 24_001)
     }
 
-    @Test("A loop that cannot be read again from its start is opened again and continues where it was")
+    @Test("A loop that cannot be rewound is opened again and continues where it ended")
     func reopened() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", "-f", "lavfi", "-i", "sine=1000:d=1:r=48000", "-c:v",
             "rawvideo", "-pix_fmt", "yuv420p", "-c:a", "pcm_s16le", suffix: ".nut")
-        // A pipe can be read, but not rewound, and every writer sends the clip from the beginning.
+        // A pipe can be read but not rewound, and each writer sends the clip from its beginning.
         let pipe = NSTemporaryDirectory() + "relay-pipe-\(UUID().uuidString)"
         try Clip.run("mkfifo", [pipe])
         defer { try? FileManager.default.removeItem(atPath: pipe) }
-        /// Sends the clip into the pipe once, as soon as somebody reads it.
+        /// Sends the clip into the pipe once, as soon as a reader opens it.
         func write() throws -> Process {
             let writer = Process()
             writer.executableURL = URL(fileURLWithPath: "/bin/sh")
@@ -107,7 +107,7 @@ struct LoopTests {
             InputLocation(pipe), options: IngestOptions(loop: true), logger: Logger(label: "test"))
         let sink = CollectingSink(frames: 50, audio: 96_000)
         source.start(into: sink, video: source.description.video, audio: .program)
-        // A second writer before the pipe was closed would only make the first round longer.
+        // A second writer before the pipe is closed would only make the first round longer.
         try eventually("the first round is over") { source.status.lastError != nil }
         let second = try write()
         defer { second.terminate() }

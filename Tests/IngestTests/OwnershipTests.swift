@@ -6,9 +6,9 @@ import Testing
 
 @testable import LibAV
 
-@Suite("Owners of libav's objects")
+@Suite("Ownership of libav objects")
 struct OwnershipTests {
-    @Test("A decoder that cannot be opened throws, and frees its context once")
+    @Test("A decoder that cannot be opened throws, and frees its context exactly once")
     func decoder() throws {
         var source = avcodec_parameters_alloc()
         defer { avcodec_parameters_free(&source) }
@@ -25,7 +25,8 @@ struct OwnershipTests {
         }
     }
 
-    @Test("Filters that cannot be set up throw, and free their graph once", arguments: ["no_such", "crop=99999"])
+    @Test(
+        "Filters that cannot be set up throw, and free their graph exactly once", arguments: ["no_such", "crop=99999"])
     func filters(description: String) throws {
         let decoded = try DecodedFrame(subject: "test")
         decoded.frame.pointee.width = 320

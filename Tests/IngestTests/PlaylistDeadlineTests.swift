@@ -10,9 +10,9 @@ import Testing
 
 @testable import Ingest
 
-@Suite("How long a live playlist may have no new segment", .serialized)
+@Suite("Deadline for new segments of a live playlist", .serialized)
 struct PlaylistDeadlineTests {
-    /// Seven seconds of video and audio in segments of a second, and how many packets the first three have.
+    /// Seven seconds of video and audio in segments of one second, and the number of packets in the first three.
     private struct Segments {
         let segments: [Data]
         let packets: Int64
@@ -39,7 +39,7 @@ struct PlaylistDeadlineTests {
         }
     }
 
-    /// A live playlist that is played, with deadlines of a clock that the test moves.
+    /// A live playlist that is played, with deadlines on a clock that the test advances.
     private final class Player {
         let clock = ManualClock()
         let server: PlaylistServer
@@ -53,7 +53,7 @@ struct PlaylistDeadlineTests {
                 InputLocation(server.url), options: IngestOptions(),
                 monitor: SourceMonitor(logger: log.logger, interrupter: Interrupter(clock: clock)))
             source.start(into: sink, video: source.description.video, audio: .program)
-            // A demuxer holds back a packet or two of each track, so that the last one is known by none that follows.
+            // A demuxer retains a packet or two of each track, so the last packet can only be recognized by a pause.
             var (last, looks) = (Int64(0), 0)
             try eventually("all is read that there is") {
                 let read = source.status.packetsRead
@@ -67,19 +67,19 @@ struct PlaylistDeadlineTests {
 
     private static let media = Result { try Segments() }
 
-    /// When the next segment is found at the latest: after a target duration, `late` seconds, and the half target
-    /// duration that passes between two looks at the playlist.
+    /// The latest time at which the next segment is found: a target duration, `late` seconds, and the half target
+    /// duration between two requests of the playlist.
     private static func gap(target: Int, late: Int) -> Duration {
         .seconds(target) + .seconds(target) / 2 + .seconds(late)
     }
 
     @Test(
-        "A segment that is as long as the target duration, or comes 3 s late, is no loss",
+        "A segment that is as long as the target duration, or arrives 3 s late, is not lost",
         arguments: [2, 6, 8, 10, 20], [0, 3])
     func late(target: Int, late: Int) throws {
         let media = try Self.media.get()
         let player = try Player(media, target: target)
-        // libavformat asks whether its time is over before it looks at the playlist again.
+        // libavformat checks its deadline before it requests the playlist again.
         player.clock.advance(by: Self.gap(target: target, late: late))
         player.server.update { $0.count = 4 }
         try eventually("the next segment is read") { player.source.status.packetsRead > media.packets + 20 }
@@ -88,7 +88,7 @@ struct PlaylistDeadlineTests {
     }
 
     @Test(
-        "A playlist that stands still is given up after three target durations, and opened when it has a new segment",
+        "A playlist without new segments fails after three target durations, and is opened again when it has a new one",
         arguments: [(2, 10), (10, 30)])
     func standsStill(target: Int, bound: Int) throws {
         let player = try Player(try Self.media.get(), target: target)
@@ -98,7 +98,8 @@ struct PlaylistDeadlineTests {
             player.clock.advance(by: .milliseconds(10))
             return player.source.status.state == .waiting
         }
-        // The packet that the demuxer held back and gave out when the time was over began another wait as long.
+        // Before the fix, the packet that the demuxer returned at the deadline started another period of the same
+        // length.
         let waited = player.clock.now - begin
         let limit = Duration.seconds(bound).inNanoseconds
         #expect((limit..<2 * limit).contains(waited))
@@ -112,13 +113,13 @@ struct PlaylistDeadlineTests {
         try eventually("the new segment is played") { player.source.status.state == .running }
     }
 
-    @Test("A server that does not answer any more is given up as soon")
+    @Test("A playlist whose server stops answering fails after three target durations")
     func silentServer() throws {
         let player = try Player(try Self.media.get(), target: 6)
         player.server.fallSilent(true)
         player.clock.advance(by: .seconds(17))
         try eventually("it is given up") {
-            // Asking what the playlist has come to has a deadline, too.
+            // The request for the end of the playlist has a deadline as well.
             player.clock.advance(by: .milliseconds(100))
             return !player.log.lines(containing: "input is interrupted").isEmpty
         }
@@ -130,7 +131,7 @@ struct PlaylistDeadlineTests {
         }
     }
 
-    @Test("The bound of a read follows the target duration, and is never below that of other inputs")
+    @Test("The deadline of a read follows the target duration, and is never shorter than that of other inputs")
     func bounds() {
         let usual = Duration.seconds(10)
         for (target, bound) in [(1, 10), (2, 10), (6, 18), (8, 24), (10, 30), (20, 60)] {
@@ -144,7 +145,7 @@ struct PlaylistDeadlineTests {
         }
     }
 
-    @Test("A playlist says what it has come to, a list of variants does not")
+    @Test("A list of segments has an end, and a list of variants has none")
     func end() {
         let list = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:41\n#EXTINF:2,\na.ts\n#EXTINF:2,\nb.ts\n"
         #expect(PlaylistHead(list)?.end == 43)

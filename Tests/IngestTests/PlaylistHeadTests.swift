@@ -6,9 +6,9 @@ import Testing
 
 @testable import Ingest
 
-@Suite("What a playlist says at its beginning")
+@Suite("Beginning of an HLS playlist")
 struct PlaylistHeadTests {
-    @Test("the target duration of a list of segments", arguments: ["\n", "\r\n"])
+    @Test("The target duration of a list of segments is read", arguments: ["\n", "\r\n"])
     func target(newline: String) throws {
         let lines = ["#EXTM3U", "#EXT-X-VERSION:3", "#EXT-X-TARGETDURATION:12", "#EXTINF:11.5,", "a.ts", "#EXTI"]
         let head = try #require(PlaylistHead(lines.joined(separator: newline)))
@@ -16,7 +16,7 @@ struct PlaylistHeadTests {
         #expect(head.variant == nil)
     }
 
-    @Test("the first variant of a list of variants")
+    @Test("The address of the first variant in a list of variants is read")
     func variant() throws {
         let text = """
             #EXTM3U
@@ -33,7 +33,7 @@ struct PlaylistHeadTests {
         #expect(head.variant == "low/index.m3u8?token=1")
     }
 
-    @Test("what is no playlist, and what cannot be meant, says nothing")
+    @Test("A text that is not a playlist, or an implausible target duration, yields no target duration")
     func others() {
         #expect(PlaylistHead("<html>") == nil)
         #expect(PlaylistHead("") == nil)
@@ -43,7 +43,7 @@ struct PlaylistHeadTests {
     }
 
     @Test(
-        "a variant's address is found in its list's",
+        "A variant's address is resolved relative to its list's address",
         arguments: [
             ("low.m3u8", "http://h:8/a/b.m3u8?x=/y", "http://h:8/a/low.m3u8"),
             ("/low.m3u8", "http://h:8/a/b.m3u8", "http://h:8/low.m3u8"),
@@ -54,7 +54,7 @@ struct PlaylistHeadTests {
         #expect(PlaylistHead.resolve(reference, in: base) == address)
     }
 
-    @Test("no more is read of an address than is asked for, and its end ends it")
+    @Test("Reading the beginning of a resource stops at the limit, or at the resource's end")
     func resource() throws {
         let path = NSTemporaryDirectory() + "relay-head-\(UUID().uuidString)"
         try Data(0..<200).write(to: URL(fileURLWithPath: path))

@@ -4,14 +4,14 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// An HTTP server on the loopback interface that hands out a playlist, of as many segments as a test has published.
+/// An HTTP server on the loopback interface that serves a live playlist with the segments that a test has published.
 final class PlaylistServer: Sendable {
-    /// What the playlist says.
+    /// The content of the playlist.
     struct Playlist {
         var target: Int
         /// The number of the first segment in the list.
         var first = 0
-        /// How many segments are listed.
+        /// The number of listed segments.
         var count: Int
         var hasEnded = false
     }
@@ -21,7 +21,7 @@ final class PlaylistServer: Sendable {
     private let segments: [Data]
     private let state: Mutex<(playlist: Playlist, isSilent: Bool)>
 
-    /// A server of these segments, a second each, of which `playlist` lists some.
+    /// A server of these segments, one second each; `playlist` selects those that are listed.
     init(_ segments: [Data], _ playlist: Playlist) throws {
         self.segments = segments
         state = Mutex((playlist, false))
@@ -57,10 +57,10 @@ final class PlaylistServer: Sendable {
     /// The playlist's address.
     var url: String { "http://127.0.0.1:\(port)/live.m3u8" }
 
-    /// Changes what the playlist says.
+    /// Changes the content of the playlist.
     func update(_ change: (inout Playlist) -> Void) { state.withLock { change(&$0.playlist) } }
 
-    /// Answers nothing any more, or again.
+    /// Stops answering requests, or answers them again.
     func fallSilent(_ isSilent: Bool) { state.withLock { $0.isSilent = isSilent } }
 
     private func serve(_ peer: Int32) {
@@ -72,7 +72,7 @@ final class PlaylistServer: Sendable {
             request += buffer.prefix(count)
         }
         while state.withLock({ $0.isSilent }) {
-            // A peer that has gone away is not waited for.
+            // A peer that has closed its connection needs no answer.
             if recv(peer, &buffer, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) == 0 { return }
             usleep(10_000)
         }

@@ -6,19 +6,19 @@ import Testing
 @testable import Ingest
 @testable import LibAV
 
-@Suite("What is done about failures of reads")
+@Suite("Handling of failed reads")
 struct ReadErrorsTests {
     private func failure(_ code: Int32) -> AVFailure { AVFailure(operation: "read", subject: "in", code: code) }
     private var damage: AVFailure { failure(relay_averror_invalid_data) }
 
-    @Test("an input that is damaged 100 times in a row is unreadable, and not before")
+    @Test("An input counts as unreadable after 100 damaged reads in a row, and not before")
     func tooMuchDamage() {
         var errors = ReadErrors()
         for _ in 1..<100 { #expect(errors.judge(damage) == .skip) }
         #expect(errors.judge(damage) == .fail)
     }
 
-    @Test("a packet between damaged ones resets the count")
+    @Test("A packet between damaged reads resets their count")
     func success() {
         var errors = ReadErrors()
         for _ in 1..<100 { #expect(errors.judge(damage) == .skip) }
@@ -26,7 +26,7 @@ struct ReadErrorsTests {
         #expect(errors.judge(damage) == .skip)
     }
 
-    @Test("waiting and being stopped are no damage")
+    @Test("Reads without data, or of a stopped source, do not count as damaged")
     func noDamage() {
         var errors = ReadErrors()
         for _ in 0..<200 { #expect(errors.judge(failure(relay_averror(EAGAIN))) == .wait) }
@@ -34,7 +34,7 @@ struct ReadErrorsTests {
         #expect(errors.judge(damage) == .skip)
     }
 
-    @Test("what is not the data's fault ends the reading at once")
+    @Test("A failure of the transport ends reading at once")
     func transportFailure() {
         var errors = ReadErrors()
         #expect(errors.judge(failure(relay_averror(ETIMEDOUT))) == .fail)

@@ -6,14 +6,15 @@ import Media
 import TestSupport
 import Testing
 
-@Suite("Samples that are not numbers, or far too loud")
+@Suite("Audio samples that are not numbers or too loud")
 struct RepairedSamplesTests {
-    /// Samples from 24000 on, each with two good ones behind it: in FFmpeg's expressions, and what comes of them.
+    /// Invalid samples from 24000 on, each followed by two valid ones: as expressions of FFmpeg, with the expected
+    /// result.
     private static let bad: [(expression: String, result: Float)] = [
         ("0/0", 0), ("1/0", 0), ("-1/0", 0), ("1e30", 64), ("-1e30", -64), ("100", 64), ("-3", -3),
     ]
 
-    /// A second of a tone of amplitude 0.5 with the ``bad`` samples in it.
+    /// A second of a tone of amplitude 0.5 that contains the ``bad`` samples.
     private func clip(_ codec: String, _ suffix: String) throws -> Clip {
         let tone = "0.5*sin(2*PI*1000*t)"
         let expression = Self.bad.enumerated().reduce(tone) { rest, bad in
@@ -23,7 +24,7 @@ struct RepairedSamplesTests {
     }
 
     @Test(
-        "They are silent or turned down, their neighbors stay as they are, and the source says so once",
+        "Invalid samples are silenced or limited, their neighbors stay unchanged, and the source logs it once",
         arguments: [("pcm_f32le", ".wav"), ("pcm_f32le", ".mkv"), ("pcm_f32be", ".mov"), ("pcm_f64le", ".mkv")])
     func repaired(codec: String, suffix: String) throws {
         let clip = try clip(codec, suffix)

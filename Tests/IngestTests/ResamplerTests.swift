@@ -5,9 +5,9 @@ import LibAV
 import Media
 import Testing
 
-@Suite("Resampling")
+@Suite("Resampling of audio")
 struct ResamplerTests {
-    /// Ten seconds of a tone at `rate`, made into the program's format and stretched.
+    /// Ten seconds of a tone at `rate`, converted to the program's format and stretched.
     private func resample(rate: Int, by stretch: Double) throws -> [Float] {
         let clip = try Clip(
             "-f", "lavfi", "-i", "sine=1000:d=10:r=\(rate)", "-af", "volume=4", "-c:a", "pcm_s16le", suffix: ".wav")
@@ -34,14 +34,14 @@ struct ResamplerTests {
     }
 
     @Test(
-        "Audio is stretched by as much as is asked, and its first sample stays where it is",
+        "Audio is stretched by the requested amount, and its first sample stays in place",
         arguments: [48_000, 44_100])
     func stretched(rate: Int) throws {
         for stretch in [-500e-6, 0, 500e-6, 1000e-6] {
             let samples = try resample(rate: rate, by: stretch)
             #expect(abs(Double(samples.count) - 480_000 * (1 + stretch)) <= 3, "\(stretch)")
-            // The tone's own phase, a second in and near the end: each sample lies where the stretched tone has it.
-            // The library's steps of the ratio are 1 ppm: 10 us at the end.
+            // The tone's phase, one second in and near the end: each sample is where the stretched tone has it. The
+            // library adjusts the ratio in steps of 1 ppm: 10 us at the end.
             for (middle, limit) in [(48_000, 0.02), (470_000, 0.07)] {
                 let error = (middle..<middle + 480).map { index in
                     let time = Double(index) / 48_000 / (1 + stretch)

@@ -4,9 +4,11 @@ import Foundation
 import Media
 import Testing
 
-@Suite("Seams")
+@Suite("Seams in transport streams")
 struct SeamTests {
-    @Test("Transport streams appended to each other lose no frame and no audio", arguments: ["0", "1000", "90000"])
+    @Test(
+        "Transport streams appended to each other lose neither frames nor audio at the seam",
+        arguments: ["0", "1000", "90000"])
     func appended(offset: String) throws {
         var clips: [Clip] = []
         for offset in ["0", offset] {

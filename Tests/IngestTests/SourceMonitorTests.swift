@@ -5,11 +5,11 @@ import Testing
 
 @testable import Ingest
 
-@Suite("What a source's monitor tells")
+@Suite("Logs and status of a source's monitor")
 struct SourceMonitorTests {
     private let failure = IngestError.unreadable(input: "in", reason: "it is broken")
 
-    @Test("an interruption is logged when the schedule says so, and told in the status always")
+    @Test("An interruption is logged if the schedule requires it, and is always in the status")
     func interruption() {
         let log = CollectedLog()
         let monitor = SourceMonitor(logger: log.logger)
@@ -24,7 +24,7 @@ struct SourceMonitorTests {
         #expect(monitor.status.lastError == failure.description)
     }
 
-    @Test("an input that ended without a failure is named")
+    @Test("An input that ended without a failure is named in the last error of the status")
     func endedInput() {
         let log = CollectedLog()
         let monitor = SourceMonitor(logger: log.logger)
@@ -34,7 +34,7 @@ struct SourceMonitorTests {
         #expect(monitor.status.lastError == "The input in ended.")
     }
 
-    @Test("a source that is stopped has not failed, and logs no interruption")
+    @Test("A source that is stopped does not count as failed, and its monitor logs no interruption")
     func stopped() {
         let log = CollectedLog()
         let monitor = SourceMonitor(logger: log.logger)
@@ -47,7 +47,7 @@ struct SourceMonitorTests {
         #expect(monitor.status.state == .ended)
     }
 
-    @Test("a failure at the end is logged and told in the status")
+    @Test("A failure at the end of a source is logged and is in the status")
     func failed() {
         let log = CollectedLog()
         let monitor = SourceMonitor(logger: log.logger)
@@ -57,7 +57,7 @@ struct SourceMonitorTests {
         #expect(monitor.status.lastError == failure.description)
     }
 
-    @Test("each reopening is counted")
+    @Test("Each reopening of an input is counted")
     func openAgain() {
         let monitor = SourceMonitor()
         monitor.noteOpenAgain("in", isWorthLogging: false)

@@ -7,7 +7,7 @@ import Testing
 @testable import Ingest
 @testable import SourceClock
 
-@Suite("A live source's timing")
+@Suite("Timing of a live source")
 struct SourceTimingTests {
     private static let tracks: [TrackKind: (timeBase: TimeBase, bits: Int?)] = [
         .video: (.milliseconds, nil), .audio: (.milliseconds, nil),
@@ -26,7 +26,7 @@ struct SourceTimingTests {
 
     private func at(_ milliseconds: Int64) -> Timestamp { Timestamp(milliseconds, in: .milliseconds) }
 
-    /// Notes packets of `tracks` every 40 ms, each as it is sent, with stamps that are `origin` behind their arrival.
+    /// Notes packets of `tracks` every 40 ms, each when it is sent, with stamps that are `origin` behind the arrivals.
     private func note(_ tracks: [TrackKind], _ range: Range<Int64>, origin: Int64 = 0) {
         for time in stride(from: range.lowerBound, to: range.upperBound, by: 40) {
             for track in tracks {
@@ -38,7 +38,7 @@ struct SourceTimingTests {
     }
 
     @Test(
-        "A video track that died while audio flowed was never noticed: it is told, and that it is back",
+        "A track that stops while the other continues is reported as silent, and its return as well",
         arguments: [
             (TrackKind.video, TrackKind.audio), (.audio, .video),
         ])
@@ -52,14 +52,14 @@ struct SourceTimingTests {
         #expect(monitor.status.silentTracks.isEmpty)
     }
 
-    @Test("Both tracks of a source that stalls are told, though nothing is read")
+    @Test("Both tracks of a source that stalls are reported as silent, although no packet is read")
     func stall() {
         note([.video, .audio], 0..<3000)
         timing.advance(to: at(4500))
         #expect(monitor.status.silentTracks == [.video, .audio])
     }
 
-    @Test("Waiting frames are shown while a source is opened again, and audio starts again with its new placement")
+    @Test("While a source is opened again, queued frames stay due, and audio begins again with the new placement")
     func reopened() throws {
         note([.video, .audio], 0..<3000)
         let before = try #require(timing.due(at(2960), of: .video))
@@ -73,7 +73,7 @@ struct SourceTimingTests {
         #expect(second.placement == first.placement + 1)
     }
 
-    @Test("A sender that comes after one with audio and has none is placed all the same, some time later")
+    @Test("After a sender with audio, a sender without audio is placed as well, some time later")
     func withoutAudio() {
         note([.video, .audio], 0..<3000)
         timing.restart(Self.tracks)
@@ -81,18 +81,18 @@ struct SourceTimingTests {
         #expect(timing.isPlaced && monitor.status.silentTracks == [.audio])
     }
 
-    @Test("A step of the map is told to audio once")
+    @Test("A step of the clock's map is reported to audio only once")
     func step() throws {
         note([.video, .audio], 0..<3000)
         _ = timing.placeAudio(at(2960))
-        // Everything comes 400 ms later from here on: more than the buffer holds.
+        // From here on all packets arrive 400 ms later, which is more than the buffer covers.
         note([.video, .audio], 3400..<4400, origin: 400)
         let moved = try #require(timing.placeAudio(at(3900)))
         #expect(moved.step > .milliseconds(100))
         #expect(timing.placeAudio(at(3900))?.step == .zero)
     }
 
-    @Test("What a playlist has read ahead is decoded shortly before its time")
+    @Test("Packets of a playlist that were read ahead are decoded only shortly before they are due")
     func ahead() {
         let timing = SourceTiming(
             SourceClock(.playlist(target: .seconds(2)), tracks: Self.tracks), frameRate: FrameRate(25),
@@ -106,12 +106,12 @@ struct SourceTimingTests {
         #expect(timing.isPlaced)
         #expect(timing.isTimeToDecode(at(0), of: .video, now: at(0)))
         #expect(!timing.isTimeToDecode(at(5000), of: .video, now: at(1000)))
-        // The buffer of segments of 2 s is 0.5 s longer than they are.
+        // The buffer for segments of 2 s is 0.5 s longer than a segment.
         #expect(!timing.isTimeToDecode(at(5000), of: .video, now: at(4500)))
         #expect(timing.isTimeToDecode(at(5000), of: .video, now: at(5000)))
     }
 
-    @Test("A sender that restarted without a decoding time was taken to continue, and came too late by its pause")
+    @Test("A packet without a decoding time, after a sender restarted, gets its presentation time as decoding time")
     func missingDecodeTime() {
         #expect(LiveStream.decodeTime(pts: nil, end: nil, in: .mpegTS) == nil)
         #expect(LiveStream.decodeTime(pts: 97_200, end: 93_600, in: .mpegTS) == 93_600)
@@ -121,9 +121,9 @@ struct SourceTimingTests {
     }
 
     @Test(
-        "A source that was placed anew or moved fell beside the program's ticks, and its audio was off until they met")
+        "A source that is placed again or moved is aligned to the program's ticks, so that its audio stays in sync")
     func phase() throws {
-        // Ticks begin 7 ms behind whole frames of our clock.
+        // Ticks begin 7 ms after whole frames of our clock.
         let line = ClockLine(origin: Timestamp(nanoseconds: 7_000_000), image: .zero, rate: 0)
         let timing = SourceTiming(
             SourceClock(.rtmp, tracks: Self.tracks), frameRate: FrameRate(25), programTime: ProgramTime(line),
@@ -144,7 +144,7 @@ struct SourceTimingTests {
         }
         note(0..<3000, late: 3, by: 0)
         try expectInPhase(3000)
-        // Everything comes 333 ms later than before.
+        // From here on all packets arrive 333 ms later than before.
         note(3000..<6000, late: 333, by: 0)
         try expectInPhase(6000)
         timing.restart(Self.tracks)
@@ -154,7 +154,7 @@ struct SourceTimingTests {
         try expectInPhase(try #require(last).time.nanoseconds / 1_000_000)
     }
 
-    @Test("Audio that was heard between a source's placement and its next frame was moved behind it")
+    @Test("Audio that is played between a source's placement and its next frame is not moved afterwards")
     func phaseOfFirstAudio() throws {
         let line = ClockLine(origin: Timestamp(nanoseconds: 7_000_000), image: .zero, rate: 0)
         let timing = SourceTiming(
@@ -169,7 +169,7 @@ struct SourceTimingTests {
             if let place = timing.placeAudio(at(time)) { steps.append(place.step) }
         }
         #expect(wasPlacedByAudio == true)
-        // What moved the map with its placement precedes all audio.
+        // A move of the map that belongs to the placement precedes all audio.
         #expect(steps.count > 100 && steps.dropFirst().allSatisfy { $0 == .zero }, "\(steps.filter { $0 != .zero })")
     }
 }

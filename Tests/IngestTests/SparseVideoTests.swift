@@ -8,7 +8,7 @@ import Program
 import Synchronization
 import Testing
 
-/// Keeps when each frame of the program is shown by its source's time, in nanoseconds, and what is heard.
+/// Stores the source's time of each frame of the program, in nanoseconds, and the audio.
 private final class Screen: ProgramSink {
     let frames = Mutex<[Int64]>([])
     let samples = Mutex<[Float]>([])
@@ -20,10 +20,10 @@ private final class Screen: ProgramSink {
     func finish() throws {}
 }
 
-/// Tests files whose audio continues for long before the next frame, or for longer than it is read ahead.
+/// Tests files in which much audio is between two frames, even more than is read ahead.
 @Suite("Sparse video")
 struct SparseVideoTests {
-    /// The first `frames` frames of a program that plays `clip` as fast as it goes.
+    /// The first `frames` frames of a program that plays `clip` as fast as possible.
     private func play(
         _ clip: Clip, frames: Int64, rate: FrameRate = FrameRate(25)
     ) throws -> (frames: [Int64], samples: [Float]) {
@@ -44,14 +44,14 @@ struct SparseVideoTests {
         return (screen.frames.withLock { $0 }, screen.samples.withLock { $0 })
     }
 
-    /// Whether each hundredth of a second of a tone is there.
+    /// Whether each hundredth of a second contains the tone.
     private func isWhole(_ samples: [Float]) -> Bool {
         stride(from: 0, to: samples.count - 479, by: 480).allSatisfy { start in
             samples[start..<start + 480].contains { abs($0) > 0.03 }
         }
     }
 
-    @Test("A picture with audio never came to its end: it stands while its audio plays")
+    @Test("A file with a single frame is played to the end of its audio, and shows that frame")
     func picture() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=0.04", "-f", "lavfi", "-i", "sine=1000:d=240:r=48000",
@@ -62,7 +62,7 @@ struct SparseVideoTests {
     }
 
     @Test(
-        "Slides far apart, of which the decoder wants more before it shows one, come at their times",
+        "Slides far apart are shown at their times, even if the decoder needs several before it gives one",
         arguments: [(8, 64, 1400), (30, 300, 1600)])
     func slides(distance: Int64, seconds: Int, count: Int64) throws {
         let clip = try Clip(
@@ -75,7 +75,7 @@ struct SparseVideoTests {
         #expect(samples.count == Int(count) * 1920 && isWhole(samples))
     }
 
-    @Test("Frames of half a second and of a second come to their end, with all their audio", arguments: [1, 2])
+    @Test("Files with one or two frames a second are played to their end, with all their audio", arguments: [1, 2])
     func slow(rate: Int) throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=\(rate):d=8", "-f", "lavfi", "-i", "sine=1000:d=8:r=48000",

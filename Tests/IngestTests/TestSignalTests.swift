@@ -7,10 +7,10 @@ import Testing
 
 @testable import Ingest
 
-@Suite("The test signal")
+@Suite("Built-in test signal")
 struct TestSignalTests {
     @Test(
-        "The frame counter survives noise",
+        "The frame counter can be read from a noisy frame",
         arguments: [(1280, 720), (1920, 1080), (640, 360), (320, 180), (160, 90)])
     func counterRoundTrip(width: Int, height: Int) throws {
         let layout = try #require(FrameCounterCode.layout(width: width, height: height))
@@ -33,7 +33,7 @@ struct TestSignalTests {
         }
     }
 
-    @Test("A frame without code and a damaged code yield no number")
+    @Test("A frame without a code, or with a damaged one, yields no number")
     func noCode() {
         for grey: UInt8 in [16, 128, 235] {
             let luma = [UInt8](repeating: grey, count: 640 * 360)
@@ -45,7 +45,7 @@ struct TestSignalTests {
         }
     }
 
-    @Test("Blocks are 16 pixels or more from 160 columns on")
+    @Test("The blocks of the frame counter have 16 pixels or more from 160 columns on")
     func blocks() throws {
         for (width, height) in [(160, 160), (320, 180), (640, 360), (854, 480), (1280, 720)] {
             #expect(try #require(FrameCounterCode.layout(width: width, height: height)).block >= 16)
@@ -53,7 +53,7 @@ struct TestSignalTests {
     }
 
     @Test(
-        "Flash and beep begin and end together, to the sample",
+        "Flash and beep of the test signal begin and end together, to the sample",
         arguments: [FrameRate(30), FrameRate(30_000, 1001), FrameRate(25), FrameRate(60), FrameRate(24_000, 1001)])
     func alignment(rate: FrameRate) {
         let clock = TestClock(frameRate: rate, sampleRate: 48_000)
@@ -68,7 +68,7 @@ struct TestSignalTests {
         }
     }
 
-    @Test("Audio is the same however it is cut")
+    @Test("The test tone is the same, whatever pieces it is requested in")
     func toneByPosition() {
         let tone = TestTone(format: .program, clock: TestClock(frameRate: FrameRate(30_000, 1001), sampleRate: 48_000))
         var pieces = tone.audio(at: 0, count: 0)
@@ -79,7 +79,7 @@ struct TestSignalTests {
         #expect(pieces.channels[0].dropFirst(1).allSatisfy { abs($0) < 0.5 })
     }
 
-    @Test("The source counts every frame, at its time, with audio beside it")
+    @Test("The test source numbers all frames, at their times, with audio in sync")
     func source() throws {
         let sink = CollectingSink(frames: 90, audio: 96_000, readsCounter: true)
         let source = try SourceOpener.open(
@@ -96,13 +96,13 @@ struct TestSignalTests {
         #expect(taken.audio.count >= 96_000)
     }
 
-    @Test("Timecode counts frames of the whole rate")
+    @Test("The timecode of the test signal counts frames at the rate rounded up to an integer")
     func timecode() {
         let clock = TestClock(frameRate: FrameRate(30_000, 1001), sampleRate: 48_000)
         #expect(clock.timecode(of: 30 * 3661 + 29) == "01:01:01:29")
     }
 
-    @Test("A size that does not fit is refused")
+    @Test("A test signal of an unsupported size is refused")
     func refusedSize() {
         #expect(throws: IngestError.self) {
             try SourceOpener.open(

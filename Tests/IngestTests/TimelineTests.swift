@@ -5,9 +5,9 @@ import Testing
 
 @testable import Ingest
 
-@Suite("Timelines")
+@Suite("Timelines of sources")
 struct TimelineTests {
-    @Test("Timestamps rounded to the millisecond do not move audio")
+    @Test("Audio whose timestamps are rounded to milliseconds continues without jumps")
     func roundedAudio() {
         var timeline = AudioTimeline(sampleRate: 48_000)
         var moved = 0
@@ -21,7 +21,7 @@ struct TimelineTests {
         #expect(moved == 1)
     }
 
-    @Test("Audio beyond the tolerance jumps to its timestamp, either way")
+    @Test("Audio whose timestamp differs by more than the tolerance jumps to it, forward or back")
     func jumps() {
         var timeline = AudioTimeline(sampleRate: 48_000)
         #expect(timeline.place(stated: 100) == .starts(at: 100))
@@ -32,7 +32,7 @@ struct TimelineTests {
         #expect(timeline.place(stated: nil) == .continues)
     }
 
-    @Test("The first frame is 0, whatever its timestamp")
+    @Test("The first frame of a source is at 0, whatever its timestamp")
     func origin() {
         var timeline = SourceTimeline(timeBase: .mpegTS, frameDuration: 3600)
         #expect(timeline.position(of: 0, in: .mpegTS, rate: TimeBase(1, 48_000)) == nil)
@@ -41,7 +41,7 @@ struct TimelineTests {
         #expect(timeline.position(of: 126_000 + 90_000, in: .mpegTS, rate: TimeBase(1, 48_000)) == 48_000)
     }
 
-    @Test("A frame without timestamp follows at the nominal rate, and none shares a moment")
+    @Test("A frame without a timestamp follows at the nominal rate, and no two frames have the same time")
     func reconstruction() {
         var timeline = SourceTimeline(timeBase: .milliseconds, frameDuration: 40)
         expect(timeline.place(nil), 0)
@@ -49,7 +49,7 @@ struct TimelineTests {
         expect(timeline.place(30), 41)
     }
 
-    @Test("Rounds of a loop join at the end of the last frame")
+    @Test("Rounds of a loop are joined at the end of the last frame")
     func rounds() {
         var timeline = SourceTimeline(timeBase: .milliseconds, frameDuration: 40)
         _ = timeline.place(1000)
@@ -62,7 +62,7 @@ struct TimelineTests {
         #expect(timeline.position(of: 1000, in: .milliseconds, rate: TimeBase(1, 48_000)) == 3840)
     }
 
-    @Test("An empty round is not repeated")
+    @Test("A round in which nothing was placed is not repeated")
     func emptyRound() {
         var timeline = SourceTimeline(timeBase: .milliseconds, frameDuration: 40)
         var begun = [timeline.beginRound()]
@@ -72,7 +72,7 @@ struct TimelineTests {
         #expect(begun == [false, true, false])
     }
 
-    @Test("A jump of a transport stream's clock moves both tracks alike")
+    @Test("A jump of a transport stream's clock moves both tracks by the same amount")
     func discontinuity() {
         var filter = DiscontinuityFilter()
         expect(filter.shift(dts: 90_000, stream: 0, base: .mpegTS), 0)
@@ -82,7 +82,8 @@ struct TimelineTests {
         expect(filter.shift(dts: 9_000_000, stream: 1, base: .mpegTS), shift)
     }
 
-    @Test("Tracks that cross a seam one after the other end up with one shift", arguments: [9_000_000, 90_000])
+    @Test(
+        "Tracks that cross a seam one after the other end up with the same correction", arguments: [9_000_000, 90_000])
     func crossing(second: Int64) {
         var filter = DiscontinuityFilter()
         for dts in stride(from: Int64(900_000), to: 1_080_000, by: 3600) {
@@ -92,7 +93,7 @@ struct TimelineTests {
         let shift = 1_080_000 - second
         for index in Int64(0)..<5 {
             expect(filter.shift(dts: second + index * 3600, stream: 0, base: .mpegTS), shift)
-            // What audio had before the seam and comes behind it stays where it was.
+            // Audio from before the seam that arrives behind it keeps the old correction.
             expect(filter.shift(dts: 1_062_000 + index * 3600, stream: 1, base: .mpegTS), 0)
         }
         for index in Int64(5)..<10 {
@@ -102,7 +103,7 @@ struct TimelineTests {
     }
 
     @Test(
-        "Frame rates snap to the standard ones",
+        "Frame rates are rounded to the nearest standard rate",
         arguments: [
             (FrameRate(2997, 100), FrameRate(90_000), FrameRate(30_000, 1001)),
             (FrameRate(24), FrameRate(24), FrameRate(24)),
@@ -117,7 +118,7 @@ struct TimelineTests {
     }
 }
 
-/// Compares what a mutating call returned, which the macro cannot take apart.
+/// Compares the result of a mutating call, which the macro cannot expand.
 private func expect<T: Equatable>(_ found: T, _ wanted: T, sourceLocation: SourceLocation = #_sourceLocation) {
     #expect(found == wanted, sourceLocation: sourceLocation)
 }

@@ -8,9 +8,9 @@ import Testing
 @testable import Ingest
 @testable import LibAV
 
-@Suite("A track's decoder", .timeLimit(.minutes(10)))
+@Suite("Decoder of a track", .timeLimit(.minutes(10)))
 struct TrackDecoderTests {
-    /// A decoder that does what a script says.
+    /// A decoder whose results a script sets.
     private final class ScriptedDecoder: PacketDecoder {
         var onSend: () throws(AVFailure) -> Void = {}
         var onReceive: () throws(AVFailure) -> Decoder.Output = { () throws(AVFailure) in .needsPacket }
@@ -27,7 +27,7 @@ struct TrackDecoderTests {
             return try onReceive()
         }
 
-        /// Before how many packets it was flushed.
+        /// The number of packets before each flush.
         private(set) var flushes: [Int] = []
         func flush() { flushes.append(sent) }
     }
@@ -48,7 +48,7 @@ struct TrackDecoderTests {
         return track
     }
 
-    @Test("A decoder that fails whenever it is asked for a frame is given up, instead of being asked for ever")
+    @Test("A decoder that reports an error whenever it is asked for a frame fails after a limited number of errors")
     func stuck() throws {
         let decoder = ScriptedDecoder()
         decoder.onReceive = { () throws(AVFailure) in throw Self.failure }
@@ -64,9 +64,10 @@ struct TrackDecoderTests {
         #expect(track.queue.isEmpty == false)
     }
 
-    // Reordered frames come out of a decoder when others go in: two or three keyframes late, they were never shown.
+    // Before the fix, reordered frames left the decoder only when further ones were put in: two or three keyframes
+    // late, so they were never shown.
     @Test(
-        "With keyframes alone, each one comes out before the next goes in; later all frames do",
+        "If only keyframes are decoded, each is given before the next is put in; later all frames are decoded again",
         arguments: [Decoder.Threading.slices, .frames])
     func keyframes(threading: Decoder.Threading) throws {
         let clip = try Clip(
@@ -98,11 +99,11 @@ struct TrackDecoderTests {
         #expect(shown.count == 52 && shown.dropFirst(2).first == keyframes[2])
     }
 
-    @Test("Audio of another place began with the end of what was before it", arguments: [TrackKind.audio, .video])
+    @Test("An audio decoder is flushed at a gap, and a video decoder is not", arguments: [TrackKind.audio, .video])
     func hole(kind: TrackKind) throws {
         let decoder = ScriptedDecoder()
         let track = try track(decoder, packets: 0, kind: kind)
-        // One that comes a little late, then a hole, then one that goes back.
+        // The packet at 120 is slightly late, before that at 400 there is a gap, and the time of the last goes back.
         for time in [0, 21, 42, 120, 400, 421, 100] as [Int64] {
             let packet = try PacketBox(subject: "test")
             packet.stamp(pts: time, dts: time)
@@ -115,7 +116,7 @@ struct TrackDecoderTests {
         #expect(decoder.sent == 7 && decoder.flushes == (kind == .audio ? [4] : []))
     }
 
-    /// Queues packets of 40 ms from `start` on. Frames have a keyframe each second.
+    /// Queues packets of 40 ms from `start` on. Video has a keyframe each second.
     private func queue(_ packets: Int, from start: Int, in track: TrackDecoder) throws {
         for index in start..<start + packets {
             let packet = try PacketBox(subject: "test")
@@ -126,7 +127,8 @@ struct TrackDecoderTests {
         }
     }
 
-    @Test("A live decoder that refuses everything has failed after a second", arguments: [TrackKind.video, .audio])
+    @Test(
+        "A live decoder that refuses everything fails after one second of media", arguments: [TrackKind.video, .audio])
     func refusesEverything(kind: TrackKind) throws {
         let decoder = ScriptedDecoder()
         decoder.onSend = { () throws(AVFailure) in throw Self.failure }
@@ -140,7 +142,7 @@ struct TrackDecoderTests {
         #expect(decoder.sent == 26)
     }
 
-    @Test("A decoder that takes over decodes what waits, from a keyframe on if its coding needs one")
+    @Test("A replacement decoder decodes the queued packets, from a keyframe on if the coding needs one")
     func takesOver() throws {
         for beginsAnywhere in [true, false] {
             let decoder = ScriptedDecoder()
@@ -161,7 +163,7 @@ struct TrackDecoderTests {
         }
     }
 
-    @Test("The decoder of a file never fails because it refuses everything")
+    @Test("A file's decoder that refuses everything does not fail, and a live one does")
     func unwatched() throws {
         for isWatched in [true, false] {
             let decoder = ScriptedDecoder()
@@ -174,7 +176,7 @@ struct TrackDecoderTests {
         }
     }
 
-    @Test("Packets that a decoder refuses are given up one by one, counted, and said in the status")
+    @Test("Packets that a decoder refuses are dropped one by one, counted, and reported in the status")
     func refused() throws {
         let decoder = ScriptedDecoder()
         decoder.onSend = { () throws(AVFailure) in throw Self.failure }
@@ -189,7 +191,7 @@ struct TrackDecoderTests {
         #expect(monitor.status.lastError == "\(Self.failure) (200 errors in a row)")
     }
 
-    @Test("Packets that a decoder refuses were logged nowhere: each time their number doubles, a warning tells it")
+    @Test("Refused packets are logged each time their number doubles")
     func logged() throws {
         let decoder = ScriptedDecoder()
         decoder.onSend = { () throws(AVFailure) in throw Self.failure }
@@ -201,7 +203,7 @@ struct TrackDecoderTests {
                 == [100, 200, 400, 800].map { "nothing can be decoded errors_in_a_row=\($0) reason=\(Self.failure)" })
     }
 
-    @Test("Conversions that fail were logged nowhere: a source's first is, and all are counted")
+    @Test("The first failed conversion of a source is logged, and all are counted")
     func conversions() {
         let log = CollectedLog()
         let monitor = SourceMonitor(logger: log.logger)
@@ -211,7 +213,7 @@ struct TrackDecoderTests {
         #expect(monitor.status.lastError == Self.failure.description)
     }
 
-    @Test("A frame between errors shows that the decoder is not stuck")
+    @Test("A frame between errors resets the count of errors after which a decoder fails")
     func recovers() throws {
         let decoder = ScriptedDecoder()
         var calls = 0
@@ -229,7 +231,7 @@ struct TrackDecoderTests {
         }
     }
 
-    @Test("A decoder that only fails at the end of its input has nothing more")
+    @Test("A decoder that reports only errors at the end of its input ends the track")
     func drained() throws {
         let decoder = ScriptedDecoder()
         let track = try track(decoder, packets: 1)

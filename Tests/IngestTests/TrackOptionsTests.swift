@@ -9,9 +9,9 @@ import Testing
 
 @testable import Ingest
 
-@Suite("Which tracks of an input are taken")
+@Suite("Selection of an input's tracks")
 struct TrackOptionsTests {
-    @Test("Tracks, channels and the audio's offset stand behind the address, of a file as well")
+    @Test("Options for tracks, channels and audio offset are read from an address, of files as well")
     func parsing() {
         for address in ["/a/show.ts", "udp://@:5000", "alsa:hw:1"] {
             let location = InputLocation(
@@ -29,7 +29,7 @@ struct TrackOptionsTests {
     }
 
     @Test(
-        "What cannot be meant is named, without what was written",
+        "An invalid track option is named in the fault, without its value",
         arguments: [
             ("a.ts#audio-track=0", "audio-track"), ("a.ts#video-track=e_g", "video-track"),
             ("a.ts#channels=1+2+3", "channels"), ("a.ts#channels=0", "channels"), ("a.ts#channels=L+R", "channels"),
@@ -44,7 +44,7 @@ struct TrackOptionsTests {
         #expect(fault.contains(sentence) && !fault.contains("secret"), "\(fault)")
     }
 
-    /// A multiplex of two programs; the first has two languages.
+    /// A multiplex of two programs; the first has audio in two languages.
     private func multiplex() throws -> Clip {
         let tone = { (level: String) in "aevalsrc='\(level)*sin(2*PI*1000*t)':s=48000:d=2" }
         return try Clip(
@@ -72,7 +72,7 @@ struct TrackOptionsTests {
     }
 
     @Test(
-        "A program and a language of a multiplex are chosen, by number or by name",
+        "A program and a language of a multiplex are selected by number or by name",
         arguments: [
             ("#program=11,audio-track=1", 320, Float(0.1)), ("#audio-track=deu", 320, 0.1),
             ("#program=11,audio-track=2", 320, 0.3),
@@ -86,7 +86,7 @@ struct TrackOptionsTests {
     }
 
     @Test(
-        "What is not there is refused, with what there is",
+        "A program, track or channel that does not exist is refused, with a list of what exists",
         arguments: [
             ("#program=3", "there is no program 3 in it; it has 11 (One) and 22 (Two)"),
             ("#audio-track=fra", "no audio track fra in it; there are 1 (deu, aac) and 2 (eng, aac)"),
@@ -101,13 +101,13 @@ struct TrackOptionsTests {
         } throws: { error in
             "\(error)".contains(sentence)
         }
-        // What is passed through is chosen in the same way.
+        // Packets that are passed through are selected by the same options.
         guard !options.contains("channels") else { return }
         let packets = LibAVPacketSource(InputLocation(clip.path + options), loops: false, logger: Logger(label: "test"))
         #expect(throws: IngestError.self) { try packets.open() }
     }
 
-    @Test("Audio tracks that are not carried are named once, whether the input is decoded or passed through")
+    @Test("Audio tracks that are not carried are listed once, whether the input is decoded or passed through")
     func uncarried() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=160x90:r=25:d=1", "-f", "lavfi", "-i", "sine=d=1:r=48000", "-map", "0:v",
@@ -132,7 +132,7 @@ struct TrackOptionsTests {
     }
 
     @Test(
-        "The requested channels of audio with many channels are played",
+        "The requested channels of multichannel audio are played",
         arguments: [("", Float(0.1)), ("#channels=3+4", 0.5), ("#channels=4", 0.7), ("#channels=2+1", 0.3)])
     func channels(options: String, level: Float) throws {
         let wave = [0.1, 0.3, 0.5, 0.7].map { "\($0)*sin(2*PI*1000*t)" }.joined(separator: "|")
@@ -141,11 +141,11 @@ struct TrackOptionsTests {
             "aevalsrc='\(wave)':s=48000:d=1:c=4.0", "-c:v", "rawvideo", "-pix_fmt", "yuv420p", "-c:a", "pcm_s16le",
             suffix: ".nut")
         let found = try play(open(clip, options))
-        // If all four are played, the left one also has those that are behind and in the middle.
+        // If all four channels are played, the left one also contains those behind and in the middle.
         #expect(options.isEmpty ? found.level > level : abs(found.level - level) < 0.02, "\(found)")
     }
 
-    @Test("A file's audio is moved by as much as is asked, to the sample", arguments: [120, -120, 1500, -400])
+    @Test("A file's audio is moved by the requested offset, to the sample", arguments: [120, -120, 1500, -400])
     func fileOffset(milliseconds: Int) throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i", burst, "-c:v", "rawvideo",
@@ -160,7 +160,7 @@ struct TrackOptionsTests {
         #expect(sink.taken.audio.count == 96_000 + milliseconds * 48)
     }
 
-    @Test("Audio alone is moved as well, and a loop of it has no hole at its seam", arguments: [250, -250])
+    @Test("Audio without video is moved as well, and a loop of it has no gap at its seam", arguments: [250, -250])
     func loopOffset(milliseconds: Int) throws {
         let clip = try Clip("-f", "lavfi", "-i", "sine=1000:r=48000:d=1", "-c:a", "pcm_s16le", suffix: ".wav")
         let source = try SourceOpener.open(
@@ -175,7 +175,7 @@ struct TrackOptionsTests {
     }
 
     @Test(
-        "Packets that are passed through get audio's offset, and none of it lies before the program",
+        "Packets that are passed through get the audio offset, and no audio is before the program's start",
         arguments: [-300, 300])
     func copyOffset(offset: Int64) throws {
         let frames = TrackDescription(
@@ -187,7 +187,7 @@ struct TrackOptionsTests {
             PacketSourceDescription(
                 stream: StreamDescription(video: frames, audio: tone), canWait: false, clock: .rtmp, stampBits: 32),
             audioOffset: .milliseconds(offset))
-        // On air the clocks are finer than milliseconds.
+        // On air the time bases are finer than milliseconds.
         let milliseconds = { (packet: EncodedPacket) in packet.timeBase.rescale(packet.pts, to: .milliseconds) }
         var audio: [Int64] = []
         for time in stride(from: Int64(0), to: 2000, by: 20) {

@@ -6,11 +6,11 @@ import Testing
 
 @testable import LibAV
 
-@Suite("The bytes of a transport stream, where its coding changes")
+@Suite("Bytes of a transport stream whose coding changes")
 struct TransportStreamBytesTests {
     private let options = Demuxer.Options(format: "mpegts", values: ["probesize": "60000"])
 
-    /// Three seconds of a transport stream on the usual PIDs.
+    /// Three seconds of a transport stream with the default PIDs.
     private func stream(_ video: String, _ audio: String) throws -> [UInt8] {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=160x90:r=25:d=3", "-f", "lavfi", "-i", "sine=d=3:r=48000", "-c:v", video,
@@ -22,14 +22,14 @@ struct TransportStreamBytesTests {
         try Demuxer(reading: bytes, options: options, interrupter: Interrupter(), subject: "in")
     }
 
-    /// How many packets of each stream there are up to the end.
+    /// The number of packets of each stream up to the end.
     private func counts(_ demuxer: Demuxer) throws -> [Int: Int] {
         var counts: [Int: Int] = [:]
         while let box = try demuxer.readPacket() { counts[box.streamIndex, default: 0] += 1 }
         return counts
     }
 
-    /// `stream` with this version of its map.
+    /// `stream` with this version of its program map table.
     private func stream(_ stream: [UInt8], version: UInt8) -> [UInt8] {
         var result = stream
         for start in Swift.stride(from: 0, to: result.count, by: 188)
@@ -43,7 +43,7 @@ struct TransportStreamBytesTests {
     }
 
     @Test(
-        "A PID that changes its codec ends the bytes for its demuxer, and the next demuxer gets all that follows",
+        "A change of a PID's codec ends the bytes for its demuxer, and the next demuxer gets all bytes that follow",
         arguments: [("libx265", "mp2", UInt8(1)), ("libx264", "ac3", 1), ("libx265", "aac", 0)])
     func change(video: String, audio: String, version: UInt8) throws {
         let (before, after) = (try stream("libx264", "aac"), try stream(video, audio))
@@ -59,7 +59,7 @@ struct TransportStreamBytesTests {
         #expect(try counts(second) == expected.1 && !bytes.isChanged)
     }
 
-    @Test("A new version of the map in which nothing is coded in another way does not end the stream")
+    @Test("A new version of the program map table without a change of coding does not end the stream")
     func sameCoding() throws {
         let part = try stream("libx264", "aac")
         let bytes = TransportStreamBytes(Pieces(part + stream(part, version: 1)))
@@ -76,7 +76,7 @@ struct TransportStreamBytesTests {
         #expect(try counts(demuxer)[0] ?? 0 > 140 && !bytes.isChanged)
     }
 
-    @Test("Two senders at one address, whose maps alternate, end the bytes once")
+    @Test("Two senders at one address, whose program map tables alternate, end the bytes only once")
     func twoSenders() throws {
         let (one, other) = (try stream("libx264", "aac"), try stream("libx265", "aac"))
         var mixed = Array(one.prefix(one.count / 2 / 188 * 188))
@@ -97,7 +97,7 @@ struct TransportStreamBytesTests {
         #expect(changes == 1)
     }
 
-    @Test("A damaged map changes nothing")
+    @Test("A damaged program map table is ignored")
     func damaged() throws {
         var after = try stream("libx265", "aac")
         for start in Swift.stride(from: 0, to: after.count, by: 188)
@@ -109,7 +109,7 @@ struct TransportStreamBytesTests {
         #expect(!bytes.isChanged)
     }
 
-    @Test("What is no transport stream passes as it is", arguments: [UInt8(0x47), 0])
+    @Test("Bytes that are not a transport stream are passed on unchanged", arguments: [UInt8(0x47), 0])
     func other(first: UInt8) {
         let content = [first] + (0..<5000).map { UInt8(truncatingIfNeeded: $0 * 7) }
         let bytes = TransportStreamBytes(Pieces(content))

@@ -11,12 +11,13 @@ import Testing
 
 @testable import Ingest
 
-@Suite("A stream that is joined between two keyframes", .serialized, .timeLimit(.minutes(5)))
+@Suite("Discovery of video in a stream joined between keyframes", .serialized, .timeLimit(.minutes(5)))
 struct VideoDiscoveryTests {
-    /// A transport stream of 160 by 90 and 25 frames a second from behind its first keyframe on. The next one comes after
-    /// 10 s, if `seconds` last so long.
+    /// A transport stream of 160 by 90 at 25 frames a second, without its first keyframe. The next keyframe follows
+    /// after 10 s, if the stream lasts `seconds` that long.
     private func joined(_ codec: String, seconds: Int = 11) throws -> Clip {
-        // For libx264 0 means no keyframe at a change of scene, for others a number that no change reaches.
+        // For libx264, 0 disables keyframes at changes of scene; for other codecs, a number that no change reaches
+        // does.
         let threshold = codec == "mpeg2video" ? "1000000000" : "0"
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=160x90:r=25:d=\(seconds)", "-f", "lavfi", "-i",
@@ -34,7 +35,7 @@ struct VideoDiscoveryTests {
     }
 
     @Test(
-        "A file that was cut between two keyframes has the size, rate and color of its first frame",
+        "The format of a file that was cut between keyframes is that of its first decodable frame",
         arguments: ["libx264", "libx265", "mpeg2video"])
     func file(codec: String) throws {
         let clip = try joined(codec)
@@ -42,7 +43,7 @@ struct VideoDiscoveryTests {
         let video = try #require(input.description.video)
         #expect(video.width == 160 && video.height == 90 && video.frameRate == FrameRate(25))
         #expect(codec == "mpeg2video" || video.color == .bt709, "\(video.color)")
-        // All of it is read, however far was read on.
+        // All packets are read, even those that discovery had read.
         var audio = 0
         while let packet = try input.demuxer.readPacket() {
             if packet.streamIndex == input.audio?.index { audio += 1 }
@@ -50,17 +51,19 @@ struct VideoDiscoveryTests {
         #expect(audio > 400, "\(audio)")
     }
 
-    @Test("Frames are played of it, and round after round in a loop")
+    @Test("A file that was cut between keyframes is played from its first keyframe on, also in a loop")
     func played() throws {
         let clip = try joined("libx264")
         let sink = CollectingSink(frames: 60, audio: 1)
         try clip.play(into: sink, loop: true)
         let frames = sink.taken.frames
-        // One second is left behind the keyframe.
+        // One second of the file is behind the keyframe.
         #expect(frames.count == 60 && frames.allSatisfy { $0.width == 160 && $0.height == 90 })
     }
 
-    @Test("A live input begins with its keyframe, and delivers all that comes from there on")
+    @Test(
+        "A live input that was joined between keyframes delivers all packets from its next keyframe on"
+    )
     func live() throws {
         let clip = try joined("libx264")
         let port = try LoopbackSocket.freePort()
@@ -93,13 +96,13 @@ struct VideoDiscoveryTests {
         #expect(packet.isKeyframe)
     }
 
-    /// Hands an input from the thread that opened it, and is done with it, to the test's.
+    /// Transfers an input from the thread that opened it, which no longer uses it, to the test's thread.
     private final class OpenedInputBox: @unchecked Sendable {
         let input: OpenedInput
         init(_ input: OpenedInput) { self.input = input }
     }
 
-    @Test("A stream without a keyframe has the usual size, and the log says so")
+    @Test("A stream without a keyframe gets the default format, and this is logged")
     func unknown() throws {
         let clip = try joined("libx264", seconds: 9)
         let log = CollectedLog()
@@ -108,7 +111,7 @@ struct VideoDiscoveryTests {
         #expect(log.lines(containing: "the video's size is not known").count == 1)
     }
 
-    @Test("What is passed through is described by its keyframe, too", arguments: ["libx264", "libx265"])
+    @Test("Packets that are passed through are described by their first keyframe", arguments: ["libx264", "libx265"])
     func copied(codec: String) throws {
         let clip = try joined(codec)
         let source = LibAVPacketSource(InputLocation(clip.path), loops: false, logger: Logger(label: "test"))

@@ -3,8 +3,8 @@
 import TestSupport
 import Testing
 
-/// Tests the check itself, on a handmade stream that is damaged in one place.
-@Suite("Check of a transport stream")
+/// Tests the broadcast check itself, on a generated stream that is damaged in one place.
+@Suite("Broadcast check of a transport stream")
 struct BroadcastCheckTests {
     /// A stream of frames 40 ms apart, each in one packet with the clock, and tables every 80 ms.
     private struct HandMade {
@@ -61,7 +61,7 @@ struct BroadcastCheckTests {
 
     private func faults(_ bytes: [UInt8]) -> [BroadcastCheck.Fault: Int] { BroadcastCheck(bytes).counts }
 
-    @Test("A correct stream passes the check, and its intervals are measured")
+    @Test("A correct stream passes the broadcast check, which measures its intervals")
     func right() {
         let check = BroadcastCheck(Self.stream())
         #expect(check.findings.isEmpty, "\(check.findings)")
@@ -71,7 +71,7 @@ struct BroadcastCheckTests {
         #expect((75...85).contains(check.longestTableInterval))
     }
 
-    @Test("Damaged packets, missing packets and damaged tables are detected")
+    @Test("The broadcast check detects damaged packets, missing packets and damaged tables")
     func packets() {
         var bytes = Self.stream()
         bytes[188 * 10] = 0
@@ -85,7 +85,7 @@ struct BroadcastCheckTests {
         #expect(faults(table) == [.checksum: 1])
     }
 
-    @Test("Tables that are too rare, and streams that no table lists, are detected")
+    @Test("The broadcast check detects tables that are too rare, and streams that no table lists")
     func tables() {
         #expect(faults(Self.stream(tables: [0, 12]))[.tables] == 2)
         #expect(faults(Self.stream(tables: []))[.tables] == 1)
@@ -95,7 +95,7 @@ struct BroadcastCheckTests {
         #expect(faults(other.bytes) == [.pid: 1])
     }
 
-    @Test("A clock that goes back, jumps or pauses is detected, and an announced discontinuity is accepted")
+    @Test("The broadcast check detects a clock that goes back, jumps or pauses, and accepts an announced discontinuity")
     func clock() {
         #expect(faults(Self.stream { number, clock, _ in if number == 9 { clock -= 60 } })[.clockJump] == 1)
         #expect(faults(Self.stream { number, clock, _ in if number == 9 { clock += 15 } }) == [.clockInterval: 1])
@@ -113,13 +113,13 @@ struct BroadcastCheckTests {
         #expect(check.findings.isEmpty && check.announcedJumps == 1, "\(check.findings)")
     }
 
-    @Test("Frames that arrive after their decoding time, and presentation times far apart, are detected")
+    @Test("The broadcast check detects frames that arrive after their decoding time, and presentation times far apart")
     func units() {
         #expect(faults(Self.stream { number, clock, time in if number == 9 { time = clock } }) == [.late: 1])
         #expect(faults(Self.stream { number, _, time in if number > 9 { time += 700 } }) == [.presentationInterval: 1])
     }
 
-    @Test("A clock that wraps around counts as going forward")
+    @Test("The broadcast check accepts a clock that wraps around")
     func wrap() {
         let wrap: Int64 = (1 << 33) / 90
         let check = BroadcastCheck(

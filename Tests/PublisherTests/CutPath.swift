@@ -8,7 +8,7 @@ import TestSupport
 /// A UDP path between one caller and a port of the loopback interface, which a test can cut and restore. A thread
 /// forwards the datagrams until the object is released.
 final class CutPath: Sendable {
-    /// Which datagrams pass.
+    /// The datagrams that pass.
     enum Passage: Sendable {
         case both
         /// Datagrams from the caller are lost; the answers pass.

@@ -6,7 +6,7 @@ import Synchronization
 
 @testable import Publisher
 
-/// Records what an attempt reported.
+/// Records the events that an attempt reported.
 final class EventLog: Sendable {
     private let events = Mutex<[AttemptEvent]>([])
 
@@ -25,7 +25,7 @@ final class EventLog: Sendable {
     var isAccepted: Bool { count { if case .accepted = $0 { true } else { false } } == 1 }
     var isDrained: Bool { count { if case .drained = $0 { true } else { false } } == 1 }
 
-    /// How many times it reported that it waits for a caller.
+    /// How many times the attempt reported that it waits for a caller.
     var waits: Int { count { if case .awaitsCallers = $0 { true } else { false } } }
 
     func count(where isMeant: (AttemptEvent) -> Bool) -> Int { all.count(where: isMeant) }

@@ -10,12 +10,12 @@ import Testing
 
 @testable import Publisher
 
-/// How an attempt handles the reason of its end.
+/// Tests how an HLS attempt handles the reason of its end.
 @Suite struct HLSAttemptTests {
     private let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
 
     @Test(
-        "An attempt closes the playlist when the program is over, and leaves it open when it is paused or replaced",
+        "An HLS attempt closes the playlist at the program's end, and leaves it open when it is paused or replaced",
         arguments: [(EndReason.programOver, true), (.interrupted, false)])
     func reasons(reason: EndReason, isClosed: Bool) async throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(
-        "If an output is paused or backing off at the program's end, only the playlist's end is written",
+        "If an HLS output is paused or backing off at the program's end, only the end of its playlist is written",
         arguments: [("program", true), ("always", true), ("never", false)])
     func conclusion(endList: String, isClosed: Bool) async throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -82,7 +82,7 @@ import Testing
         return target.makeAttempt(queue: packets, description: Samples.description) { events.note($0) }
     }
 
-    @Test("A directory whose parent is missing is a temporary failure, which names the directory")
+    @Test("An HLS directory whose parent is missing is a temporary failure that names the directory")
     func unreachable() throws {
         let events = EventLog()
         let attempt = try attempt(path + "/a/b", events)
@@ -92,7 +92,7 @@ import Testing
         #expect(events.failure?.reason.contains(path) == true)
     }
 
-    @Test("A directory that another attempt writes to is refused")
+    @Test("An HLS directory that another attempt writes to is refused")
     func taken() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let (events, others) = (EventLog(), EventLog())

@@ -7,9 +7,9 @@ import Testing
 
 @testable import Publisher
 
-/// When the last message of each frame leaves by SRT and by UDP, without sockets: both spread a frame over its
+/// Tests when the last message of each frame is sent by SRT and by UDP, without sockets: both spread a frame over its
 /// duration.
-@Suite("Frames by SRT and by UDP")
+@Suite("Pacing of frames by SRT and by UDP")
 struct PacedFramesTests {
     private static let millisecond: Int64 = 1_000_000
     private static let messages = 12
@@ -40,7 +40,8 @@ struct PacedFramesTests {
         }
     }
 
-    /// Returns when the last datagram of each frame leaves, in milliseconds: at the latest when the next frame comes.
+    /// Returns when the last datagram of each frame is sent, in milliseconds: at the latest when the next frame
+    /// arrives.
     private static func byUDP(_ frames: [EncodedPacket]) -> [Double] {
         var (pacing, spacing) = (UDPPacing(), FrameSpacing())
         return frames.indices.map { index in
@@ -60,7 +61,7 @@ struct PacedFramesTests {
     }
 
     @Test(
-        "After a gap, and at each still of a variable rate, SRT is at most one frame later than UDP",
+        "After a gap, and at stills of a variable rate, SRT sends a frame at most one frame later than UDP",
         arguments: [0, 40, 1000])
     func lateness(duration: Int64) {
         let smooth = [Int64](repeating: 40, count: 12)
@@ -71,7 +72,7 @@ struct PacedFramesTests {
         #expect(late.allSatisfy { $0 <= 40 }, "\(late.max() ?? 0) ms")
     }
 
-    @Test("A duration that was measured across a gap is not used for the frame after it")
+    @Test("A frame duration that was measured across a gap is not used for the next frame")
     func spacing() {
         var spacing = FrameSpacing()
         var intervals: [Int64] = []

@@ -10,7 +10,7 @@ import Testing
 @testable import Publisher
 @testable import RTMP
 
-/// How outputs carry copied streams.
+/// Tests how outputs carry copied streams.
 @Suite struct PassthroughTests {
     private let path = NSTemporaryDirectory() + "relay-pass-\(UUID().uuidString)"
 
@@ -30,7 +30,7 @@ import Testing
         let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
         return text.split(separator: "\n").filter { !$0.hasPrefix("#") }
-            // After the hash come those of the side data.
+            // After the hash there are those of the side data.
             .compactMap { $0.split(separator: ",").dropFirst(5).first.map { $0.trimmingCharacters(in: .whitespaces) } }
     }
 
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(
-        "A transport stream carries each NAL unit and each audio frame unchanged",
+        "A transport stream carries each copied NAL unit and audio frame unchanged",
         arguments: [
             (["libx264", "aac"], [], "h264_mp4toannexb,filter_units=remove_types=7-9", "null"),
             (["libx264", "libmp3lame"], [], "h264_mp4toannexb,filter_units=remove_types=7-9", "null"),
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(
-        "FLV bodies of H.264 with AAC or MP3 equal those of ffmpeg, and FLV players read them",
+        "FLV bodies of copied H.264 with AAC or MP3 equal those of ffmpeg, and ffmpeg can read them",
         arguments: ["aac", "libmp3lame"])
     func flv(codec: String) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test(
-        "HLS segments contain the input bit by bit",
+        "HLS segments contain the copied packets bit by bit",
         arguments: [
             (["libx264", "aac", "mp4"], []),
             (["libx265", "aac", "mp4"], ["-preset", "ultrafast", "-x265-params", "log-level=none"]),
@@ -122,7 +122,7 @@ import Testing
         #expect(isSame)
     }
 
-    @Test("A codec that an output cannot carry is refused by name, before it goes live and in mid-stream")
+    @Test("A codec that an output cannot carry is refused by name, before the output goes live and in mid-stream")
     func refuses() throws {
         let (hevc, opus) = (
             TrackDescription(
@@ -138,7 +138,7 @@ import Testing
         #expect(RTMPTarget(url: url, name: "a", pool: pool, isEnhanced: true).carriage.refusal(of: stream) == nil)
         #expect(Carriage.transportStream.refusal(of: stream) == nil)
         #expect(Carriage.hls.refusal(of: StreamDescription(audio: Samples.audioTrack)) == nil)
-        // Timed data that the container cannot hold is left out.
+        // Timed data that the container cannot carry is dropped.
         let cues = TrackDescription(data: .scte35, timeBase: .mpegTS)
         #expect(Carriage.rtmp.refusal(of: StreamDescription(video: Samples.otherTrack, data: [cues])) == nil)
     }

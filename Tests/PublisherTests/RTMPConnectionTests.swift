@@ -12,7 +12,7 @@ import Testing
 @testable import Publisher
 @testable import RTMP
 
-/// A published stream over a socket pair whose other end is the server.
+/// Tests a published stream over a socket pair whose other end is the server.
 @Suite struct RTMPConnectionTests {
     private final class Server: SocketPeer {
         /// Reads until `isMeant` accepts the messages.
@@ -61,7 +61,7 @@ import Testing
         writer.wake()
     }
 
-    @Test("A stream begins with its headers, carries the queued packets and ends with the teardown")
+    @Test("An RTMP connection sends headers, the queued packets and the teardown")
     func life() throws {
         let (connection, server) = try connect()
         push(0..<10)
@@ -80,7 +80,7 @@ import Testing
         #expect(connection.progress.frames == 20)
     }
 
-    @Test("A text about a moment is sent between its neighboring frames, and none before the first frame")
+    @Test("A timed text is sent by RTMP between its neighboring frames, but not before the first frame")
     func texts() throws {
         let (connection, server) = try connect()
         _ = packets.push(EncodedPacket(text: "too early", at: 0))
@@ -94,7 +94,7 @@ import Testing
         #expect(media.map(\.type) == [9, 9, 9, 18, 9, 9])
         let values = AMF0Reader.values(media[6].body)
         #expect(values.first == .string("onTextData") && values.last?.text("text") == "goal")
-        // Later texts are no new coding, so no header comes before them.
+        // A later text does not change the coding, so no header precedes it.
         _ = packets.push(EncodedPacket(text: "second", at: 165_000_000))
         push(5..<6)
         try server.reads { $0.count == 11 }
@@ -102,16 +102,16 @@ import Testing
         connection.abandon()
     }
 
-    @Test("A ping that arrives while the server does not read is answered when there is room")
+    @Test("A ping that arrives while the server does not read is answered when the socket has room")
     func pongs() throws {
         let (connection, server) = try connect()
         push(0..<10, bytes: 60_000)
         _ = packets.connected()
         connection.goLive()
-        // The server reads nothing, so the socket and its buffer are full.
+        // The server does not read, so the socket and its buffer are full.
         try eventually { connection.progress.bytes > 0 && !packets.isEmpty }
         for time in 0..<5 { server.say(4, [0, 6, 0, 0, 0, UInt8(time)]) }
-        // They have been read when the connection has handled a message that was sent after them.
+        // The pings have been read when the connection has handled a message that was sent after them.
         server.say(status: "NetStream.Info", level: "status")
         try eventually { events.notices.contains { $0.contains("NetStream.Info") } }
         try server.reads { $0.contains { $0.type == 4 && $0.body == [0, 7, 0, 0, 0, 4] } }
@@ -119,7 +119,7 @@ import Testing
         connection.abandon()
     }
 
-    @Test("A live stream continues after an error that does not concern publishing, and ends after one that does")
+    @Test("An RTMP connection continues after an error that does not concern publishing, and ends after one that does")
     func errors() throws {
         let (connection, server) = try connect()
         push(0..<2)
@@ -136,7 +136,7 @@ import Testing
         #expect(events.failure?.kind == .refused && events.failure?.step == "send")
     }
 
-    @Test("A server that closes the connection is reported as lost, once and without the key")
+    @Test("An RTMP server that closes the connection is reported as lost, once and without the key")
     func loss() throws {
         let (connection, server) = try connect()
         connection.goLive()
@@ -157,7 +157,7 @@ import Testing
         message.type == 9 && message.body == [0x17, 0, 0, 0, 0] + track.decoderConfiguration.array
     }
 
-    @Test("When the coding changes, metadata and a sequence header are sent once, before the keyframe")
+    @Test("When the coding changes, RTMP metadata and a sequence header are sent once, before the keyframe")
     func recoding() throws {
         let (connection, server) = try connect()
         push(0..<30)
@@ -176,14 +176,14 @@ import Testing
         connection.abandon()
     }
 
-    @Test("A change of coding reaches a connection whose queue was just flushed up to the keyframe")
+    @Test("A change of coding reaches an RTMP connection whose queue was just flushed up to the keyframe")
     func recodingAfterFlush() throws {
         let (connection, server) = try connect()
         push(0..<1)
         _ = packets.connected()
         connection.goLive()
         try server.reads { $0.count == 4 }
-        // The writer is not woken, so that all packets wait and the limit is reached.
+        // The writer is not woken, so that all packets stay queued and the limit is reached.
         for index in Int64(1)..<120 {
             let frame = Samples.video(pts: index, dts: index, isKeyframe: index % 30 == 0, bytes: 100_000)
             _ = packets.push(index < 90 ? frame : frame.recoded(as: Samples.otherTrack))
@@ -197,7 +197,7 @@ import Testing
         connection.abandon()
     }
 
-    @Test("A connection that was made for an earlier coding begins with the current header")
+    @Test("An RTMP connection that was made for an earlier coding begins with the current header")
     func lateJoiner() throws {
         let (connection, server) = try connect()
         push(0..<3, as: Samples.otherTrack)

@@ -11,10 +11,10 @@ import Testing
 @testable import Publisher
 @testable import RTMP
 
-/// Players that pull a program, each at the other end of a socket pair.
+/// Tests players that pull a program, each at the other end of a socket pair.
 @Suite struct RTMPListenTests {
     private final class Player: SocketPeer {
-        /// The presentation times of the frames, in milliseconds since the player's first one.
+        /// The presentation times of the frames, in milliseconds since the player's first frame.
         var frames: [Int64] {
             messages.filter { $0.type == 9 && $0.body.count > 5 && $0.body[1] == 1 }.map { Int64($0.timestamp) }
         }
@@ -91,7 +91,7 @@ import Testing
         try eventually(line: line) { attempt.progress.details.receivers?.count == count }
     }
 
-    @Test("A player gets its headers, the current GOP and each frame once, and is told about the end")
+    @Test("A player gets its headers, the current GOP and each frame once, and is notified of the end")
     func life() throws {
         publish(0..<45)
         try begin()
@@ -121,7 +121,7 @@ import Testing
         #expect(attempt.progress.frames == 80 && attempt.progress.drops.packets == 0)
     }
 
-    @Test("A player that does not read loses frames, which are counted, and another player loses none")
+    @Test("A player that does not read loses frames, which are counted, and another player loses no frame")
     func slow() throws {
         publish(0..<1)
         try begin()
@@ -136,7 +136,7 @@ import Testing
         #expect(attempt.progress.details.receivers?.queueMilliseconds ?? 0 <= 4000)
         try eventually { events.notices.contains { $0.hasPrefix("player 1 takes less") } }
         #expect(!events.notices.contains { $0.hasPrefix("player 2 takes") })
-        // When it reads again it continues in order with the waiting packets.
+        // When the player reads again, it gets the queued packets in order.
         publish(300..<301, bytes: 1000)
         try slow.reads { $0.frames.last == 10_000 }
         #expect(zip(slow.frames, slow.frames.dropFirst()).allSatisfy { $0 < $1 } && slow.frames.count < 200)
@@ -171,20 +171,20 @@ import Testing
     }
 
     @Test(
-        "A GOP that exceeds the limits of a queue reaches a player completely, and is kept no longer than needed")
+        "A GOP that exceeds the limits of a queue reaches a player completely, and is dropped after that")
     func longGOP() throws {
         publish(0..<300, bytes: 3000, gop: 1000)
         try begin()
         let player = try join()
         try player.reads { $0.frames.count == 300 }
-        // Half a second: with more at once, frames may be refused before the writer runs.
+        // Half a second at a time: if more is sent at once, frames may be refused before the writer runs.
         publish(300..<315, gop: 1000)
         try player.reads { $0.frames.count == 315 }
         #expect(attempt.progress.drops.packets == 0)
     }
 
     @Test(
-        "A player without HEVC support is refused, with the reason in the log, and one with it plays"
+        "A player without HEVC support is refused with a logged reason, and a player with HEVC support plays"
     )
     func codecs() throws {
         let hevc = TrackDescription(
@@ -203,7 +203,7 @@ import Testing
         #expect(knowing.messages[1].body[0] & 0x80 != 0)
     }
 
-    /// Sends a ping and waits for its answer.
+    /// Sends a ping and blocks until it is answered.
     private func ping(_ player: Player, line: Int = #line) throws {
         let answers = player.messages.count { $0.body == [0, 7, 1, 2, 3, 4] }
         let ping: [UInt8] = [2, 0, 0, 0, 0, 0, 6, 4, 0, 0, 0, 0, 0, 6, 1, 2, 3, 4]
@@ -211,7 +211,7 @@ import Testing
         try player.reads(line: line) { $0.messages.count { $0.body == [0, 7, 1, 2, 3, 4] } == answers + 1 }
     }
 
-    @Test("A player that pauses gets nothing and resumes at a keyframe, and one that stops leaves")
+    @Test("A player that pauses gets no frames and resumes at a keyframe, and a player that stops is disconnected")
     func wishes() throws {
         publish(0..<10)
         try begin()
@@ -219,10 +219,10 @@ import Testing
         try player.reads { $0.frames.count == 10 }
         player.say("pause", .boolean(true))
         player.say("receiveAudio", .boolean(true))
-        // Everything sent before an answered ping was read before.
+        // All messages that were sent before an answered ping were read before it.
         try ping(player)
-        // Sends half a second at a time: a later ping is read when the turn that serves it is over. With more, frames
-        // may be refused before the writer runs.
+        // Sends half a second at a time: a later ping is read after the turn that serves it. If more is sent at once,
+        // frames may be refused before the writer runs.
         for start in stride(from: Int64(10), to: 40, by: 15) {
             publish(start..<start + 15)
             try ping(player)
@@ -242,7 +242,8 @@ import Testing
         #expect(attempt.progress.details.receivers?.total == 1)
     }
 
-    @Test("A client that joins while the stream is not served is refused, and a pause of the output ends its players")
+    @Test(
+        "A player that joins while its stream is not served is refused, and pausing the output disconnects its players")
     func pauses() throws {
         let early = try join()
         var byte: UInt8 = 0

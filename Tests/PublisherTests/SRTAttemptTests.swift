@@ -8,7 +8,7 @@ import Testing
 
 @testable import Publisher
 
-/// Attempts that call and attempts that listen, which are each other's peers on the loopback interface.
+/// Tests attempts that call and attempts that listen, as peers of each other on the loopback interface.
 @Suite(.serialized) struct SRTAttemptTests {
     private struct Listener {
         let packets = PacketQueue(limits: .live, isFromStart: true)
@@ -71,7 +71,7 @@ import Testing
         return (listener, caller)
     }
 
-    @Test("A listener is on air when it is called, and each caller gets every frame from its first keyframe on")
+    @Test("An SRT listener is on air when it is called, and each caller gets every frame from its first keyframe on")
     func listens() throws {
         let (listener, caller) = try livePair("latency=50")
         push(0..<15, to: listener.packets)
@@ -84,19 +84,19 @@ import Testing
         caller.attempt.abandon()
         try eventually { listener.attempt.progress.details.receivers?.count == 0 }
         try eventually("it waits for the next caller") { listener.events.waits == 2 }
-        // The frames of the caller that left stay counted.
+        // The frames that were sent to the caller that left stay counted.
         #expect(listener.attempt.progress.frames == 15)
         listener.attempt.drain(until: .max, reason: .programOver)
         try eventually { listener.events.isDrained }
     }
 
-    @Test("Frames that a receiver had not got when it left count as dropped, in the totals and in the log")
+    @Test("Frames that an SRT receiver had not received when it left count as dropped, in the totals and in the log")
     func leaves() throws {
         let (listener, caller) = try livePair("latency=50&maxbw=60000&sndbuf=100000")
         push(0..<1, to: listener.packets)
         listener.attempt.wake()
         try eventually { listener.attempt.progress.frames == 1 }
-        // A megabyte, of which the library takes 100 kB, and then 60 kB per second.
+        // A megabyte, of which the library accepts 100 kB, and then 60 kB per second.
         push(1..<20, to: listener.packets, bytes: 50_000)
         listener.attempt.wake()
         try eventually { listener.attempt.progress.frames > 1 }
@@ -113,7 +113,7 @@ import Testing
         listener.attempt.abandon()
     }
 
-    @Test("A call carries the queued packets, and its end is reported when the receiver has them")
+    @Test("An SRT caller sends the queued packets, and reports its end when the receiver has them")
     func calls() throws {
         let (listener, caller) = try pair("latency=50", calling: "latency=50")
         push(0..<30, to: caller.packets)
@@ -127,7 +127,7 @@ import Testing
         listener.attempt.abandon()
     }
 
-    @Test("A caller that asks for another stream is refused, with a code that both sides report")
+    @Test("An SRT caller with another stream id is refused, with a code that both sides report")
     func sentAway() throws {
         let (listener, caller) = try pair("streamid=studio", calling: "streamid=kitchen")
         caller.attempt.start()
@@ -142,7 +142,7 @@ import Testing
         try eventually { listener.events.isDrained }
     }
 
-    @Test("A receiver with another passphrase causes a permanent failure, which does not show the passphrase")
+    @Test("An SRT receiver with another passphrase causes a permanent failure, which does not show the passphrase")
     func passphrase() throws {
         let (listener, caller) = try pair("passphrase=0123456789", calling: "passphrase=9876543210")
         caller.attempt.start()

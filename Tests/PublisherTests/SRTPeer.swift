@@ -4,10 +4,10 @@ import CSRT
 import Glibc
 import Synchronization
 
-/// A receiver that uses libsrt directly: it listens on the loopback interface, accepts one caller, and stores what it
-/// receives. It never blocks: a test polls it until it has the expected data.
+/// A receiver that uses libsrt directly: listens on the loopback interface, accepts one caller, and stores the received
+/// bytes. The peer never blocks: a test polls it until it has the expected data.
 final class SRTPeer: Sendable {
-    /// A failed call of the library, in its words.
+    /// A failed call of the library, with the library's reason.
     struct Failure: Error { let operation, reason: String }
 
     private struct State {
@@ -15,7 +15,7 @@ final class SRTPeer: Sendable {
         var bytes: [UInt8] = []
     }
 
-    /// Ends the library's threads first when the process ends, because they crash when libraries are unloaded.
+    /// Shuts the library down before the process ends, because its threads crash when libraries are unloaded.
     private static let library: Void = {
         srt_startup()
         srt_setloglevel(LOG_CRIT)
@@ -26,8 +26,8 @@ final class SRTPeer: Sendable {
     private let listener: SRTSOCKET
     private let state = Mutex(State())
 
-    /// Listens at `port`, or at one that the library chooses, with a latency of `latency` milliseconds. A caller is
-    /// refused with `rejection`, if there is one.
+    /// Listens at `port`, or at a port that the library chooses, with a latency of `latency` milliseconds. If
+    /// `rejection` is not nil, callers are refused with that code.
     init(
         port: UInt16 = 0, latency: CInt = 50, passphrase: String? = nil, rejection: Int = 0
     ) throws(Failure) {
@@ -86,7 +86,7 @@ final class SRTPeer: Sendable {
         }
     }
 
-    /// Everything that was sent and that the library has released by now.
+    /// All bytes that were sent and that the library has released by now.
     var received: [UInt8] {
         state.withLock { state in
             var message = [CChar](repeating: 0, count: 1500)

@@ -5,11 +5,11 @@ import Testing
 
 @testable import Publisher
 
-/// Tests the decision alone, on a manual clock, and together with a model of libsrt.
+/// Tests the send window alone, on a manual clock, and together with a model of libsrt.
 @Suite("SRT send window")
 struct SRTSendWindowTests {
     /// A model of a libsrt connection: the sender keeps unacknowledged messages, and sends reported ones again. The
-    /// receiver reports missing messages when a later one arrives, and gives overdue ones up.
+    /// receiver reports missing messages when a later one arrives, and skips overdue ones.
     private struct Link {
         struct Message {
             let time: Int64
@@ -18,10 +18,10 @@ struct SRTSendWindowTests {
 
         let latency: Int64
         private(set) var held: [Message] = []
-        /// Received messages that wait for an earlier missing one.
+        /// Received messages that wait for an earlier, missing message.
         private var received: Set<Int64> = []
         private(set) var losses: Int64 = 0
-        /// When media last arrived, and what the receiver gave up.
+        /// When media last arrived, and how many messages the receiver skipped.
         private(set) var arrival: Int64 = -1
         private(set) var abandoned = 0
         private(set) var probes = 0
@@ -34,7 +34,7 @@ struct SRTSendWindowTests {
             if isUp { received.insert(message.time) }
         }
 
-        /// Simulates everything until `now`, a round trip later.
+        /// Simulates all events until `now`, a round trip later.
         mutating func settle(at now: Int64, isUp: Bool) {
             guard isUp, let newest = held.last(where: { received.contains($0.time) }) else { return }
             for message in held where message.time < newest.time && !received.contains(message.time) {
@@ -52,8 +52,8 @@ struct SRTSendWindowTests {
     }
 
     /// Simulates a source of 25 frames per second, or of one frame every `interval` microseconds, over a link that is
-    /// cut for `outage` microseconds at 2 s. Returns how long after the outage media first arrived; nil if it did not
-    /// within 20 s.
+    /// cut for `outage` microseconds at 2 s. Returns how long after the outage media first arrived; nil if no media
+    /// arrived within 20 s.
     private func recovery(
         after outage: Int64, latency: Int64, interval: Int64 = 40_000, random: inout SeededRandom
     ) -> (delay: Int64?, probes: Int, verdicts: [SRTSendWindow.Verdict]) {
@@ -88,7 +88,7 @@ struct SRTSendWindowTests {
     }
 
     @Test(
-        "After an outage that the connection survives, media arrives again within 2 s",
+        "After an outage that the SRT connection survives, media arrives again within 2 s",
         arguments: [120, 200, 1000, 4000] as [Int64])
     func liveness(latency: Int64) {
         var random = SeededRandom()
@@ -100,7 +100,8 @@ struct SRTSendWindowTests {
         }
     }
 
-    @Test("A source with a frame every 1.5 s is received again after an outage", arguments: [200, 1000] as [Int64])
+    @Test(
+        "A source with a frame every 1.5 s is received by SRT again after an outage", arguments: [200, 1000] as [Int64])
     func slowSource(latency: Int64) {
         var random = SeededRandom()
         for _ in 0..<20 {
@@ -110,18 +111,18 @@ struct SRTSendWindowTests {
         }
     }
 
-    @Test("A dead connection is over after the permitted silence plus the latency")
+    @Test("A dead SRT connection counts as lost after the permitted silence plus the latency")
     func over() {
         var random = SeededRandom()
         let result = recovery(after: 60_000_000, latency: 200, random: &random)
         #expect(result.verdicts.last == .over && result.delay == nil)
-        // Probes become rarer with time: at half a second, 2 s would have 4.
+        // Probes become rarer with time: with one each half second, 2 s would have 4.
         #expect((10..<60).contains(result.probes), "\(result)")
         #expect(SRTSendWindow(latency: 200).patience == 5_200_000)
         #expect(SRTSendWindow(latency: 200, silence: 30_000).patience == 30_200_000)
     }
 
-    @Test("A slow connection is not over: only the last acknowledgement counts")
+    @Test("A slow SRT connection does not count as lost: only the time since the last acknowledgement counts")
     func slow() {
         var window = SRTSendWindow(latency: 200)
         for tenth in 0..<100 as Range<Int64> {
@@ -131,14 +132,16 @@ struct SRTSendWindowTests {
         #expect(window.look(age: 1490 + 5300, roundTrip: 1, losses: 0, at: 9_900_000 + 5_300_000) == .over)
     }
 
-    @Test("On a perfect network no probe is sent, and nothing is held back")
+    @Test("On a perfect network the SRT send window sends no probe and stays open")
     func healthy() {
         var random = SeededRandom()
         let result = recovery(after: 0, latency: 200, random: &random)
         #expect(result.probes == 0 && result.verdicts == [.open])
     }
 
-    @Test("No media is added while the oldest message is older than half the latency, or than an acknowledgement takes")
+    @Test(
+        "The SRT send window shuts if a message is older than half the latency and an acknowledgement's time"
+    )
     func bound() {
         var window = SRTSendWindow(latency: 1000)
         #expect(window.look(age: 500, roundTrip: 10, losses: 0, at: 0) == .open)
@@ -147,7 +150,7 @@ struct SRTSendWindowTests {
         #expect(SRTSendWindow(latency: 8000, dropAge: 2000).maximumAge(roundTrip: 1) == 1900)
     }
 
-    @Test("A late stream continues where it was; one that lost packets, or stalled for a second, at a keyframe")
+    @Test("A late SRT stream continues where it was; one that lost packets, or stalled for a second, at a keyframe")
     func reopens() {
         func verdict(age: Int64, losses: Int64, shut: Int64) -> SRTSendWindow.Verdict {
             var window = SRTSendWindow(latency: 200)
@@ -156,7 +159,7 @@ struct SRTSendWindowTests {
             return window.look(age: nil, roundTrip: 1, losses: losses, at: shut * 1000)
         }
         #expect(verdict(age: 190, losses: 9, shut: 80) == .open)
-        // Everything was acknowledged at once: this process or the other was paused.
+        // All messages were acknowledged at once: this process or the receiver's was paused.
         #expect(verdict(age: 250, losses: 3, shut: 20) == .open)
         #expect(verdict(age: 250, losses: 4, shut: 20) == .reopened(after: 20_000))
         // The report of the loss may be lost as well.

@@ -50,11 +50,11 @@ struct SRTSessionTests {
 
         func drain() { session.post { $0.drain() } }
 
-        /// Waits until the session's queue has run everything posted to it, and what that posted.
+        /// Blocks until the session's queue has run all work that was posted to it, and the work posted by that.
         func collect() { for _ in 0..<2 { session.executor.queue.sync {} } }
     }
 
-    /// A call, which lasts until it is answered or 60 s have passed.
+    /// A call that lasts until it is answered or 60 s have passed.
     private struct Call {
         let url: SRTURL
         let socket: SRTSocket
@@ -72,7 +72,7 @@ struct SRTSessionTests {
         return try Sender(call)
     }
 
-    /// Returns the number of frames in a transport stream without a gap; nil if it has one.
+    /// Returns the number of frames in a transport stream without a gap; nil if it has a gap.
     private func frames(_ bytes: [UInt8]) -> Int? {
         let reader = TransportStreamReader(bytes)
         guard reader.continuityErrors == 0, reader.packets.count * 188 == bytes.count else { return nil }
@@ -81,7 +81,7 @@ struct SRTSessionTests {
 
     // MARK: Calls
 
-    @Test("Packets queued before and after the receiver answered arrive completely before the end is reported")
+    @Test("Packets queued before and after an SRT receiver answered arrive completely before the end is reported")
     func whole() throws {
         let peer = try SRTPeer()
         let sender = try connect(to: peer)
@@ -94,7 +94,7 @@ struct SRTSessionTests {
         sender.drain()
         try eventually {
             let isDrained = sender.events.isDrained
-            // Read at least once after that.
+            // The received bytes must be read at least once after that.
             _ = peer.received
             return isDrained
         }
@@ -105,12 +105,12 @@ struct SRTSessionTests {
         #expect(sender.events.all.count == 1)
     }
 
-    @Test("A receiver that starts to listen after the call began is reached by the same call")
+    @Test("An SRT receiver that starts to listen after the call began is reached by the same call")
     func latePeer() throws {
         var silent: LoopbackSocket? = try LoopbackSocket()
         let port = try #require(silent).port
         let call = try Call(port)
-        // The first handshake went to a peer that does not answer.
+        // The first handshake was sent to a peer that does not answer.
         try eventually { silent?.receive() != nil }
         #expect(call.socket.condition == .pending)
         silent = nil
@@ -124,7 +124,7 @@ struct SRTSessionTests {
     }
 
     @Test(
-        "A receiver's reason for a refusal is reported, and some reasons are permanent",
+        "An SRT receiver's reason for a refusal is reported, and some reasons are permanent",
         arguments: [(1401, "refused"), (1403, "refused"), (1402, "rejected"), (1404, "rejected"), (1500, "rejected")])
     func refusal(code: Int, kind: String) throws {
         let peer = try SRTPeer(rejection: code)
@@ -136,7 +136,7 @@ struct SRTSessionTests {
         #expect(!peer.isCalled)
     }
 
-    @Test("A wrong passphrase is a permanent failure, and the report shows neither passphrase")
+    @Test("A wrong SRT passphrase is a permanent failure, and the report shows neither passphrase")
     func wrongPassphrase() throws {
         let peer = try SRTPeer(passphrase: "correct-horse")
         let call = try Call(peer.port, "passphrase=wrong-battery")
@@ -147,7 +147,7 @@ struct SRTSessionTests {
         #expect(!peer.isCalled)
     }
 
-    @Test("With the right passphrase everything arrives, decrypted")
+    @Test("With the right SRT passphrase all frames arrive decrypted")
     func rightPassphrase() throws {
         let peer = try SRTPeer(passphrase: "correct-horse")
         let sender = try connect(to: peer, "passphrase=correct-horse&pbkeylen=32&latency=50")
@@ -159,7 +159,7 @@ struct SRTSessionTests {
 
     // MARK: Ends
 
-    @Test("A receiver that closes while frames are sent is reported as lost once, and the totals stay")
+    @Test("An SRT receiver that closes while frames are sent is reported as lost once, and the totals stay")
     func closedInMidSend() throws {
         let peer = try SRTPeer(passphrase: "correct-horse")
         let sender = try connect(to: peer, "passphrase=correct-horse&latency=50")
@@ -189,7 +189,7 @@ struct SRTSessionTests {
         #expect(sender.events.all.count == 1)
     }
 
-    @Test("An abandoned session closes its connection, sends nothing more, and reports nothing")
+    @Test("An abandoned SRT session closes its connection, sends no more data, and reports no event")
     func abandoned() throws {
         let peer = try SRTPeer()
         let sender = try connect(to: peer)
@@ -208,7 +208,7 @@ struct SRTSessionTests {
     // MARK: Outages
 
     @Test(
-        "After an outage, however short, the receiver gets frames again on the same connection",
+        "After an outage, however short, the SRT receiver gets frames again on the same connection",
         arguments: [(200, 15), (200, 40), (1000, 120), (200, 120)])
     func outage(latency: CInt, frames count: Int64) throws {
         let peer = try SRTPeer(latency: latency)
@@ -218,7 +218,7 @@ struct SRTSessionTests {
         let sender = try Sender(call)
         sender.start()
         var next: Int64 = 0
-        /// Pushes a frame every 10 ms until `isDone`; every 30th is a keyframe.
+        /// Pushes a frame every 10 ms until `isDone`; every 30th frame is a keyframe.
         func play(_ what: String, until isDone: () -> Bool) throws {
             try eventually(what) {
                 sender.push(next..<next + 1)
@@ -239,12 +239,12 @@ struct SRTSessionTests {
             _ = peer.received
             return sender.events.isDrained
         }
-        // There is no gap: lost packets were sent again, and only whole frames were left out.
+        // There is no gap: lost packets were sent again, and only complete frames were dropped.
         #expect(self.frames(peer.received) == Int(sender.session.progress.frames))
         #expect(sender.events.failure == nil)
     }
 
-    @Test("The newest frame of a source that then stops is sent again if it was lost")
+    @Test("The newest frame of a source that then stops is sent by SRT again if it was lost")
     func lostTail() throws {
         let peer = try SRTPeer(latency: 100)
         let path = try CutPath(to: peer.port)
@@ -264,7 +264,7 @@ struct SRTSessionTests {
 
     // MARK: Numbers
 
-    @Test("A session's statistics equal those of its receiver, and the latency is the larger of both requests")
+    @Test("An SRT session's statistics equal those of its receiver, and the latency is the larger of both requests")
     func statistics() throws {
         let peer = try SRTPeer(latency: 300)
         let sender = try connect(to: peer, "latency=120")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RTMP
 
-/// The other end of an RTMP socket, which parses what it receives into messages.
+/// The other end of an RTMP socket, which parses the bytes that it receives into messages.
 class SocketPeer {
     let descriptor: CInt
     private var parser = RTMPInboundParser(chunkBytes: RTMPChunkWriter.chunkBytes)

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Publisher
 
-/// Stores what is published.
+/// Stores the packets that are published.
 private final class Kept: PacketSink {
     private let state = Mutex<[EncodedPacket]>([])
     var packets: [EncodedPacket] { state.withLock { $0 } }
@@ -18,7 +18,7 @@ private final class Kept: PacketSink {
     func finish() {}
 }
 
-/// The clock, the tables and the counters of UDP and SRT outputs, for all kinds of senders.
+/// Tests the clock, the tables and the counters of UDP and SRT outputs, for all kinds of senders.
 @Suite("Clock of a transport stream")
 struct TransportClockTests {
     typealias Shape = GeneratedStream.Shape
@@ -73,7 +73,7 @@ struct TransportClockTests {
     }
 
     @Test(
-        "Audio frames that arrive in bundles, early or late, do not move the clock of a copied stream back",
+        "Audio frames that arrive in bundles, early or late, do not set the clock of a copied stream back",
         arguments: [4, 8, 12], [true, false])
     func bundles(count: Int, isLate: Bool) throws {
         for rate in [FrameRate(25), FrameRate(24), FrameRate(50)] {
@@ -82,7 +82,7 @@ struct TransportClockTests {
     }
 
     @Test(
-        "After a gap in a copied stream without durations the clock is right, with both tracks and with each",
+        "A copied stream without durations passes the broadcast check after a gap, with both tracks or one",
         arguments: [100, 500, 900, 2000, 10_000], [(true, true), (true, false), (false, true)])
     func gaps(milliseconds: Int64, tracks: (video: Bool, audio: Bool)) throws {
         let isSilent = tracks.video && tracks.audio && milliseconds > 900
@@ -93,7 +93,9 @@ struct TransportClockTests {
             }, jumps: isSilent ? 1 : 0)
     }
 
-    @Test("Stills of a variable frame rate keep the clock right", arguments: [true, false], [true, false])
+    @Test(
+        "A copied stream with stills of a variable frame rate passes the broadcast check", arguments: [true, false],
+        [true, false])
     func stills(hasAudio: Bool, statesDurations: Bool) throws {
         for seed in UInt64(1)...4 {
             try Self.expectRight(
@@ -103,7 +105,7 @@ struct TransportClockTests {
     }
 
     @Test(
-        "Audio alone has its own clock, however long its frames are",
+        "A stream of audio alone passes the broadcast check, however long its frames are",
         arguments: [(1024, 48_000), (1024, 22_050), (2048, 48_000), (1024, 8000), (1152, 32_000)])
     func audioOnly(samples: Int64, rate: Int32) throws {
         try Self.expectRight(Self.shape { ($0.hasVideo, $0.audioFrame) = (false, (samples, rate)) })
@@ -115,7 +117,7 @@ struct TransportClockTests {
         try Self.expectRight(shape, jumps: 2)
     }
 
-    @Test("Any order of packets keeps clock, tables and counters right", arguments: 1...60)
+    @Test("A copied stream passes the broadcast check whatever the order of its packets", arguments: 1...60)
     func anyOrder(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let shape = Shape(using: &random)

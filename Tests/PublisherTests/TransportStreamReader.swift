@@ -10,7 +10,7 @@ struct TransportStreamReader {
         let isRandomAccess: Bool
         /// Whether counters and clock may be discontinuous here (discontinuity_indicator).
         let isDiscontinuous: Bool
-        /// In 27 MHz ticks.
+        /// The PCR in ticks of 27 MHz; nil if the packet has none.
         let clock: Int64?
         let payload: [UInt8]
     }
@@ -40,8 +40,8 @@ struct TransportStreamReader {
             payload: hasPayload ? Array(bytes[(5 + field)...]) : [])
     }
 
-    /// The number of unannounced discontinuities: a continuity counter increases by one with a payload, and stays
-    /// without one.
+    /// The number of unannounced discontinuities: a continuity counter increases by one in a packet with a payload, and
+    /// is unchanged in one without a payload.
     var continuityErrors: Int {
         var last: [Int: Int] = [:]
         var errors = 0
@@ -61,8 +61,8 @@ struct TransportStreamReader {
         return zip(clocks, clocks.dropFirst()).map { Double($1 - $0) / 27_000 }
     }
 
-    /// For each random access point of the video, the NAL unit types (ITU-T H.264, table 7-1) that it begins with, and
-    /// whether PAT and PMT precede it.
+    /// For each random access point of the video, the types of the NAL units (ITU-T H.264, table 7-1) with which it
+    /// begins, and whether PAT and PMT precede it.
     var randomAccessPoints: [(types: [UInt8], hasTables: Bool)] {
         packets.indices.filter { packets[$0].pid == 0x100 && packets[$0].isRandomAccess }.map { index in
             let before = packets[..<index].filter { $0.pid != 0x11 }.suffix(2).map(\.pid)
@@ -85,8 +85,8 @@ struct TransportStreamReader {
 
     /// Returns the NAL units of a PES packet, each up to the next start code.
     private static func units(_ unit: [UInt8]) -> [[UInt8]] {
-        // The PES header begins with a start code, too: 9 bytes, and then as many as the last of them says (ISO/IEC
-        // 13818-1, 2.4.3.6).
+        // The PES header also begins with a start code: it has 9 bytes, and then as many as the last of them states
+        // (ISO/IEC 13818-1, 2.4.3.6).
         guard unit.count > 9 else { return [] }
         let stream = Array(unit.dropFirst(9 + Int(unit[8])))
         let starts = stream.indices.dropLast(3)

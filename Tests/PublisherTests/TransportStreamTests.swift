@@ -8,7 +8,7 @@ import Testing
 
 @testable import Publisher
 
-@Suite("Transport stream")
+@Suite("Transport stream of UDP and SRT outputs")
 struct TransportStreamTests {
     /// High profile, level 3.1: `AVCDecoderConfigurationRecord` with one SPS and one PPS.
     private static let configuration: [UInt8] =
@@ -43,14 +43,14 @@ struct TransportStreamTests {
             payload: SharedBytes(length + slice))
     }
 
-    /// An AAC packet; libavformat refuses one with fewer than two bytes.
+    /// An AAC packet; libavformat refuses a packet with fewer than two bytes.
     private static func audio(_ index: Int64) -> EncodedPacket {
         EncodedPacket(
             of: Samples.audioTrack, pts: index * 1024, dts: index * 1024, duration: 1024, isKeyframe: true,
             payload: SharedBytes([UInt8](repeating: 0x21, count: 300)))
     }
 
-    @Test("A text about a moment is not carried, and changes no byte of the stream")
+    @Test("A timed text is not carried in a transport stream, and changes no byte of it")
     func texts() throws {
         func bytes(marked: Bool) throws -> [[UInt8]] {
             let rate = FrameRate(30)
@@ -72,7 +72,7 @@ struct TransportStreamTests {
         #expect(try bytes(marked: true) == bytes(marked: false))
     }
 
-    /// Returns three seconds of both tracks with an IDR frame each second, without the frames for which `omits` is
+    /// Returns three seconds of both tracks with an IDR frame each second, without the frames for which `omits` returns
     /// true.
     private static func messages(_ rate: FrameRate, omits: (Int64) -> Bool = { _ in false }) throws -> [[UInt8]] {
         let stream = try TransportStream(description: description(rate), messageBytes: 1316)
@@ -93,7 +93,7 @@ struct TransportStreamTests {
     }
 
     @Test(
-        "A PCR comes at least every 40 ms, whatever the frame rate",
+        "A transport stream has a PCR at least every 40 ms, whatever the frame rate",
         arguments: [(60, 1), (30, 1), (25, 1), (24000, 1001), (10, 1)])
     func clocks(numerator: Int32, denominator: Int32) throws {
         let messages = try Self.messages(FrameRate(numerator, denominator))
@@ -103,7 +103,9 @@ struct TransportStreamTests {
         #expect(stream.continuityErrors == 0)
     }
 
-    @Test("A PCR comes at least every 40 ms while frames are missing and audio continues", arguments: [30, 25])
+    @Test(
+        "A transport stream has a PCR at least every 40 ms while frames are missing and audio continues",
+        arguments: [30, 25])
     func clocksWithoutFrames(rate: Int32) throws {
         let messages = try Self.messages(FrameRate(rate)) { (35..<Int64(2 * rate)).contains($0) }
         let stream = TransportStreamReader(messages.flatMap(\.self))
@@ -114,7 +116,7 @@ struct TransportStreamTests {
         #expect(stream.continuityErrors == 0)
     }
 
-    @Test("An IDR frame is preceded by PAT and PMT, and begins with delimiter, SPS and PPS")
+    @Test("An IDR frame in a transport stream is preceded by PAT and PMT, and begins with delimiter, SPS and PPS")
     func keyframes() throws {
         let stream = TransportStreamReader(try Self.messages(FrameRate(25)).flatMap(\.self))
         #expect(stream.randomAccessPoints.count == 3)
@@ -124,7 +126,7 @@ struct TransportStreamTests {
         }
     }
 
-    @Test("Messages are whole TS packets, at most seven")
+    @Test("Messages of a transport stream consist of complete TS packets, at most seven")
     func messageSizes() throws {
         for rate in [FrameRate(25), FrameRate(10)] {
             let messages = try Self.messages(rate)
@@ -157,7 +159,7 @@ struct TransportStreamTests {
         return TransportStreamReader(bytes)
     }
 
-    @Test("When the coding changes, new tables and parameter sets come with the keyframe, and the clock continues")
+    @Test("When the coding changes, new tables and parameter sets precede the keyframe, and the clock continues")
     func recoding() throws {
         let stream = try Self.recoded()
         #expect(Set(stream.tableVersions) == [0, 1])
@@ -170,14 +172,14 @@ struct TransportStreamTests {
         #expect(profiles == [0x64, 0x4D])
     }
 
-    @Test("A stream that was made for an earlier coding begins with the current tables")
+    @Test("A transport stream that was made for an earlier coding begins with the current tables")
     func lateJoiner() throws {
         let stream = try Self.recoded(beginningWith: 25)
         #expect(Set(stream.tableVersions) == [1])
         #expect(stream.parameterSets.map { $0[1] } == [0x4D])
     }
 
-    @Test("A stream without known tracks begins with the tables of its first packets")
+    @Test("A transport stream without known tracks begins with the tables of its first packets")
     func unknownTracks() throws {
         let stream = try Self.recoded(beginningWith: 25, known: StreamDescription())
         #expect(stream.parameterSets.map { $0[1] } == [0x4D])

@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test("Datagrams are whole TS packets, and the whole program is sent before the end is reported")
+    @Test("UDP datagrams consist of complete TS packets, and the complete program is sent before the end is reported")
     func sends() throws {
         let receiver = try LoopbackSocket()
         let attempt = try attempt(port: receiver.port)
@@ -49,7 +49,7 @@ import Testing
         #expect(total == Int(attempt.progress.bytes))
     }
 
-    @Test("An absent receiver is reported once and counted, and the output stays on air")
+    @Test("An absent UDP receiver is reported once and counted, and the output stays on air")
     func away() throws {
         let attempt = try attempt(port: try LoopbackSocket.freePort())
         attempt.start()
@@ -67,7 +67,7 @@ import Testing
         attempt.abandon()
     }
 
-    @Test("An abandoned attempt reports nothing")
+    @Test("An abandoned UDP attempt reports no event")
     func abandoned() throws {
         let receiver = try LoopbackSocket()
         let attempt = try attempt(port: receiver.port)

@@ -5,7 +5,9 @@ import Testing
 @testable import Publisher
 
 @Suite struct UDPPacingTests {
-    @Test("A frame's datagrams are spread over its duration, and none is late", arguments: [1, 5, 19, 114, 1000])
+    @Test(
+        "The UDP datagrams of a frame are spread over its duration, and no datagram is late",
+        arguments: [1, 5, 19, 114, 1000])
     func spreads(count: Int) {
         var pacing = UDPPacing()
         let start: Int64 = 7_000_000_000
@@ -22,7 +24,7 @@ import Testing
         #expect(largest <= count / 7 + 1)
     }
 
-    @Test("At a high frame rate the timer fires at most 500 times per second")
+    @Test("At a high frame rate the UDP pacing timer fires at most 500 times per second")
     func tick() {
         var pacing = UDPPacing()
         pacing.begin(count: 1, at: 0, frame: 8_333_333)
@@ -31,7 +33,7 @@ import Testing
         #expect(pacing.tick == 4_500_000)
     }
 
-    @Test("After a stall the whole frame is due at once")
+    @Test("After a stall all UDP datagrams of the frame are due at once")
     func stall() {
         var pacing = UDPPacing()
         pacing.begin(count: 50, at: 0, frame: 40_000_000)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Stitcher
 
-/// Clips that begin in the result when they were on air.
+/// Tests clips that begin in the result at their time on air.
 @Suite struct AirtimeTests {
     private func clip(_ name: String, at airtime: Duration?, from: Duration? = nil) -> StitchClip {
         var clip = StitchClip(path: name, from: from)
@@ -21,7 +21,8 @@ import Testing
 
     @Test func `Over a hole the last frame stays, and what is behind it is copied at its time`() throws {
         let sources = [SampleInput.source(), SampleInput.source("b.mp4")]
-        // From frame 30 on, which is seen then; the other file began ten seconds after the first.
+        // The first clip begins with frame 30, which is on screen at its start; the other file began ten seconds after
+        // the first.
         let clips = [clip("a.mp4", at: .seconds(5), from: .milliseconds(1010)), clip("b.mp4", at: .seconds(15))]
         let plan = try plan(clips, sources)
         #expect(plan.clips.map(\.place) == [0, 270] && plan.clips.map(\.held) == [210, 0] && plan.frameCount == 360)
@@ -31,7 +32,7 @@ import Testing
                 .copied(clip: 1, samples: 0..<90),
             ])
         for index in [59, 60, 269] { #expect(plan.number(of: index, in: plan.clips[0], sources[0]) == 89) }
-        // Without a time each follows at once.
+        // Clips without a time on air follow each other directly.
         let joined = try self.plan([clip("a.mp4", at: nil), clip("b.mp4", at: nil)], sources)
         #expect(joined.clips.map(\.place) == [0, 90] && joined.copiedFrames == 180)
     }
@@ -39,7 +40,7 @@ import Testing
     @Test func `What does not end with a whole frame puts nothing behind it out of step`() throws {
         let source = SampleInput.source(count: 10) {
             $0.video.isConstant = false
-            // Ten frames and a half.
+            // The source lasts ten and a half frames.
             $0.video.end += 256
         }
         let clips = (0..<5).map { clip("a.mp4", at: .milliseconds(350 * $0)) }
@@ -94,7 +95,7 @@ import Testing
             #expect(plan.codec == sources[0].video.codec && plan.orientation == sources[0].video.orientation)
             #expect(plan.video.color.isHDR == sources[0].color.isHDR && plan.mappedClips(sources).isEmpty)
             #expect(plan.frameCount == 390 && plan.copiedFrames == 390)
-            // As soon as anything is to be coded again, these frames are, too.
+            // If any frame is re-encoded, the frozen frames are re-encoded as well.
             let cut = try self.plan([clip("a.mp4", at: .zero, from: .milliseconds(510)), clips[1]], sources)
             #expect(!cut.lengthens && cut.codec == "h264" && cut.copiedFrames == 0 && cut.frameCount == 375)
         }

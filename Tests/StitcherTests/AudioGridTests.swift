@@ -7,7 +7,7 @@ import Testing
 @testable import Stitcher
 
 @Suite struct AudioGridTests {
-    /// A file of so many seconds with packets from `start` on, that of the priming being the first.
+    /// A file of this duration with packets from `start` on; the first packet is the encoder's priming.
     private func source(_ name: String, seconds: Int, start: Int64 = -1024) -> StitchSource {
         SampleInput.source(name, count: seconds * 30) { source in
             let count = (Int64(seconds) * 48_000 - start + 1023) / 1024
@@ -29,7 +29,7 @@ import Testing
             })
     }
 
-    /// Where each span begins, and the end of the last; proves that there is no hole between them.
+    /// The start of each span, and the end of the last; checks that there is no gap between them.
     private func edges(_ plan: AudioPlan, _ sources: [StitchSource]) throws -> [Int64] {
         var edges: [Int64] = []
         for span in plan.spans {
@@ -40,7 +40,7 @@ import Testing
                 let all = try #require(sources[clip].audio?.packets)
                 let begin = all[packets.lowerBound].pts + plan.clips[clip].shift
                 range = begin..<begin + Int64(packets.count) * 1024
-                // The samples of the packet that meets new ones are those of the clip alone.
+                // The packet that is joined to new ones contains only samples of this clip.
                 if let fade = plan.clips[clip].fadeIn { #expect(fade.range.upperBound <= range.lowerBound) }
                 if let fade = plan.clips[clip].fadeOut { #expect(fade.range.lowerBound >= range.upperBound + 1024) }
             }
@@ -55,7 +55,7 @@ import Testing
         let whole = try plan([file])
         #expect(whole.spans == [.copied(clip: 0, packets: 0..<470)] && whole.moves == [0])
         let part = try plan([file], [StitchClip(path: "a.mp4", from: .seconds(2), to: .seconds(4))])
-        // Sample 96000 is in packet 94, which needs 93; 192000 lies in packet 188.
+        // Sample 96000 is in packet 94, which needs 93 for decoding; sample 192000 is in packet 188.
         #expect(part.spans == [.copied(clip: 0, packets: 93..<189)])
     }
 
@@ -72,7 +72,7 @@ import Testing
     @Test func `Short clips of another grid are coded again`() throws {
         let sources = [source("a.mp4", seconds: 30), source("b.mp4", seconds: 5), source("c.mp4", seconds: 90)]
         let found = try plan(sources)
-        // The long one is what the others go by.
+        // The packets of the longest clip are not moved; the others follow its grid.
         #expect(found.moves == [0, 0, 0] && found.spans.count == 2)
         #expect(try edges(found, sources).count == 3)
         let none = try plan(sources, nil, .encode)
@@ -83,7 +83,8 @@ import Testing
         let sources = (0..<4).map { source("\($0).mp4", seconds: 61) }
         let found = try plan(sources)
         #expect(found.spans.count == 7)
-        // 61 s are 384 samples more than whole packets: each lies 384 sooner, or 640 later, than the grid.
+        // 61 s are 384 samples more than an integer number of packets: each clip is 384 samples earlier, or 640 later,
+        // than the grid.
         #expect(found.moves == [0, -384, -768, -1152])
         for (clip, move) in found.moves.enumerated() {
             #expect(found.clips[clip].shift == Int64(clip) * 61 * 48_000 + move)
@@ -108,7 +109,7 @@ import Testing
         let sources = [source("a.mp4", seconds: 32), source("b.mp4", seconds: 32)]
         let found = try plan(sources, isLong: { _ in false })
         #expect(found.spans.count == 1)
-        // A seam is sought on: never beside a short window.
+        // The seam is searched for further on, because it must not be next to a short window.
         let some = try plan(sources, isLong: { $0 % 5 != 0 })
         for case .copied(let clip, let packets) in some.spans {
             if clip == 0 { #expect(packets.upperBound % 5 > 1) } else { #expect(packets.lowerBound % 5 > 1) }
@@ -117,14 +118,14 @@ import Testing
     }
 
     @Test func `Windows are read of one channel and of a pair`() {
-        // A pair with one window: 001 0000 1, then 0, long, Kaiser.
+        // A pair with a common window: 001 0000 1, then 0, long, Kaiser.
         #expect(AACWindow([0x21, 0x10, 0]).map { $0.isLong && $0.isKaiser } == true)
-        // Eight short ones of a sine.
+        // A pair with eight short sine windows.
         #expect(AACWindow([0x21, 0x40, 0]).map { !$0.isLong && !$0.isKaiser } == true)
         // One channel: 000 0000, a gain, 0, long, Kaiser.
         #expect(AACWindow([0x01, 0x00, 0x20]).map { $0.isLong && $0.isKaiser } == true)
         #expect(AACWindow([0x00, 0x00, 0x80]).map { $0.isLong } == false)
-        // A pair with two windows, a fill element, too little.
+        // A pair with two different windows, a fill element, and too few bytes.
         #expect(AACWindow([0x20, 0x10, 0]) == nil && AACWindow([0xC0, 0, 0]) == nil && AACWindow([0x21]) == nil)
     }
 

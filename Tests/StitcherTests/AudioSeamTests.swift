@@ -12,7 +12,7 @@ import Testing
 @Suite struct AudioSeamTests {
     private static let format = AudioFormat(sampleRate: 48_000, channels: 2)
 
-    /// A quiet tone of 5 s, with a bang at each of `bangs`.
+    /// A quiet tone of 5 s, with a loud attack at each position of `bangs`.
     private func tone(bangs: [Int]) -> AudioBuffer {
         var samples = (0..<240_000).map { Float(0.02 * sin(2 * .pi * 440 * Double($0) / 48_000)) }
         var state: UInt32 = 1
@@ -25,7 +25,7 @@ import Testing
         return AudioBuffer(position: 0, format: Self.format, channels: [samples, samples])
     }
 
-    /// A file whose audio is `audio`, one packet behind the other and nothing else.
+    /// A file that contains only `audio`, in packets one behind the other.
     private func source(_ audio: AudioBuffer, in directory: TemporaryDirectory) throws -> StitchSource {
         let encoder = try AACEncoder(format: Self.format, bitrate: 160_000)
         let coded = try encoder.encode(audio) + encoder.finish()
@@ -46,7 +46,8 @@ import Testing
         }
     }
 
-    /// What is heard of the first two seconds and of two from 2.5 s on, if all windows of the file are said to be long.
+    /// The audio plan of two clips, the first two seconds and two seconds from 2.5 s on, when all windows of the file
+    /// are taken to be long.
     private func plan(_ source: StitchSource, isTried: Bool) throws -> AudioPlan {
         let clips = [
             StitchClip(path: "a.mp4", to: .seconds(2)),
@@ -70,7 +71,8 @@ import Testing
 
     @Test func `Where new packets have short windows copied ones are met further on`() throws {
         let directory = try TemporaryDirectory()
-        // The second clip's first seam would be in front of packet 120, whose first sample is 121856; packet 119 has the bang.
+        // The second clip's first seam would be in front of packet 120, whose first sample is 121856; the attack is in
+        // packet 119.
         let source = try source(tone(bangs: [122_000]), in: directory)
         let blind = try plan(source, isTried: false)
         #expect(copied(blind).map(\.lowerBound) == [0, 120])
@@ -85,7 +87,7 @@ import Testing
 
     @Test func `Copying ends sooner where the packet behind it would have short windows`() throws {
         let directory = try TemporaryDirectory()
-        // The first clip's packet 90 would be new: its first sample is 91136.
+        // The first clip's packet 90, whose first sample is 91136, would be re-encoded.
         let source = try source(tone(bangs: [92_400]), in: directory)
         let blind = try plan(source, isTried: false)
         #expect(copied(blind).map(\.upperBound).first == 90)

@@ -19,7 +19,7 @@ import Testing
         source = try SegmentIndex.read(temporary.path("source.mp4"))
     }
 
-    /// Appends the samples of the second second, and returns both tracks.
+    /// Appends the samples of the second from 1 s to 2 s, and returns both tracks.
     private func fill(_ clip: ClipFile) throws -> (video: ClipTrack, audio: ClipTrack?) {
         func track(_ track: IndexedTrack?, _ range: Range<Int>) throws -> ClipTrack? {
             guard let track else { return nil }

@@ -8,7 +8,8 @@ import Testing
 
 @testable import Stitcher
 
-/// A file of 30 frames a second whose keyframes are `gop` frames apart, and 48 kHz audio with one hidden packet.
+/// A file of 30 frames a second whose keyframes are `gop` frames apart, with audio at 48 kHz that has one hidden
+/// packet.
 func source(
     _ name: String, number: Int64 = 0, run: String = "r", frames: Int = 60, gop: Int = 30, bFrames: Bool = true,
     startsAt frame: Int64 = 0, audioFrom packet: Int64 = 0
@@ -35,7 +36,8 @@ func source(
             }
         }
     }
-    // Packet 0 begins with the first frame of the first file; each file hides the packet before its first.
+    // Packet 0 begins with the first frame of the first file; each file has a hidden packet before its first visible
+    // one.
     let zero = frame * 1600
     let last = (zero + Int64(frames) * 1600) / 1024
     let audio = (packet - 1..<last).enumerated().map { index, number in
@@ -72,7 +74,7 @@ private func shown(_ plan: RangePlan, _ sources: [StitchSource]) -> [Int64] {
     }.sorted()
 }
 
-/// Where the file of `clip` begins on the timeline.
+/// The place of the file of `clip` on the timeline.
 private func place(_ clip: Int, _ plan: RangePlan) -> Int64 {
     plan.shown.lowerBound + (plan.frames.places?[clip] ?? .min)
 }
@@ -89,19 +91,19 @@ private func packets(_ clip: Int, _ plan: RangePlan) -> Range<Int> {
     return 0..<0
 }
 
-@Suite("The plan of a range of recordings")
+@Suite("Plan for a range of recordings")
 struct RangePlanTests {
-    @Test("A copy begins with the keyframe before the range and ends at the first clean cut behind it")
+    @Test("A copied range begins with the keyframe before it and ends at the first clean cut behind it")
     func widened() throws {
         let file = source("a")
         let plan = try RangePlan([file], from: 1_000_400, to: 1_001_500, isExact: false)
         #expect(encoded(plan) == 0)
         #expect(shown(plan, [file]) == Array(0..<46))
-        // Frames 43, 44 and 45 go together: 45 is decoded before both, and the range ends behind 44.
+        // Frames 43, 44 and 45 belong together: 45 is decoded before both others, and the range ends behind 44.
         #expect(plan.shown == 0..<4600 && plan.wanted == 1200..<4500)
     }
 
-    @Test("An exact clip shows every frame of the range once, for every range, and codes as little as can be")
+    @Test("An exact range shows each of its frames once, and as few frames as possible are re-encoded")
     func exact() throws {
         let files = [source("a"), source("b", startsAt: 60, audioFrom: 93)]
         for first in stride(from: Int64(0), to: 119, by: 1) {
@@ -112,7 +114,7 @@ struct RangePlanTests {
                 let plan = try RangePlan(used, from: from, to: to, isExact: true)
                 let skipped: Int64 = used[0].name == "a" ? 0 : 60
                 #expect(shown(plan, used).map { $0 + skipped } == Array(first..<end), "\(first)..<\(end)")
-                // At most the rest of a GOP at the head, and two frames and their keyframe at the tail.
+                // At most the rest of a GOP is re-encoded at the start, and two frames and their keyframe at the end.
                 #expect(encoded(plan) <= 29 + 3, "\(first)..<\(end): \(plan.frames.parts)")
                 if first % 30 == 0, end % 30 == 0 { #expect(encoded(plan) == 0) }
             }
@@ -120,7 +122,8 @@ struct RangePlanTests {
     }
 
     @Test(
-        "If a program's frames are off the grid, a clip has those that begin in it", arguments: [0, 5, 20, 31])
+        "A range in program time contains the frames that begin within it, even if they are off the grid",
+        arguments: [0, 5, 20, 31])
     func phase(milliseconds: Int64) throws {
         var file = source("a")
         file.position?.programStart = milliseconds * 1_000_000
@@ -133,7 +136,7 @@ struct RangePlanTests {
         }
     }
 
-    @Test("Times that were cut to milliseconds move no frame into another clip")
+    @Test("Program times that were truncated to milliseconds select the same frames")
     func truncated() throws {
         var file = source("a", bFrames: false)
         (file.video.timeBase, file.video.rate) = (.milliseconds, FrameRate(1000, 16))
@@ -148,7 +151,7 @@ struct RangePlanTests {
         #expect(file.hasFrame(within: 0..<20_000_000) && !file.hasFrame(within: 1_000_000_000..<1_100_000_000))
     }
 
-    @Test("At a join of files every packet of audio comes once, without the hidden one")
+    @Test("At a join of two files each packet of audio is copied once, without the hidden packet")
     func audioAtJoins() throws {
         let files = [source("a"), source("b", startsAt: 60, audioFrom: 93), source("c", startsAt: 120, audioFrom: 187)]
         let plan = try RangePlan(files, from: 1_000_500, to: 1_007_000, isExact: true)
@@ -158,13 +161,13 @@ struct RangePlanTests {
             begins += files[index].packets[packets(index, plan)].map { audio.clips[index].shift + $0.pts }
         }
         #expect(zip(begins, begins.dropFirst()).allSatisfy { $1 - $0 == 1024 })
-        // One packet of pre-roll before the one that is heard at 500 ms.
+        // One packet before the packet that is played at 500 ms.
         let preRoll: Int64 = (24_000 / 1024 - 1) * 1024
         #expect(begins.first == preRoll - 24_000)
         #expect(plan.gaps == [ClipGap(from: 1_006_000, to: 1_007_000)] && plan.wanted.upperBound == 180 * 100)
     }
 
-    @Test("A gap keeps its length in time, video and audio, and is told")
+    @Test("A gap between files keeps its length in video and audio, and is in the plan's list of gaps")
     func gap() throws {
         let files = [source("a"), source("b", startsAt: 90, audioFrom: 141)]
         let plan = try RangePlan(files, from: 1_000_000, to: 1_005_000, isExact: false)
@@ -173,7 +176,9 @@ struct RangePlanTests {
         #expect(packets(1, plan).lowerBound == 0, "the hidden packet lies in the gap, and the next one needs it")
     }
 
-    @Test("A head of one frame is coded with the one before it, hidden, so that no two coders' keyframes meet")
+    @Test(
+        "A single frame is re-encoded with the hidden frame before it, so that no two keyframes meet"
+    )
     func headOfOneFrame() throws {
         let files = [source("a"), source("b", startsAt: 60, audioFrom: 93)]
         for (first, next) in [
@@ -186,12 +191,12 @@ struct RangePlanTests {
             #expect(plan.shown.lowerBound == Int64(first) * 100)
             #expect(shown(plan, files) == Array(Int64(first)..<120))
         }
-        // Nothing follows, or more than one frame is coded.
+        // No frame follows, or more than one frame is re-encoded.
         #expect(try RangePlan([files[0]], from: 1_000_967, to: 1_001_000, isExact: true).frames.hidden == 0)
         #expect(try RangePlan(files, from: 1_000_934, to: 1_004_000, isExact: true).frames.hidden == 0)
     }
 
-    @Test("A gap that no table can hold is refused with the names of both files")
+    @Test("A gap that is too long for the file's tables is refused with the names of both files")
     func longGap() throws {
         let hour: Int64 = 30 * 3600
         let near = source("b", startsAt: 24 * hour)
@@ -203,7 +208,7 @@ struct RangePlanTests {
         #expect(error?.description == "More than 24 hours lie between a and b; export them separately.")
     }
 
-    @Test("What lies outside of all files, or twice in them, is refused with the file's name")
+    @Test("A range outside of all files, or files that overlap, are refused with the file's name")
     func refused() {
         #expect(throws: ClipFailure.self) { try RangePlan([], from: 0, to: 1, isExact: false) }
         let error = #expect(throws: ClipFailure.self) {
@@ -212,10 +217,10 @@ struct RangePlanTests {
         #expect(error?.description.contains("b repeats a part of a") == true)
     }
 
-    @Test("Each frame keeps the time of its file, and the decoding times grow")
+    @Test("Each frame of a range keeps its time, and decoding times grow")
     func times() throws {
         var files = [source("a"), source("b", startsAt: 90, audioFrom: 141)]
-        // Frames of a source that does not keep its rate.
+        // The frames of a source that does not keep its frame rate.
         files[0].video.times = files[0].video.times.enumerated().map { $1 + Int64($0 % 3) * 10 }
         for isExact in [false, true] {
             let plan = try RangePlan(files, from: 1_000_400, to: 1_005_000, isExact: isExact)
@@ -246,7 +251,7 @@ struct RangePlanTests {
         }
     }
 
-    @Test("Bytes are copied in runs that hold nothing of what is left out, and nothing besides samples")
+    @Test("Copied runs of bytes contain only the requested samples")
     func runs() {
         let file = source("a", bFrames: false)
         func runs(_ frames: Range<Int>, _ audio: Range<Int>) -> [CopyRuns.Run] {

@@ -8,7 +8,7 @@ import Testing
 @testable import Archive
 @testable import Stitcher
 
-@Suite("What an interrupted run leaves")
+@Suite("Journal of an interrupted stitch")
 struct StitchJournalTests {
     private let directory: TemporaryDirectory
     private let output: String
@@ -42,7 +42,7 @@ struct StitchJournalTests {
         try journal.session(at: first)?.packets.map(\.array)
     }
 
-    @Test("It is there for the next run of the same job, with the time at which the first began, and for no other")
+    @Test("A journal is reused by the next run of the same job, with its start time, and not by another job")
     func again() throws {
         var journal: StitchJournal? = try StitchJournal(of: output, job: [1])
         let start = try #require(journal?.start)
@@ -62,7 +62,7 @@ struct StitchJournalTests {
         #expect(files.isEmpty)
     }
 
-    @Test("What broke off is left out, wherever it did; what is added afterwards is there")
+    @Test("An incomplete record of a journal is ignored, and records that are added afterwards are read")
     func torn() throws {
         var journal: StitchJournal? = try StitchJournal(of: output, job: [1])
         try journal.map { try add(0, to: $0) }
@@ -84,7 +84,7 @@ struct StitchJournalTests {
         }
     }
 
-    @Test("Packets that are not what was written are not used, and what says nonsense of itself is bounded")
+    @Test("Damaged packets of a journal are not used, and an implausible record does not exhaust memory")
     func damaged() throws {
         var journal: StitchJournal? = try StitchJournal(of: output, job: [1])
         try journal.map { try add(0, to: $0) }
@@ -105,7 +105,7 @@ struct StitchJournalTests {
         }
     }
 
-    @Test("A file of that name that is somebody else's is neither used nor removed")
+    @Test("A file with the journal's name that is no journal is neither used nor removed")
     func foreign() throws {
         try Data("my notes".utf8).write(to: URL(fileURLWithPath: path))
         #expect(throws: FileFailure.self) { try StitchJournal(of: output, job: [1]) }
@@ -113,7 +113,7 @@ struct StitchJournalTests {
         #expect(try String(contentsOfFile: path, encoding: .utf8) == "my notes")
     }
 
-    @Test("A run that does not resume removes the files left over, but not those that another run uses")
+    @Test("Discarding a journal removes it, unless another run is using it")
     func discarded() throws {
         var journal: StitchJournal? = try StitchJournal(of: output, job: [1])
         StitchJournal.discard(of: output)
@@ -123,7 +123,7 @@ struct StitchJournalTests {
         #expect(journal == nil && files.isEmpty)
     }
 
-    @Test("Hidden files of the same output that no process holds are removed, and nothing else")
+    @Test("Hidden files of the same output are removed if no process has locked them, and no other file is")
     func leftovers() throws {
         let names = [
             ".out.mp4.1-2.part", ".out.mp4.x-2.part", ".out.mp4.1-2-3.part", ".out2.mp4.1-2.part", "out.mp4.part",

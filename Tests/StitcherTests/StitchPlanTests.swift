@@ -9,12 +9,12 @@ import Testing
 
 @testable import Stitcher
 
-/// Inputs that are nowhere but in a plan.
+/// Sources that exist only in a plan, without files.
 enum SampleInput {
     static let base = TimeBase(1, 15_360)
     static let configuration: [UInt8] = [1, 100, 0, 31]
 
-    /// `count` frames at 30 a second, with a keyframe at each `gop`th and two B-frames between others.
+    /// `count` frames at 30 a second, with a keyframe each `gop` frames and two B-frames between other frames.
     static func source(
         _ name: String = "a.mp4", count: Int = 90, gop: Int = 30, bFrames: Int = 2,
         change: (inout StitchSource) -> Void = { _ in }
@@ -76,7 +76,8 @@ enum SampleInput {
     @Test func `Within a GOP only what cannot be decoded by itself is coded again`() throws {
         let clip = StitchClip(path: "a.mp4", from: .milliseconds(400), to: .milliseconds(2500))
         let plan = try plan([SampleInput.source()], [clip])
-        // Frames 12 to 74: 12 to 29 up to the keyframe 30; of the last GOP, 60 and whole groups of three up to 72.
+        // The clip is frames 12 to 74: 12 to 29 are re-encoded up to the keyframe 30; of the last GOP, 60 and complete
+        // groups of three up to 72 are copied.
         #expect(
             plan.parts == [
                 .encoded(clip: 0, frames: 0..<18), .copied(clip: 0, samples: 30..<73),
@@ -166,7 +167,7 @@ enum SampleInput {
             let whole = try plan([source, source])
             #expect(whole.copiedFrames == 180 && whole.orientation == source.video.orientation)
             #expect(whole.video.width == 1280 && whole.clips.allSatisfy(\.reasons.isEmpty))
-            // As soon as anything is to be coded again all is.
+            // If any frame is re-encoded, all frames are.
             let cut = try plan(
                 [source, source], [StitchClip(path: "a.mp4"), StitchClip(path: "a.mp4", to: .seconds(1.5))])
             #expect(cut.copiedFrames == 0 && cut.orientation == .upright)
@@ -192,7 +193,7 @@ enum SampleInput {
     }
 
     @Test func `What is copied does not end with a keyframe where a new one follows`() throws {
-        // Frames 30 to 61: the keyframe 60 could be copied, the frame 61 refers to 63.
+        // The clip is frames 30 to 61: the keyframe 60 could be copied, but frame 61 refers to 63.
         let clip = StitchClip(path: "a.mp4", from: .seconds(1), to: .milliseconds(2067))
         let plan = try plan([SampleInput.source()], [clip])
         #expect(plan.parts == [.copied(clip: 0, samples: 30..<60), .encoded(clip: 0, frames: 30..<32)])
@@ -242,7 +243,7 @@ enum SampleInput {
                 .copied(clip: 0, samples: 0..<90), .encoded(clip: 1, frames: 0..<30),
                 .copied(clip: 1, samples: 30..<90),
             ])
-        // What the first file shows meanwhile is its last frame.
+        // During the transition, the first file shows its last frame.
         #expect(plan.number(of: 95, in: plan.clips[0], sources[0]) == 89)
         clip.to = .milliseconds(400)
         clip.origin = "show.yaml:7:11"
@@ -269,7 +270,7 @@ enum SampleInput {
     @Test func `A range is rounded inwards to frames that have audio`() throws {
         let source = SampleInput.source { $0.audio?.range = 4800..<140_000 }
         let range = try ClipRange(StitchClip(path: "a.mp4"), of: source, at: FrameRate(30))
-        // 4800 samples are 3 frames, less the packet that may be missing; 140000 are 87.5, and one more.
+        // 4800 samples last 3 frames, less the packet that may be missing; 140000 samples last 87.5 frames, plus one.
         #expect(range.frames == 3..<88)
         #expect(range.notes.count == 2)
         let part = StitchClip(path: "a.mp4", from: .milliseconds(110), to: .milliseconds(220))
@@ -282,7 +283,7 @@ enum SampleInput {
             clip.coversEnds = true
             return try ClipRange(clip, of: SampleInput.source(), at: FrameRate(30)).frames
         }
-        // Frames last 33.3 ms.
+        // A frame lasts 33.3 ms.
         #expect(try frames(.milliseconds(120), .milliseconds(180)) == 3..<6)
         #expect(try frames(.milliseconds(133), .milliseconds(200)) == 4..<6)
         #expect(try frames(.milliseconds(140), .milliseconds(141)) == 4..<5)
@@ -292,7 +293,7 @@ enum SampleInput {
     @Test func `Frames that begin in a range belong to it, also the last one, which ends behind it`() throws {
         var clip = StitchClip(path: "a.mp4", from: .milliseconds(110), to: .milliseconds(220))
         clip.takesBegun = true
-        // They begin at 133, 167 and 200 ms.
+        // The frames begin at 133, 167 and 200 ms.
         #expect(try ClipRange(clip, of: SampleInput.source(), at: FrameRate(30)).frames == 4..<7)
     }
 
@@ -305,7 +306,7 @@ enum SampleInput {
         #expect(filled.clips.map(\.path) == ["b.mp4"] && filled.numbers == [1])
         #expect(filled.clips.first?.transition == end.transition)
         #expect(filled.leftOut.count == 1)
-        // Nor is it lost where two are left out.
+        // The transition is also kept if two clips are dropped.
         var second = end
         second.transition = nil
         let sources = Array(repeating: SampleInput.source(), count: 3)

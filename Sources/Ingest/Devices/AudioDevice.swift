@@ -3,24 +3,24 @@
 internal import CLinux
 internal import Glibc
 
-/// An ALSA device that captures audio, with what it can capture.
+/// An ALSA device that captures audio, with its capabilities.
 package struct AudioDevice: Sendable, Hashable, Codable {
-    /// What `--input` and `--audio-input` take.
+    /// The value for `--input` and `--audio-input`.
     package var address: String
-    /// What the driver calls it.
+    /// The driver's name for the device.
     package var name: String
-    /// Bits of its samples.
+    /// The supported sizes of a sample, in bits.
     package var bits: [Int] = []
-    /// The least and the most channels.
+    /// The smallest and the largest supported number of channels.
     package var channels: [Int] = []
-    /// The least and the most samples a second.
+    /// The lowest and the highest supported sample rate, in samples a second.
     package var rates: [Int] = []
-    /// Why that is not known; nil if it is.
+    /// Why the capabilities are not known; nil if they are.
     package var fault: String?
 }
 
 extension AudioDevice {
-    /// The devices of this machine. One that is in use cannot say what it can do.
+    /// The devices of this machine. The capabilities of a device that is in use cannot be read.
     package static func all(in list: String = "/proc/asound/pcm") -> [AudioDevice] {
         guard let file = fopen(list, "re") else { return [] }
         defer { fclose(file) }
@@ -47,7 +47,7 @@ extension AudioDevice {
         }
     }
 
-    /// Asks the device what it can do. Does not wait for one that is in use.
+    /// Reads the capabilities from the device. Does not block on a device that is in use.
     mutating func ask() {
         var found = relay_alsa_capabilities()
         let code = relay_alsa_ask(String(address.dropFirst("alsa:".count)), &found)

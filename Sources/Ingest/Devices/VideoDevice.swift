@@ -4,32 +4,32 @@ internal import CLinux
 internal import Glibc
 internal import Media
 
-/// A V4L2 device that captures video, with what it can capture.
+/// A V4L2 device that captures video, with its capabilities.
 package struct VideoDevice: Sendable, Hashable, Codable {
-    /// Frames of one format and size.
+    /// A format and size of frames, with their frame rates.
     package struct Mode: Sendable, Hashable, Codable {
         /// The format's name of four characters, such as `MJPG` or `YUYV`.
         package var format: String
-        /// Columns; of a device with any size the most.
+        /// Columns; for a device that supports any size, the most.
         package var width: Int
-        /// Rows, likewise.
+        /// Rows; for a device that supports any size, the most.
         package var height: Int
-        /// Frames a second, as they are written for `--fps`; of a device with any rate the highest.
+        /// Frames a second, as written for `--fps`; for a device that supports any rate, the highest.
         package var rates: [String]
     }
 
-    /// What `--input` takes.
+    /// The value for `--input`.
     package var address: String
-    /// What the driver calls it.
+    /// The driver's name for the device.
     package var name: String
-    /// What it can capture.
+    /// The supported modes.
     package var modes: [Mode]
-    /// Why that is not known; nil if it is.
+    /// Why the modes are not known; nil if they are.
     package var fault: String?
 }
 
 extension VideoDevice {
-    /// Asks a device by one of the ioctls of V4L2 (linux/videodev2.h), and returns 0 or -1.
+    /// Calls one of the ioctls of V4L2 (linux/videodev2.h) on a device, and returns 0 or -1.
     typealias Ask = (_ request: UInt, _ argument: UnsafeMutableRawPointer) -> Int32
 
     /// The devices of this machine, in the order of their numbers.
@@ -47,7 +47,7 @@ extension VideoDevice {
         }
     }
 
-    /// The device that answers; nil if it does not capture video: a camera has such nodes beside it.
+    /// The device that `ask` calls; nil if it does not capture video, as some of the nodes that a camera has do not.
     init?(path: String, ask: Ask) {
         var capability = v4l2_capability()
         guard ask(relay_v4l2_querycap, &capability) == 0 else { return nil }
@@ -62,7 +62,7 @@ extension VideoDevice {
         modes = Self.modes(type: single ? 1 : 9, ask)
     }
 
-    /// So that a driver that never says no is left.
+    /// The most entries that are read of a list, so that a driver whose list never ends does not block.
     private static let most: UInt32 = 256
 
     private static func modes(type: UInt32, _ ask: Ask) -> [Mode] {
@@ -111,7 +111,7 @@ extension VideoDevice {
         return rates
     }
 
-    /// The rate of frames that last so long.
+    /// The frame rate for this frame duration.
     private static func rate(_ length: v4l2_fract) -> String? {
         guard let numerator = Int32(exactly: length.denominator), let denominator = Int32(exactly: length.numerator),
             numerator > 0, denominator > 0

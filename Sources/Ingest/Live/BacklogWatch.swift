@@ -2,25 +2,25 @@
 
 internal import Media
 
-/// Tells a sink when what was collected of a live source before it was placed is being decoded, and when all of it is.
-/// Used by the thread that decodes.
+/// Reports to a sink when decoding of the packets that a live source collected before it was placed begins, and when
+/// all of them are decoded. Used by the decoding thread.
 struct BacklogWatch {
     private let timing: SourceTiming
     private let sink: any SourceSink
-    /// The placement of which everything that was collected is decoded.
+    /// The placement whose collected packets are all decoded; nil before the first.
     private var done: Int?
     private var placement: Int?
 
-    /// A watch of the source of `timing`, which delivers into `sink`.
+    /// A watch over the source whose clock is `timing` and that delivers into `sink`.
     init(_ timing: SourceTiming, _ sink: any SourceSink) { (self.timing, self.sink) = (timing, sink) }
 
-    /// What can be decoded is decoded next.
+    /// Called before each round of decoding.
     mutating func begin() {
         placement = timing.placement
         if placement != nil, placement != done { sink.markBehind() }
     }
 
-    /// There was nothing to be decoded since ``begin()``.
+    /// Called when no packet was left to decode since ``begin()``.
     mutating func end() {
         guard placement != done else { return }
         done = placement

@@ -5,10 +5,10 @@ internal import LibAV
 internal import Logging
 internal import Media
 
-/// A track that is decoded when it is due.
+/// A track whose packets are decoded when they are due.
 protocol LiveTrack: AnyObject {
     var decoder: TrackDecoder { get }
-    /// Whether nothing will come of it any more.
+    /// Whether the track will deliver no more frames or audio.
     var isFinished: Bool { get }
     /// Decodes a frame or a run of audio and delivers it.
     func step(inputEnded: Bool) -> TrackDecoder.Progress
@@ -20,20 +20,21 @@ extension VideoTrack: LiveTrack {
     func step(inputEnded: Bool) -> TrackDecoder.Progress { step(inputEnded: inputEnded, place: { ($0, nil) }) }
 }
 
-/// Decodes one track of a live source, with a decoder for each coding: when the coding of the packets changes, the
-/// decoder is emptied, and another one takes over. A decoder that breaks, or that refuses everything (``DecodingRefusal``),
-/// is replaced by another one of the same coding. Used by one thread.
+/// Decodes one track of a live source, with one decoder for each coding: when the coding of the packets changes, the
+/// old decoder is drained and a new one takes over. A decoder that breaks, or that refuses every packet
+/// (``DecodingRefusal``), is replaced by a new one of the same coding. Used by one thread.
 final class DecodingLane {
-    /// Makes what decodes and delivers packets of this coding.
+    /// Makes the track that decodes and delivers packets of this coding.
     typealias Maker = (LiveCoding) throws(AVFailure) -> any LiveTrack
 
-    /// What a step came to.
+    /// The result of a step.
     enum Progress {
-        /// There was nothing to do.
+        /// No packet was due, and no frame was delivered.
         case idle
-        /// Something was decoded.
+        /// A frame or a run of audio was decoded.
         case advanced
-        /// A decoder broke. `isInVain` if it had taken over from another one that gave nothing, or none could be made.
+        /// A decoder broke. `isInVain` if this decoder had itself replaced one and gave no frame either, or if no
+        /// decoder could be made.
         case failed(AVFailure, isInVain: Bool)
     }
 
@@ -43,17 +44,17 @@ final class DecodingLane {
     private let name: String
     private let make: Maker
     private var current: (coding: LiveCoding, track: any LiveTrack)?
-    /// What has not been given to a decoder's queue, because it is for the next one.
+    /// Packets that are not in the current decoder's queue yet, because they are for the next decoder.
     private var waiting = Deque<LivePacket>()
     private var isInterrupted = false
-    /// Whether no decoder could be made in this opening since one gave something.
+    /// Whether making a decoder has failed since a decoder last gave a frame or audio.
     private var isUndecodable = false
     /// Whether that was logged since a decoder gave something.
     private var isLogged = false
     /// How much media time may wait to be decoded.
     private var timeLimit = LiveOpening.usualTimeLimit
 
-    /// The lane of the track `kind` of the source that errors name `name`.
+    /// The lane of the `kind` track of a source that errors call `name`.
     init(_ kind: TrackKind, timing: SourceTiming, monitor: SourceMonitor, name: String, make: @escaping Maker) {
         self.kind = kind
         self.timing = timing
@@ -62,19 +63,20 @@ final class DecodingLane {
         self.make = make
     }
 
-    /// Whether everything that came was delivered.
+    /// Whether all packets that were appended are decoded and delivered.
     var isEmpty: Bool { waiting.isEmpty && current.map { isInterrupted && $0.track.isFinished } ?? true }
 
-    /// Bytes that wait to be decoded.
+    /// Bytes queued for decoding.
     var bytes: Int { current?.track.decoder.queue.bytes ?? 0 }
 
     /// Takes the next packet of the track.
     func append(_ packet: LivePacket) { waiting.append(packet) }
 
-    /// The sender is gone: the decoder gives what it holds.
+    /// The sender is gone: the decoder is drained of the frames that it retains.
     func interrupt() { isInterrupted = true }
 
-    /// Forgets everything, so that decoding begins again with what follows, of which media of `timeLimit` may wait.
+    /// Forgets all packets and the decoder: decoding begins again with the packets that follow, of which media of at
+    /// most `timeLimit` may be queued.
     func restart(timeLimit: Duration) {
         current = nil
         waiting.removeAll()
@@ -103,7 +105,8 @@ final class DecodingLane {
         }
     }
 
-    /// Gives the decoder what it can take, and makes another when it has given all it holds. Returns why none can be made.
+    /// Queues packets for the decoder, and makes a new decoder once the current one is drained and the next packet has
+    /// another coding. Returns the failure if no decoder can be made.
     private func fill() -> AVFailure? {
         while let next = waiting.first {
             if let (coding, track) = current, coding.isSame(as: next.coding) {
@@ -150,7 +153,7 @@ final class DecodingLane {
         }
     }
 
-    /// Lets another decoder take over what waits, because this one is broken.
+    /// Replaces a broken decoder by a new one, which gets the packets that are still queued.
     private func replace(after failure: AVFailure) -> Progress {
         guard let (coding, old) = current else { return .idle }
         if failure.isMissingLibrary {
@@ -175,7 +178,7 @@ final class DecodingLane {
         return .failed(failure, isInVain: isInVain)
     }
 
-    /// Counts that nothing can be decoded, and logs it once until a decoder gave something.
+    /// Counts a failure to make a decoder, and logs it the first time since a decoder last gave a frame or audio.
     private func tell(_ failure: AVFailure) {
         monitor.noteDamage(failure)
         isUndecodable = true

@@ -2,17 +2,18 @@
 
 internal import Media
 
-/// Whether the machine decodes a live source in time, and what is to be done where it does not: a pure machine, events in,
-/// actions out.
+/// Judges whether the machine decodes a live source in time, and decides what to do if it does not: a pure machine,
+/// events in, actions out.
 ///
-/// What comes late by the network is not the machine's fault: then the thread that decodes rests between its frames. Only
-/// one that never does, and whose frames are ready after their time, has too much to do.
+/// The machine is not to blame for packets that the network delivers late: in that case the decoding thread has pauses
+/// between frames. The machine is overloaded only if that thread never pauses and its frames are ready after they were
+/// due.
 struct DecodingLoad {
-    /// What to do.
+    /// The change to be made.
     enum Action: Equatable {
-        /// Decode keyframes alone: a second of the source takes so many seconds.
+        /// Decode only keyframes: decoding one second of the source takes `slowness` seconds.
         case reduce(slowness: Double)
-        /// Decode everything again.
+        /// Decode all frames again.
         case restore
     }
 
@@ -21,32 +22,34 @@ struct DecodingLoad {
         case keyframes(until: Timestamp)
     }
 
-    /// How long it may have too much to do before less is decoded.
+    /// How long the machine may be overloaded before decoding is reduced to keyframes.
     private static let patience = Duration.seconds(2)
-    /// Without a rest for so long a frame that is late is so because of the machine.
+    /// After this long without a pause of the decoding thread, a frame that is late counts as the machine's fault.
     private static let notice = Duration.milliseconds(100)
-    /// When everything is tried again: the first time, and at most.
+    /// How long only keyframes are decoded before all frames are tried again: the first time, and the longest that this
+    /// becomes by doubling.
     private static let (firstPause, longestPause) = (Duration.seconds(10), Duration.seconds(300))
-    /// After so long in time what was is forgotten.
+    /// After all frames were decoded in time for this long, the pause is back to ``firstPause``.
     private static let recovery = Duration.seconds(60)
 
     private var state: State
     private var pause = Self.firstPause
-    /// The first frame since the thread rested: when it was ready, and its time.
+    /// The first frame since the thread last paused: when it was ready, and its time on the source's timeline.
     private var busy: (since: Timestamp, from: Timestamp)?
 
-    /// A source that is decoded from `now` on.
+    /// The load of a source all of whose frames are decoded from `now` on.
     init(at now: Timestamp) { state = .all(since: now) }
 
-    /// The thread had nothing to do up to `now`.
+    /// The decoding thread had no packet to decode up to `now`.
     mutating func rested(at now: Timestamp) -> Action? {
         busy = nil
         if case .all(let since) = state, now - since >= Self.recovery { pause = Self.firstPause }
         return restore(at: now)
     }
 
-    /// The frame of `time` on the source's timeline, which is due at `due` if that is known, was ready at `now`. Whether the
-    /// machine was late with it; nothing else is done about it where the source may not be reduced.
+    /// Takes in that the frame at `time` on the source's timeline, due at `due` if that is known, was ready at `now`.
+    /// Returns whether the machine was late with this frame, and the change to be made; decoding is reduced only if
+    /// `mayReduce`.
     mutating func decoded(
         _ time: Timestamp, due: Timestamp?, at now: Timestamp, mayReduce: Bool = true
     ) -> (isOverdue: Bool, action: Action?) {
@@ -56,7 +59,7 @@ struct DecodingLoad {
             return (false, nil)
         }
         let (spent, gained) = (now - busy.since, time - busy.from)
-        // What came all at once is decoded faster than it plays.
+        // After a burst, frames are decoded faster than they play (spent <= gained): that is no overload.
         guard let due, now > due, spent >= Self.notice, gained > .zero, spent > gained else { return (false, nil) }
         guard mayReduce, spent >= Self.patience else { return (true, nil) }
         state = .keyframes(until: now + pause)

@@ -2,33 +2,34 @@
 
 internal import Media
 
-/// Sees whether the decoder of a live track refuses everything, by the times of the packets that it gets.
+/// Finds out whether the decoder of a live track refuses every packet, from the errors and from the times of the
+/// packets that it gets.
 ///
 /// A value without a clock or I/O of its own.
 struct DecodingRefusal: Sendable {
-    /// How much media may be refused from a packet on with which decoding can begin. From the second replacement on it
-    /// doubles with each, up to ``longestPatience``.
+    /// How much media, counted from a packet with which decoding can begin, may be refused before the decoder is
+    /// replaced. From the second replacement on, this limit doubles with each, up to ``longestPatience``.
     static let patience = Duration.seconds(1)
-    /// The longest that ``patience`` becomes.
+    /// The upper bound of the doubled ``patience``.
     static let longestPatience = Duration.seconds(60)
-    /// How much media may be refused without such a packet: the longest distance of keyframes that is usual (10 s), and a
-    /// little more.
+    /// How much media without any such packet may be refused: the longest usual distance of keyframes (10 s), and a
+    /// margin of 2 s.
     static let keyframePatience = Duration.seconds(12)
-    /// The least number of errors. A single damaged packet says nothing about the decoder.
+    /// The least number of errors: a single damaged packet proves nothing about the decoder.
     static let leastErrors = 3
 
     /// Decoders that were replaced since the last frame.
     private(set) var replacements = 0
-    /// Times since the last frame or replacement: of the first packet, of the first keyframe and of the newest packet.
+    /// Times of the first packet, the first keyframe and the newest packet since the last frame or replacement.
     private var (first, keyframe, newest): (Duration?, Duration?, Duration?)
     private var errors = 0
 
-    /// A look at a decoder that got nothing yet.
+    /// The state for a decoder that has received no packet yet.
     init() {}
 
-    /// The decoder gets a packet. Audio consists of keyframes.
+    /// Takes in a packet that the decoder gets. Audio packets all count as keyframes.
     mutating func note(packetAt time: Duration, isKeyframe: Bool) {
-        // The sender's clock began again.
+        // Times that go back mean that the sender's clock was restarted.
         if let newest, time < newest { (first, keyframe) = (nil, nil) }
         newest = time
         if first == nil { (first, errors) = (time, 0) }
@@ -38,19 +39,19 @@ struct DecodingRefusal: Sendable {
     /// The decoder reported an error.
     mutating func noteError() { errors += 1 }
 
-    /// The decoder gave a frame.
+    /// The decoder gave a frame: this clears all counts.
     mutating func noteFrame() {
         replacements = 0
         forget()
     }
 
-    /// Another decoder takes over.
+    /// A new decoder replaces the one that was watched.
     mutating func noteReplacement() {
         replacements += 1
         forget()
     }
 
-    /// Whether the decoder had its chance.
+    /// Whether the decoder has refused enough to be replaced.
     var isOver: Bool {
         guard errors >= Self.leastErrors, let newest, let first else { return false }
         let patience = min(Self.patience * (1 << min(max(0, replacements - 1), 6)), Self.longestPatience)

@@ -3,8 +3,8 @@
 internal import Logging
 internal import Media
 
-/// Tells a source's monitor when the machine does not decode it in time, and lets it have its keyframes alone then, where it
-/// may. Used by the thread that decodes.
+/// Reports to a source's monitor that the machine does not decode the source in time, and then reduces decoding to
+/// keyframes if the monitor allows that. Used by the decoding thread.
 final class DecodingWatch {
     private let timing: SourceTiming
     private let monitor: SourceMonitor
@@ -12,7 +12,8 @@ final class DecodingWatch {
     private let clock = SystemClock()
     private var load: DecodingLoad
 
-    /// A watch of the source of `timing` that logs call `name`, of which everything is decoded from now on.
+    /// A watch over the source whose clock is `timing` and that logs call `name`. All frames of the source are decoded
+    /// at first.
     init(_ timing: SourceTiming, monitor: SourceMonitor, name: String) {
         (self.timing, self.monitor, self.name) = (timing, monitor, name)
         load = DecodingLoad(at: Timestamp(nanoseconds: clock.now))
@@ -21,7 +22,7 @@ final class DecodingWatch {
 
     private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
 
-    /// There was nothing to be decoded.
+    /// Called when no packet was left to decode.
     func rest() { perform(load.rested(at: now)) }
 
     /// A frame was decoded and delivered.

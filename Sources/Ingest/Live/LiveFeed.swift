@@ -5,38 +5,39 @@ internal import Logging
 internal import Media
 internal import SourceClock
 
-/// What brings a live source's packets to its inbox.
+/// A reader or receiver that puts the packets of a live source into its inbox.
 protocol LiveFeed: AnyObject, Sendable {
     /// Begins to put packets of the `wanted` tracks into `inbox`, on a thread of the feed's own. To be called once.
     func start(into inbox: PacketInbox, wanted: Set<TrackKind>)
-    /// Ends what is read, because it cannot be decoded, and opens the input again. Returns false if opening it again cannot
-    /// help, because the sender decides what comes. Returns at once; to be repeated until the feed has interrupted.
+    /// Stops reading the input, because its packets cannot be decoded, and opens it again. Returns false if opening it
+    /// again cannot help, because the sender decides which packets it sends. Returns at once; call it again until the
+    /// feed has reported the interruption to the inbox.
     func openAgain(after failure: IngestError) -> Bool
     /// Ends the source. Returns at once; any thread, any number of times.
     func stop()
-    /// Waits until nothing is read any more, after the source's end or its ``stop()``.
+    /// Blocks until the feed reads no more, after the source's end or its ``stop()``.
     func waitUntilOver()
-    /// What the source is doing, whose decoder is doing `own`.
+    /// The status of the source: the feed's status merged with the decoder's, which is `own`.
     func status(with own: SourceStatus) -> SourceStatus
 }
 
-/// What a live source turned out to be when it was opened.
+/// The properties of a live source that were found when it was opened.
 struct LiveDescription {
     var source: SourceDescription
-    /// How its stamps and arrivals are taken.
+    /// How the source's stamps and the arrivals of its packets are mapped to time.
     var clock: SourceClockSettings
-    /// How the tracks are stamped that are known.
+    /// How each known track is stamped.
     var stamps: [TrackKind: TrackStamps]
-    /// After how many bits the stamps of tracks wrap that come later; nil if they do not.
+    /// Number of bits after which the stamps of tracks that appear later wrap; nil if they do not wrap.
     var stampBits: Int?
 }
 
-/// What a client sends to us.
+/// The feed of a stream that a client publishes to relay.
 final class PublishedFeed: LiveFeed {
     private let source: any PacketSource
     private let stream: StreamDescription
 
-    /// The feed of `source`, which is open and was found to have the tracks of `stream`.
+    /// The feed of `source`, which is open and has the tracks of `stream`.
     init(_ source: any PacketSource, _ stream: StreamDescription) { (self.source, self.stream) = (source, stream) }
 
     func start(into inbox: PacketInbox, wanted: Set<TrackKind>) {

@@ -6,21 +6,22 @@ internal import Media
 internal import SourceClock
 internal import Synchronization
 
-/// What libav reads of a live input, on a thread of its own, as fast as it comes, so that a read that waits does not keep the
-/// decoding thread from decoding what is there. Each packet has the times of the source's timeline when it is handed on.
+/// Reads a live input with libav, on a thread of its own and as fast as packets arrive, so that a blocked read does not
+/// delay decoding of the packets that have arrived. Each packet is handed on with its times on the source's timeline.
 ///
-/// An input that ends or fails is opened again for ever, after 1 to 5 s, but for a failure that opening again cannot mend.
+/// An input that ends or fails is opened again without limit, each time after 1 to 5 s, except after a failure that
+/// opening it again cannot repair.
 final class LiveInput: LiveFeed {
     private let location: InputLocation
     private let options: IngestOptions
     private let monitor: SourceMonitor
     private let clock: any MonotonicClock
     private let opened: Mutex<OpenedInput?>
-    /// Why what is read is to end: the decoder refuses it.
+    /// Why reading is to end: the decoder refuses the packets. Nil means reading continues.
     private let refusal = Mutex<IngestError?>(nil)
     private let group = DispatchGroup()
 
-    /// What `input`, which was opened at `location` with `options`, brings.
+    /// A feed of the packets of `input`, which was opened at `location` with `options`.
     init(
         _ input: sending OpenedInput, at location: InputLocation, options: IngestOptions, monitor: SourceMonitor,
         clock: any MonotonicClock = SystemClock()
@@ -51,7 +52,7 @@ final class LiveInput: LiveFeed {
         inbox.end(failure: nil)
     }
 
-    /// The input that was opened when the source was made.
+    /// The input that was opened when the source was created.
     private func takeOpened() throws(IngestError) -> OpenedInput {
         let input = opened.withLock { input in
             defer { input = nil }
@@ -68,15 +69,16 @@ final class LiveInput: LiveFeed {
             }, streams: { [$0.video, $0.audio].compactMap(\.self) })
     }
 
-    /// Opens the input, reads it to its end, waits until all of it was decoded, and closes it: an address must be free before
-    /// it can be opened again.
+    /// Opens the input, reads it to its end, blocks until all of its packets are decoded, and closes it, because an
+    /// address must be free before it can be opened again.
     private func play(in loop: ReopenLoop, into inbox: PacketInbox, _ wanted: Set<TrackKind>) -> IngestError? {
         do throws(IngestError) {
             let input = try loop.isFirst ? takeOpened() : reopen(in: loop)
             let found = input.description.video
             monitor.update { status in
                 status.state = .running
-                // The one from before stays until the next keyframe of an input that was opened again.
+                // If the video of the reopened input is not known yet, the previous video stays in the status until the
+                // next keyframe.
                 if input.knowsVideo || status.video == nil { status.video = found }
             }
             if !loop.isFirst {
@@ -103,8 +105,8 @@ final class LiveInput: LiveFeed {
         }
     }
 
-    /// Hands on the wanted tracks until the input ends, one of them comes in another stream, the decoder refuses what is
-    /// read, or the source is stopped.
+    /// Hands on packets of the wanted tracks until the input ends, a track moves to another stream, the decoder refuses
+    /// the packets, or the source is stopped.
     private func read(_ input: OpenedInput, into inbox: PacketInbox, _ wanted: Set<TrackKind>) throws(IngestError) {
         let streams = begin(input, into: inbox, wanted)
         var errors = ReadErrors()
@@ -136,12 +138,13 @@ final class LiveInput: LiveFeed {
 
     private var isRefused: Bool { refusal.withLock { $0 != nil } }
 
-    /// Selects the wanted streams and says what they are.
+    /// Selects the wanted streams in the demuxer and announces them to the inbox.
     private func begin(_ input: OpenedInput, into inbox: PacketInbox, _ wanted: Set<TrackKind>) -> [LiveStream] {
         let infos = [input.video, input.audio].compactMap(\.self).filter { wanted.contains($0.kind) }
         let isMissingAudio = wanted.contains(.audio) && input.audio == nil && input.options.hasAudio
         input.demuxer.select(Set(infos.map(\.index)), followsAll: isMissingAudio)
-        // Beside video, so that the clock knows how long it must wait; audio alone is placed later by `SourceTiming`.
+        // The offset is added to the stamps only if there is video, so that the clock includes it in its delay;
+        // `SourceTiming` delays audio without video.
         let offset = infos.contains { $0.kind == .video } ? input.options.audioOffset : .zero
         let clock = input.captureClock
         let streams = infos.map {
@@ -156,12 +159,12 @@ final class LiveInput: LiveFeed {
         return streams
     }
 
-    /// How much of a playlist may wait to be decoded, in target durations: the three of its start, one that comes before the
-    /// first of them is played, and two of lateness.
+    /// How much of a playlist may be queued for decoding, in target durations: the three segments of its start, one
+    /// that arrives before the first of them is played, and two for late segments.
     private static let segmentLimit = 6
 
-    /// Gives a packet its times on the source's timeline and hands it on. `ends` is where the last packet of each stream ended
-    /// by its own stamps, for packets without any.
+    /// Gives a packet its times on the source's timeline and hands it on. `ends` has the end of the last packet of each
+    /// stream, in the stream's own stamps; it replaces the stamps of packets that have none.
     private func place(
         _ packet: PacketBox, of stream: LiveStream, _ arrival: Timestamp, _ ends: inout [Int: Int64],
         into inbox: PacketInbox

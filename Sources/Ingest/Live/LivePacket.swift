@@ -3,23 +3,23 @@
 internal import LibAV
 internal import Media
 
-/// A packet of a live source with its times on the source's timeline, on its way to its decoder.
+/// A packet of a live source, with its times on the source's timeline, before it is decoded.
 struct LivePacket {
-    /// What is to be decoded.
+    /// The compressed packet, as it was read or received.
     enum Content {
-        /// What libav read; the packet itself has the times of the timeline, too.
+        /// A packet that libav read; its own stamps are already those of the timeline.
         case read(PacketBox, LiveStream)
-        /// What a client sent, with the client's stamps.
+        /// A packet that a client sent, with the client's stamps.
         case received(EncodedPacket)
     }
 
     let content: Content
-    /// When it is presented.
+    /// When the packet is presented, on the source's timeline.
     let time: Timestamp
-    /// When it is to be decoded.
+    /// When the packet is to be decoded, on the source's timeline.
     let decodeTime: Timestamp
 
-    /// The track that it belongs to.
+    /// The track that the packet belongs to.
     var track: TrackKind {
         switch content {
         case .read(_, let stream): stream.info.kind
@@ -27,7 +27,7 @@ struct LivePacket {
         }
     }
 
-    /// How it is coded.
+    /// The coding of the packet.
     var coding: LiveCoding {
         switch content {
         case .read(_, let stream): .stream(stream)
@@ -35,7 +35,7 @@ struct LivePacket {
         }
     }
 
-    /// Whether the container, the parser or the sender says that decoding can begin with it.
+    /// Whether the container, the parser or the sender marks the packet as one with which decoding can begin.
     var isKeyframe: Bool {
         switch content {
         case .read(let box, _): box.isKeyframe
@@ -43,7 +43,7 @@ struct LivePacket {
         }
     }
 
-    /// The packet as a decoder takes it, with the times of the timeline. `subject` is how errors name the source.
+    /// The packet as a decoder takes it, with the times of the timeline. Errors call the source `subject`.
     func box(subject: String) throws(AVFailure) -> PacketBox {
         switch content {
         case .read(let box, _): return box
@@ -56,14 +56,14 @@ struct LivePacket {
     }
 }
 
-/// How packets of a live source are coded: one decoder decodes those that have the same.
+/// The coding of packets of a live source: one decoder decodes all packets of the same coding.
 enum LiveCoding {
-    /// As a stream of an input that libav opened. Each opening has its own.
+    /// The coding of a stream of an input that libav opened. Each opening of the input has streams of its own.
     case stream(LiveStream)
-    /// As a client that sends to us said.
+    /// The coding that a publishing client described.
     case track(TrackDescription)
 
-    /// Whether one decoder can continue from packets that are coded so to those coded as `other`.
+    /// Whether one decoder can decode packets of both codings, one after the other.
     func isSame(as other: LiveCoding) -> Bool {
         switch (self, other) {
         case (.stream(let stream), .stream(let another)): stream === another
@@ -72,13 +72,14 @@ enum LiveCoding {
         }
     }
 
-    /// Whether decoding may begin with any packet. The parser of libav does not mark every packet with which it can; a
-    /// client's first packets refer to frames that it sent before.
+    /// Whether decoding may begin with any packet. This is so for libav, whose parser does not mark every packet with
+    /// which decoding can begin; it is not so for a client, whose first packets may refer to frames that it sent
+    /// earlier.
     var beginsAnywhere: Bool {
         if case .stream = self { true } else { false }
     }
 
-    /// What a decoder is made for. `subject` is how errors name the source.
+    /// The description of the stream with which a decoder is made. Errors call the source `subject`.
     func stream(subject: String) throws(AVFailure) -> StreamInfo {
         switch self {
         case .stream(let stream): stream.info
@@ -90,42 +91,44 @@ enum LiveCoding {
 /// A stream of a live input that libav opened.
 final class LiveStream: Sendable {
     let info: StreamInfo
-    /// What is added to its stamps, in ticks.
+    /// The offset that is added to the stream's stamps, in ticks.
     let shift: Int64
-    /// The clock of its stamps, if they say when a packet was captured.
+    /// The clock that the stream's stamps are readings of, if they give the time of capture; nil otherwise.
     let clock: CaptureClock?
 
-    /// The stream `info`, whose stamps are moved by `shift` ticks and are readings of `clock`.
+    /// The stream `info`. Its stamps are moved by `shift` ticks, and are readings of `clock` if that is not nil.
     init(_ info: StreamInfo, shift: Int64 = 0, clock: CaptureClock? = nil) {
         (self.info, self.shift, self.clock) = (info, shift, clock)
     }
 
-    /// When to decode a packet that does not say so: where the one before ended, in ticks of `base`. If its
-    /// presentation time is a second or more from there, the sender began again, and that time is used.
+    /// The decoding time for a packet without one, in ticks of `base`: the end of the packet before. If the
+    /// presentation time differs from that by a second or more, the sender began again, and the presentation time is
+    /// used.
     static func decodeTime(pts: Int64?, end: Int64?, in base: TimeBase) -> Int64? {
         guard let pts, let end else { return end ?? pts }
         return base.duration(pts &- end).inNanoseconds.magnitude < 1_000_000_000 ? end : pts
     }
 }
 
-/// What a live source turned out to be when it was opened, or when its sender began again.
+/// The tracks and limits of a live source from the moment at which it was opened, or at which its sender began again.
 struct LiveOpening {
-    /// What is known of the tracks.
+    /// The tracks, as far as they are known.
     enum Tracks {
-        /// These streams of an input that libav opened.
+        /// The streams of an input that libav opened.
         case streams([LiveStream])
-        /// These tracks, or others: a client sends them.
+        /// The tracks that a client announced; it may also send others.
         case sent(StreamDescription)
-        /// Whatever a client sends.
+        /// Any track: the client has announced none.
         case any
     }
 
     var tracks: Tracks
-    /// How long media may wait to be decoded; what is older is given up.
+    /// How much media time may be queued for decoding; older packets are dropped.
     var timeLimit = Self.usualTimeLimit
-    /// Whether what is not read can wait on its server, as the segments of a playlist can.
+    /// Whether unread media stays available on its server, as the segments of a playlist do, so that the reader may
+    /// pause.
     var canWait = false
 
-    /// The limit of sources that do not come in segments.
+    /// The limit for sources that do not arrive in segments.
     static let usualTimeLimit = Duration.seconds(60)
 }

@@ -6,10 +6,10 @@ package import Logging
 package import Media
 internal import SourceClock
 
-/// A live source: what its feed brings is placed by its sender's clock, and decoded when it is due.
+/// A live source: the packets of its feed are placed in time by their sender's clock, and decoded when they are due.
 ///
-/// While nothing comes, because no client sends or the input is being opened again, the source delivers nothing. What
-/// comes next continues, in whatever size and coding, and with audio or without.
+/// While no packets arrive, because no client sends or the input is being opened again, the source delivers nothing.
+/// The packets that arrive next continue the source, with any frame size and coding, and with or without audio.
 package final class LiveSource: MediaSource {
     package let description: SourceDescription
     private let feed: any LiveFeed
@@ -20,7 +20,7 @@ package final class LiveSource: MediaSource {
     private let queue: DispatchQueue
     private let startOnce = StartOnce()
 
-    /// The source of what `feed`, which is open at `location`, brings.
+    /// A source of the packets of `feed`, which is open at `location`.
     init(
         _ feed: any LiveFeed, _ opened: LiveDescription, at location: InputLocation, options: IngestOptions,
         monitor: SourceMonitor
@@ -31,8 +31,8 @@ package final class LiveSource: MediaSource {
         queue = DispatchQueue(label: "relay.ingest.\(location.description)")
     }
 
-    /// Opens `source`, which must be live and is what `location` names: blocks until its tracks are known. An `opening` that
-    /// was given says from then on how much of it is decoded.
+    /// Opens `source`, which must be live and belongs to `location`: blocks until its tracks are known. If an `opening`
+    /// is given, it controls from then on how much of the source is decoded.
     package convenience init(
         _ source: any PacketSource, at location: InputLocation, options: IngestOptions = IngestOptions(),
         logger: Logger, opening: SourceOpening? = nil
@@ -64,7 +64,7 @@ package final class LiveSource: MediaSource {
         guard startOnce.begin() else { return }
         let wanted: Set<TrackKind> = Set([video.map { _ in .video }, audio.map { _ in .audio }].compactMap(\.self))
         let stamps = opened.stamps.filter { wanted.contains($0.key) }
-        // Audio alone is not held against video of the same input, so its offset is a delay.
+        // Audio without video has no frames to be offset against, so its offset becomes a delay of the source.
         let delay = options.delay + (video == nil ? max(.zero, location.tracks.audioOffset) : .zero)
         let timing = SourceTiming(
             SourceClock(opened.clock, tracks: stamps, common: location.latency == nil ? options.commonBuffer : nil),

@@ -6,31 +6,33 @@ internal import Media
 internal import SourceClock
 internal import Synchronization
 
-/// What a live source's packets wait in, with their places on the source's timeline, until the decoder takes them. The
-/// source's feed puts in, on its own thread; the thread that decodes takes out.
+/// The queue of a live source's packets, with their places on the source's timeline, between its feed and its decoder.
+/// The feed puts packets in on its own thread; the decoding thread takes them out.
 final class PacketInbox: PacketSourceSink {
-    /// What is taken out.
+    /// An entry of the queue.
     enum Item {
         case packet(LivePacket)
-        /// The sender is gone: what was taken is all of it.
+        /// The sender is gone: no more of its packets follow.
         case interruption
-        /// The input is open, or another sender begins: what was taken before has nothing to do with what follows.
+        /// The input is open, or another sender begins: the packets before this entry have nothing in common with those
+        /// after it.
         case opening(LiveOpening)
-        /// Nothing follows, because of a failure or not.
+        /// The source has ended, with or without a failure: no entry follows.
         case end
     }
 
     private struct State {
         var items: [Item] = []
         var bytes = 0
-        /// How the tracks are stamped that are known.
+        /// How each known track is stamped.
         var tracks: [TrackKind: TrackStamps]
-        /// Whether everything before the interruption was decoded.
+        /// Whether all packets before the interruption were decoded.
         var isDelivered = false
     }
 
-    /// Bytes that may wait here (32 MiB). A feed that reads pauses beyond it; of one that cannot wait the rest is lost.
-    /// With what waits to be decoded it is less than a track may keep, so that a playlist that was read ahead loses nothing.
+    /// How many bytes may be queued here (32 MiB). Above this limit, a feed that reads from a server pauses; packets of
+    /// a feed that cannot pause are lost. Together with the packets that the decoder has queued this is less than a
+    /// track may retain, so that no packet of a playlist that was read ahead is lost.
     private static let byteLimit = CompressedQueue.byteLimit / 2
 
     /// The source's clock.
@@ -42,8 +44,8 @@ final class PacketInbox: PacketSourceSink {
     private let dataAvailable = DispatchSemaphore(value: 0)
     private let delivered = DispatchSemaphore(value: 0)
 
-    /// An empty inbox for packets of the `wanted` tracks, which are placed with `timing`. Its clock knows of `tracks`; others
-    /// of the wanted ones may come later. Their stamps have `stampBits` bits; nil if they do not wrap.
+    /// An empty inbox for packets of the `wanted` tracks, which are placed with `timing`. Its clock knows the `tracks`;
+    /// other wanted tracks may appear later. Their stamps have `stampBits` bits; nil means that they do not wrap.
     init(
         _ wanted: Set<TrackKind>, known tracks: [TrackKind: TrackStamps], stampBits: Int?, timing: SourceTiming,
         monitor: SourceMonitor
@@ -54,7 +56,7 @@ final class PacketInbox: PacketSourceSink {
 
     // MARK: Putting in
 
-    /// Whether a feed that reads is to pause.
+    /// Whether a feed that can pause is to stop reading for now.
     var isFull: Bool { state.withLock { $0.bytes > Self.byteLimit } }
 
     /// Takes a packet that a client sent, in the sender's order and with the sender's stamps.
@@ -68,7 +70,7 @@ final class PacketInbox: PacketSourceSink {
         put(.packet(LivePacket(content: .received(packet), time: noted.time, decodeTime: noted.decodeTime)))
     }
 
-    /// Puts in what comes next.
+    /// Appends an entry.
     func put(_ item: Item) {
         state.withLock { state in
             state.items.append(item)
@@ -81,7 +83,7 @@ final class PacketInbox: PacketSourceSink {
         dataAvailable.signal()
     }
 
-    /// Tells the source's clock of a track that the senders before did not have.
+    /// Declares a track that earlier senders did not have to the source's clock.
     private func declare(_ packet: EncodedPacket) {
         let stamps: TrackStamps = (packet.timeBase, stampBits)
         let isNew = state.withLock { state in
@@ -101,8 +103,8 @@ final class PacketInbox: PacketSourceSink {
 
     func end(failure: String?) { put(.end) }
 
-    /// Waits until everything before the interruption was decoded, or the source is stopped. What can never be placed is
-    /// not waited for.
+    /// Blocks until all packets before the interruption are decoded, or the source is stopped. Packets that can never
+    /// be placed do not count.
     func waitUntilDelivered() {
         while !monitor.isStopped, !state.withLock({ $0.isDelivered }) {
             _ = delivered.wait(timeout: .now() + .milliseconds(20))
@@ -111,7 +113,7 @@ final class PacketInbox: PacketSourceSink {
 
     // MARK: Taking out
 
-    /// Takes out everything, in order.
+    /// Removes all entries and returns them in order.
     func takeAll() -> [Item] {
         state.withLock { state in
             defer { (state.items, state.bytes) = ([], 0) }
@@ -119,7 +121,7 @@ final class PacketInbox: PacketSourceSink {
         }
     }
 
-    /// Says that everything before the interruption was decoded, unless more was put in since it was taken out.
+    /// Reports that all packets before the interruption are decoded.
     func markDelivered() {
         let isNew = state.withLock { state in
             guard state.items.isEmpty, !state.isDelivered else { return false }
@@ -129,14 +131,14 @@ final class PacketInbox: PacketSourceSink {
         if isNew { delivered.signal() }
     }
 
-    /// Waits until there is something to take, or for `timeout`.
+    /// Blocks until an entry is there to be taken out, or for `timeout`.
     func wait(_ timeout: Duration) {
         _ = dataAvailable.wait(timeout: .now() + .nanoseconds(Int(timeout.inNanoseconds)))
     }
 }
 
 extension LivePacket {
-    /// Bytes.
+    /// The size of the compressed packet in bytes.
     fileprivate var size: Int {
         switch content {
         case .read(let box, _): box.size

@@ -3,10 +3,11 @@
 internal import LibAV
 internal import Media
 
-/// Decodes what comes into the inbox of a live source and delivers it into a sink, as long as the source lasts: all live
-/// input is decoded here, whatever brings it. Lives on the source's thread.
+/// Decodes the packets in the inbox of a live source and delivers frames and audio into a sink until the source ends.
+/// All live input is decoded here, whatever feed it has. Used by the source's decoding thread only.
 final class SourceDecoder {
-    /// Bytes of a track that may wait to be decoded before taking pauses, where the rest can wait on a server (16 MiB).
+    /// If a server keeps unread media available, no packets are taken from the inbox while a track has more than this
+    /// many bytes queued for decoding (16 MiB).
     private static let pauseBytes = CompressedQueue.byteLimit / 4
 
     private let inbox: PacketInbox
@@ -17,23 +18,25 @@ final class SourceDecoder {
     private let name: String
     private let watch: DecodingWatch
     private let lanes: [TrackKind: DecodingLane]
-    /// The track for which the input is opened again when it cannot be decoded: video, or audio alone.
+    /// The track that decides whether the input is opened again because decoding failed: video, or audio if there is no
+    /// video.
     private var leader = TrackKind.video
-    /// Hands packets on as they came, if the sink wants them.
+    /// Hands on the packets without decoding them, if the sink wants them.
     private let taps: TapFeeder?
     private let clock: any MonotonicClock
     private var backlog: BacklogWatch
     private var canWait = false
-    /// Whether the packets of this opening end with what came so far.
+    /// Whether the sender of this opening is gone, so that no more of its packets follow.
     private var isInterrupted = false
     private var hasEnded = false
-    /// Why the feed was asked to open the input again; nil once it has ended what it read.
+    /// Why the feed was asked to open the input again; nil once the feed has interrupted.
     private var refusal: IngestError?
-    /// Whether the input may be opened again because it cannot be decoded: since it was, something could be.
+    /// Whether the input may be opened again because it cannot be decoded: only if its leading track could be decoded
+    /// since the last time.
     private var mayOpenAgain = true
 
-    /// A decoder of what `feed` puts into `inbox`, which delivers tracks of these formats; nil for those that are not wanted.
-    /// `options` say how audio is taken, and errors name the source `name`.
+    /// A decoder of the packets that `feed` puts into `inbox`. Video and audio are delivered in these formats; nil
+    /// means that the track is not wanted. `options` select and move the audio; errors call the source `name`.
     init(
         _ inbox: PacketInbox, from feed: any LiveFeed, into sink: any SourceSink, video: VideoFormat?,
         audio: AudioFormat?, options: TrackOptions, monitor: SourceMonitor, name: String,
@@ -77,7 +80,7 @@ final class SourceDecoder {
     func run() {
         while !monitor.isStopped {
             takeItems()
-            // Audio is placed in the program, which must have begun.
+            // Audio is placed on the program's timeline, so the program must have begun.
             let hasBegun = sink.programTime.line != nil
             backlog.begin()
             let now = Timestamp(nanoseconds: clock.now)
@@ -89,7 +92,7 @@ final class SourceDecoder {
                 inbox.markDelivered()
             }
             backlog.end()
-            // The read under way may have begun just after it was asked to end.
+            // A read may have begun just after the feed was asked to open the input again, so the request is repeated.
             if let refusal { _ = feed.openAgain(after: refusal) }
             // Between two openings nothing is due, and all that the inbox is given ends the wait.
             inbox.wait(.milliseconds(isIdle ? 500 : hasBegun ? 20 : 5))
@@ -97,7 +100,7 @@ final class SourceDecoder {
         }
     }
 
-    /// Whether everything that came was decoded. What can never be placed is not waited for.
+    /// Whether all packets that arrived are decoded. Packets of a source that was never placed do not count.
     private var isDelivered: Bool { !timing.isPlaced || lanes.values.allSatisfy(\.isEmpty) }
 
     private func takeItems() {
@@ -152,7 +155,8 @@ final class SourceDecoder {
             if failure.isMissingLibrary, kind == leader {
                 openAgain(after: .missingLibrary(input: name, reason: failure.message))
             } else if isInVain, kind == leader, mayOpenAgain {
-                // What cannot be decoded in an input that was opened again must not cost the track beside it.
+                // The leading track may not reopen the input again and again: that would interrupt the other track,
+                // which can be decoded.
                 mayOpenAgain = false
                 openAgain(after: .cannotBeDecoded(input: name, reason: failure.message))
             }

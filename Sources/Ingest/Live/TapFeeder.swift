@@ -3,26 +3,26 @@
 internal import LibAV
 internal import Media
 
-/// Hands the packets of a live source on as they came, besides their decoding, once it is known when they are due. Used by
-/// one thread.
+/// Hands on the packets of a live source without decoding them, in parallel with their decoding, once it is known when
+/// they are due. Used by one thread.
 final class TapFeeder {
     private let tap: any PacketTap
     private let options: TrackOptions
     private let name: String
     private let timing: SourceTiming
     private let monitor: SourceMonitor
-    /// Readers of what libav read, by the number of the stream.
+    /// Readers of the packets that libav read, by the number of the stream.
     private var readers: [Int: TrackReader] = [:]
-    /// What came before the source was placed.
+    /// Packets that arrived before the source was placed.
     private var waiting: [EncodedPacket] = []
-    /// When the first keyframe is shown, in ticks: what is shown before it, or came before it, refers to what is missing.
+    /// When the first keyframe is shown, in ticks. Video before it refers to frames that are missing, and is dropped.
     private var begin: Int64?
 
-    /// What may wait until a source is placed: more than a second of packets, whatever they are.
+    /// How many packets are kept until the source is placed: at least a second of any source.
     private static let mostWaiting = 4000
 
-    /// Hands `sink` copies of what comes of the source `name`; nil if the sink wants no packets. Tracks that `options` change
-    /// are not handed on.
+    /// A feeder of copies of the packets of the source `name` into `sink`; nil if the sink wants no packets. Tracks
+    /// that `options` change are not handed on.
     init?(
         into sink: any SourceSink, options: TrackOptions, of name: String, timing: SourceTiming, monitor: SourceMonitor
     ) {
@@ -30,7 +30,7 @@ final class TapFeeder {
         (self.tap, self.options, self.name, self.timing, self.monitor) = (tap, options, name, timing, monitor)
     }
 
-    /// The input is open, or another sender is there, with these tracks.
+    /// The input is open, or another sender has begun, with these tracks.
     func begin(_ tracks: LiveOpening.Tracks) {
         (waiting, begin, readers) = ([], nil, [:])
         let refusal: String? =
@@ -43,7 +43,7 @@ final class TapFeeder {
         tap.beginPackets(refusal: refusal)
     }
 
-    /// Makes a reader of each stream. Returns why they cannot be handed on.
+    /// Makes a reader for each stream. Returns the reason if the streams cannot be handed on.
     private func open(_ streams: [LiveStream]) -> String? {
         var refusal = options.channels == nil ? nil : "channels of its audio are chosen"
         for stream in streams {

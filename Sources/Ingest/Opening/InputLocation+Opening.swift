@@ -4,8 +4,8 @@ internal import LibAV
 internal import Media
 
 extension InputLocation {
-    /// Opens what libav reads of the place. Blocks, without limit where it waits to be called; `monitor`'s interrupter ends
-    /// it, then and later.
+    /// Opens the place with libav. Blocks, without a time limit if the place listens for a caller; `monitor`'s
+    /// interrupter ends blocking calls, now and later.
     func openDemuxer(_ options: IngestOptions, monitor: SourceMonitor) throws(IngestError) -> Demuxer {
         let (url, settings) = demuxerSettings(options)
         if let bytes = monitor.takeContinuation() { return try demuxer(of: bytes, settings, monitor) }
@@ -24,12 +24,12 @@ extension InputLocation {
         return try demuxer(of: TransportStreamBytes(bytes), settings, monitor)
     }
 
-    /// Whether libav reads a connection to its end, with nothing around what comes.
+    /// Whether libav reads the plain bytes of a connection to its end, without a protocol of its own around them.
     private var comesAsBytes: Bool {
         if case .url(let scheme, _) = place { scheme == "udp" || scheme == "tcp" } else { false }
     }
 
-    /// A demuxer of what comes on a connection that is open.
+    /// A demuxer of the bytes that arrive on an open connection.
     private func demuxer(
         of bytes: TransportStreamBytes, _ settings: Demuxer.Options, _ monitor: SourceMonitor
     ) throws(IngestError) -> Demuxer {
@@ -43,10 +43,10 @@ extension InputLocation {
         }
     }
 
-    /// Whether media comes at its own pace, and the input is opened again when it ends, now that it is open.
+    /// Whether the open input delivers media at its own pace, and is opened again when it ends.
     func isLive(_ demuxer: Demuxer) -> Bool { isLiveByNature ?? (demuxer.duration == nil) }
 
-    /// What libav is told: the URL, the device, its options and deadlines.
+    /// The URL or device, options and deadlines that libav is given.
     func demuxerSettings(_ options: IngestOptions) -> (url: String, options: Demuxer.Options) {
         switch place {
         case .test: return ("", Demuxer.Options())
@@ -59,18 +59,19 @@ extension InputLocation {
             }
             let limit: Duration? = format == "lavfi" ? nil : .seconds(10)
             var options = Demuxer.Options(format: format, values: values, openTimeout: limit, readTimeout: limit)
-            // Their drivers do not ask a callback whether to continue to wait.
+            // The drivers of these devices do not call the callback that could end a blocking read, so they are polled.
             options.isPolled = format == "v4l2" || format == "alsa"
             return (name, options)
         case .url(let scheme, let text):
             let values =
                 switch scheme {
                 case "rtsp": ["rtsp_flags": "prefer_tcp"]
-                // In packets of 188 bytes: 24 MB, some 10 s at 20 Mbit/s. When even that is full, what comes is lost, as
-                // on the way, instead of ending the input (ffmpeg-protocols(1), udp). The address may say otherwise.
+                // The size is in packets of 188 bytes: 24 MB, some 10 s at 20 Mbit/s. When even this buffer is full,
+                // packets are lost as if on the network, instead of ending the input (ffmpeg-protocols(1), udp).
+                // Options in the address take precedence.
                 case "udp": ["fifo_size": "131072", "overrun_nonfatal": "1"]
-                // How long a playlist may have no new segment is decided by the deadline of a read, not by a number of
-                // reloads, whose default differs between libavformat's versions.
+                // The deadline of a read decides how long a playlist may have no new segment. The number of reloads
+                // must not decide that: its default differs between libavformat's versions.
                 case "http", "https": ["max_reload": "1000"]
                 default: [:] as [String: String]
                 }

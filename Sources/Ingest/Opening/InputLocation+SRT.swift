@@ -7,8 +7,8 @@ internal import Networking
 internal import SRT
 
 extension InputLocation {
-    /// Opens the next connection of an SRT input. A listener continues to wait if what a caller sends cannot be
-    /// read.
+    /// Opens the next connection of an SRT input. If the media of a caller cannot be read, a listener continues to
+    /// listen.
     func openSRT(at address: String, _ monitor: SourceMonitor) throws(IngestError) -> Demuxer {
         let name = description
         let fail = { (reason: String) in IngestError.cannotBeOpened(input: name, reason: reason) }
@@ -59,7 +59,7 @@ extension InputLocation {
     }
 }
 
-/// The bytes that come on an SRT connection, which is closed with it.
+/// The bytes that arrive on an SRT connection. Closing this closes the connection.
 private final class SRTBytes: ByteStream {
     private let connection: SRTConnection
     private let input: SRTInput

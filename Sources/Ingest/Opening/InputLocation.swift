@@ -4,10 +4,10 @@ internal import Media
 package import Networking
 internal import SRT
 
-/// Where media comes from, as an operator writes it: `test:`, a path, a URL, or `<device>:<name>` such as
+/// The place that media comes from, as an operator writes it: `test:`, a path, a URL, or `<device>:<name>` such as
 /// `v4l2:/dev/video0`, `alsa:default` or `lavfi:testsrc2`.
 ///
-/// Its ``description`` may be shown: user info, query and stream key are masked, also where protocols are nested, as in
+/// The ``description`` may be shown: user info, query and stream key are masked, also if protocols are nested, as in
 /// `cache:https://…`.
 package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     /// The kinds of places.
@@ -22,22 +22,22 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         case url(scheme: String, text: String)
     }
 
-    /// What an option takes that is on or off.
+    /// The value of an option that is on or off.
     private enum Answer: String, CaseIterable {
         case yes
         case no
     }
 
     let place: Place
-    /// The least time that a live source's media wait before they are shown, so that jitter does not show: what
-    /// `#latency=` behind the address says; nil for the transport's own.
+    /// The least time by which a live source's media is delayed before it is shown, so that jitter has no effect: the
+    /// option `#latency=` behind the address; nil for the transport's default.
     package let latency: Duration?
-    /// Which tracks are taken, and how the audio is: what else stands behind the address.
+    /// Which tracks are used, and how the audio is treated: the other options behind the address.
     package let tracks: TrackOptions
     /// Whether the program's clock is to follow the source: `reference=yes`.
     package let isReference: Bool
     private let optionFault: String?
-    /// The form that may be shown and logged.
+    /// The text that may be shown and logged.
     package let description: String
 
     private static let longestLatency = Duration.seconds(30)
@@ -49,17 +49,17 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     private static let liveSchemes: Set<String> = [
         "rtmp", "rtmps", "rtmpt", "rtmpe", "rtsp", "rtsps", "srt", "udp", "rtp", "tcp",
     ]
-    /// Protocols of libavformat without an address of their own that could be shown.
+    /// Protocols of libavformat that have no address of their own that could be shown.
     private static let bareSchemes: Set<String> = ["pipe", "concat", "concatf", "data", "subfile", "fd", "tee"]
-    /// Protocols of libavformat that read through another, whose address follows their colon.
+    /// Protocols of libavformat that read through another protocol, whose address follows their colon.
     private static let wrappingSchemes: Set<String> = ["cache", "async", "crypto"]
-    /// Schemes that are nothing without `//`.
+    /// Schemes that must be followed by `//`.
     private static let networkSchemes: Set<String> = liveSchemes.union(listeningSchemes)
         .union(["http", "https", "ftp", "sftp", "rist", "zmq"])
 
-    /// Reads `text`, an address with options behind it or without. A word and a colon are a scheme only where a scheme is
-    /// known or `//` follows, so that `12:30 news.mp4` stays a file. Where `text` holds secrets that were put into
-    /// `original`, that is what is shown.
+    /// Reads `text`, an address with or without options behind it. A word and a colon count as a scheme only if the
+    /// scheme is known or `//` follows, so that `12:30 news.mp4` stays a file. If secrets were put into `original` to
+    /// make `text`, `original` is shown instead.
     package init(_ text: String, shownAs original: String? = nil) {
         let (address, fragment) = Self.split(text)
         let shown = original.map { Self.split($0).address }
@@ -74,8 +74,8 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Reads `address`, which has no options behind it, and takes those of an address out of `options`. Throws one sentence
-    /// about an option that cannot be used.
+    /// Reads `address`, which has no options behind it, and takes the options of an address out of `options`. Throws
+    /// one sentence about an option that cannot be used.
     package init(
         address: String, taking options: inout OptionList, shownAs original: String? = nil
     ) throws(AddressError) {
@@ -108,10 +108,10 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         return duration
     }
 
-    /// The address in `text` and the options behind it. They begin behind the first `#` that a name and `=` follow, so
-    /// that the `#!` of SRT stream ids does not count. A file's name may have any character, so the first option
-    /// behind it must be one of ``TrackOptions``, of those of a source, or of those in `known`. This does not apply to
-    /// text that begins with a reference to a secret, because it may be an address.
+    /// The address in `text` and the options behind it. The options begin behind the first `#` that is followed by a
+    /// name and `=`, so that the `#!` of SRT stream ids does not count. A file's name may contain any character, so the
+    /// first option behind it must be an option of ``TrackOptions``, of a source, or in `known`. This does not apply to
+    /// text that begins with a reference to a secret, because the secret may be an address.
     package static func split(
         _ text: String, knowing known: Set<String> = []
     ) -> (address: String, options: Substring) {
@@ -148,15 +148,16 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether there is an address in a device's name, such as the filter `movie=rtmp\://…`, or a credential. Filters want
-    /// colons escaped, and allow it of slashes.
+    /// Whether a device's name contains an address, such as the filter `movie=rtmp\\://…`, or a credential. Filters
+    /// require colons to be escaped, and allow slashes to be.
     private static func mayHoldSecrets(_ name: String) -> Bool {
         let bytes = Array(name.utf8)
         let plain = bytes.filter { !FilterGraphSecrets.isEscape($0) }
         return String(decoding: plain, as: UTF8.self).contains("://") || FilterGraphSecrets.start(in: bytes) != nil
     }
 
-    /// Reads what begins with no scheme: a path, or a protocol with options, such as `subfile,,start,0,end,9,,:https://…`.
+    /// Reads text that does not begin with a known scheme: a path, or a protocol with options, such as
+    /// `subfile,,start,0,end,9,,:https://…`.
     private static func readUnnamed(_ text: String) -> (place: Place, shown: String) {
         guard let mark = text.firstRange(of: "://") else { return (.file(path: text), text) }
         let word = text.prefix { $0.isASCII && $0.isLetter }
@@ -166,7 +167,7 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         return (.url(scheme: word.lowercased(), text: text), word + ":…")
     }
 
-    /// What is wrong with the address, in one sentence without any of it; nil if nothing is.
+    /// The fault of the address, in one sentence that contains no part of it; nil if the address is valid.
     package var fault: String? {
         if let optionFault { return optionFault }
         if isReference, isLiveByNature == false {
@@ -194,21 +195,21 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether it is a path in the file system.
+    /// Whether the place is a path in the file system.
     package var isFile: Bool {
         if case .file = place { true } else { false }
     }
 
-    /// Whether it is the built-in test pattern.
+    /// Whether the place is the built-in test pattern.
     package var isTest: Bool { place == .test }
 
-    /// Whether it is a device of this machine.
+    /// Whether the place is a device of this machine.
     package var isDevice: Bool {
         if case .device = place { true } else { false }
     }
 
-    /// Whether media comes at its own pace by the nature of the place; nil when only the opened input can tell: over
-    /// HTTP, what has no known duration is live.
+    /// Whether media comes at its own pace, by the nature of the place. Nil if only the open input can show that: over
+    /// HTTP, media of unknown duration is live.
     package var isLiveByNature: Bool? {
         switch place {
         case .test, .file: false
@@ -222,14 +223,14 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The protocol that reaches the network: of `cache:https://…` and `hls+https://…` it is `https`.
+    /// The protocol that reaches the network, such as `https` for `cache:https://…` and `hls+https://…`.
     private static func innermostScheme(_ text: String) -> String {
         let head = text.firstRange(of: "://").map { text[..<$0.lowerBound] } ?? text.prefix { $0 != ":" }
         let isPart = { (character: Character) in character.isASCII && (character.isLetter || character.isNumber) }
         return String(head.reversed().prefix(while: isPart).reversed()).lowercased()
     }
 
-    /// The address, with its key, at which our own RTMP server receives the media; nil for any other place.
+    /// The address, with its key, at which relay's own RTMP server receives the media; nil for any other place.
     package var rtmpListenAddress: String? {
         guard case .url(let scheme, let text) = place, Self.listeningSchemes.contains(scheme) else { return nil }
         return text
@@ -241,7 +242,7 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         return text
     }
 
-    /// Whether the place waits to be called by its peer, which may take for ever.
+    /// Whether the place listens for a call by its peer, which may never arrive.
     var listens: Bool {
         guard case .url(_, let text) = place, let mark = text.firstIndex(of: "?") else { return false }
         let pairs = text[text.index(after: mark)...].split(separator: "&")
@@ -253,11 +254,13 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         return text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "+.-".contains($0)) }
     }
 
-    /// `rest` is what follows `//`. The last path component of an RTMP address is its key.
+    /// The form of an address that may be shown. `rest` is the text after `//`. The last path component of an RTMP
+    /// address is its key.
     private static func masked(_ scheme: String, _ rest: Substring) -> String {
         var shown = rest.prefix { $0 != "?" && $0 != "#" }
         var authority = shown.prefix { $0 != "/" }
-        // A password may have a slash that was not escaped. What follows a colon is a port, or else a password.
+        // A password may contain a slash that was not escaped. Digits behind a colon are a port; anything else is a
+        // password.
         if !authority.contains("@"), let colon = authority.lastIndex(of: ":"), shown.contains("@"),
             !authority.hasSuffix("]"), !authority[authority.index(after: colon)...].allSatisfy(\.isNumber)
         {

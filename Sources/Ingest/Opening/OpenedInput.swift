@@ -12,17 +12,17 @@ final class OpenedInput {
     let video: StreamInfo?
     let audio: StreamInfo?
     let isLive: Bool
-    /// How the audio is taken.
+    /// The selection of tracks and the treatment of the audio.
     let options: TrackOptions
     private let monitor: SourceMonitor
     private let makeDecoder: DecoderMaker
     private var discontinuity = DiscontinuityFilter()
 
-    /// Makes the decoder of a stream, for an input that errors name so.
+    /// Makes the decoder of a stream. Errors call the input `subject`.
     typealias DecoderMaker = (StreamInfo, Decoder.Threading, _ subject: String) throws(AVFailure) -> any PacketDecoder
 
-    /// Opens `location`. Blocks; the monitor's interrupter ends it. If it `isReopened` in a program that has a size, a
-    /// keyframe is not waited for.
+    /// Opens `location`. Blocks; the monitor's interrupter ends that. If the input `isReopened` in a program whose size
+    /// is known, opening does not wait for a keyframe.
     convenience init(
         _ location: InputLocation, options: IngestOptions, isReopened: Bool = false, monitor: SourceMonitor,
         makeDecoder: @escaping DecoderMaker = { (stream, threading, subject) throws(AVFailure) in
@@ -34,7 +34,7 @@ final class OpenedInput {
             monitor: monitor, makeDecoder: makeDecoder)
     }
 
-    /// The input that `demuxer`, which was opened at `location`, reads.
+    /// The input of `demuxer`, which was opened at `location`.
     init(
         _ demuxer: Demuxer, at location: InputLocation, isReopened: Bool, monitor: SourceMonitor,
         makeDecoder: @escaping DecoderMaker
@@ -56,7 +56,7 @@ final class OpenedInput {
         try checkDecoders()
     }
 
-    /// Throws if no decoder can be made of a stream.
+    /// Throws if no decoder can be made for one of the streams.
     private func checkDecoders() throws(IngestError) {
         do throws(AVFailure) {
             for stream in [video, audio].compactMap(\.self) { _ = try makeDecoder(stream, .slices, name) }
@@ -65,12 +65,12 @@ final class OpenedInput {
         }
     }
 
-    /// Packets of `stream`, a file's, and their decoder.
+    /// The packets of `stream`, a stream of a file, with their decoder.
     func track(_ stream: StreamInfo) throws(AVFailure) -> TrackDecoder {
         TrackDecoder(stream, decoder: try makeDecoder(stream, .frames, name), monitor: monitor)
     }
 
-    /// The constant rate that fits the frames best.
+    /// The constant frame rate that fits the frames best.
     var frameRate: FrameRate {
         NominalRate.of(average: video?.video?.averageRate, base: video?.video?.baseRate)
     }
@@ -83,25 +83,25 @@ final class OpenedInput {
         return description
     }
 
-    /// How stamps and arrivals of the input, which is live, are taken, with the `latency` that its address asks for.
+    /// How stamps and arrivals of this live input are mapped to time, with the `latency` that its address configures.
     func clockSettings(latency: Duration?) -> SourceClockSettings {
         .of(demuxer, video: video, frameRate: frameRate, latency: latency)
     }
 
-    /// How the tracks are stamped.
+    /// How each track is stamped.
     var stamps: [TrackKind: TrackStamps] {
         [TrackKind.video: video, .audio: audio].compactMapValues { track in
             track.map { ($0.timeBase, $0.stampBits) }
         }
     }
 
-    /// Which clock the stamps of a capture device are readings of.
+    /// The clock that the stamps of a capture device are readings of.
     var captureClock: CaptureClock? {
         let isDevice = SourceClockSettings.isDevice(formatName: demuxer.formatName)
         return isDevice ? demuxer.firstStamp.flatMap { CaptureClock(stamp: $0) } : nil
     }
 
-    /// Removes the jumps of a file's clock that may jump.
+    /// Removes the jumps of a file's clock, if the file's format allows jumps.
     func smooth(_ packet: PacketBox) {
         guard demuxer.mayJump, let dts = packet.dts ?? packet.pts else { return }
         let tracks = [video, audio].compactMap(\.self)
@@ -109,13 +109,13 @@ final class OpenedInput {
         packet.shift(by: discontinuity.shift(dts: dts, stream: packet.streamIndex, base: base))
     }
 
-    /// Goes back to the start.
+    /// Seeks to the start.
     func rewind() throws(AVFailure) {
         discontinuity.reset()
         try demuxer.seekToStart()
     }
 
-    /// Whether it is known what the video looks like.
+    /// Whether the size of the video is known.
     var knowsVideo: Bool { video?.video.map { $0.width > 0 && $0.height > 0 } ?? false }
 
     private func format(_ stream: StreamInfo.Video) -> VideoFormat {

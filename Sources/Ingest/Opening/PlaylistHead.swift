@@ -4,19 +4,19 @@ internal import LibAV
 internal import Media
 internal import SourceClock
 
-/// What the beginning of an HLS playlist says (RFC 8216).
+/// The properties of an HLS playlist that are found in its beginning (RFC 8216).
 struct PlaylistHead: Sendable, Hashable {
-    /// Target durations beyond this are taken for a mistake.
+    /// Longer target durations are taken for a mistake and ignored.
     private static let longestTarget: Int64 = 60
 
-    /// How long its segments last at most (4.3.3.1); nil for a list of variants.
+    /// The longest duration of its segments (4.3.3.1); nil for a list of variants.
     private(set) var target: Duration?
-    /// The address of its first variant as it is written (4.3.4.2); nil for a list of segments.
+    /// The address of its first variant, as written there (4.3.4.2); nil for a list of segments.
     private(set) var variant: String?
-    /// The media sequence number behind its last segment (4.3.3.2); nil for a list of variants.
+    /// The media sequence number after that of its last segment (4.3.3.2); nil for a list of variants.
     private(set) var end: Int64?
 
-    /// Reads `text`, of which the end may be missing; nil if it is no playlist.
+    /// Reads `text`, which may be cut off at its end; nil if it is not a playlist.
     init?(_ text: String) {
         let lines = text.split(whereSeparator: \.isNewline)
         guard lines.first?.hasPrefix("#EXTM3U") == true else { return nil }
@@ -40,8 +40,8 @@ struct PlaylistHead: Sendable, Hashable {
         line.hasPrefix(tag) ? line.dropFirst(tag.count) : nil
     }
 
-    /// The address that `reference` means in what was read from `base`, an address with `//` (RFC 3986, 5.2, without
-    /// dots in paths, which servers understand).
+    /// The absolute address of `reference` in a playlist that was read from `base`, an address with `//` (RFC 3986,
+    /// 5.2, except that dots in paths are left to servers).
     static func resolve(_ reference: String, in base: String) -> String? {
         if reference.contains("://") { return reference }
         let plain = base.prefix { $0 != "?" && $0 != "#" }
@@ -56,26 +56,27 @@ struct PlaylistHead: Sendable, Hashable {
 }
 
 extension InputLocation {
-    /// What is read of a playlist at most.
+    /// The most bytes that are read of a playlist.
     private static let headBytes = 64 << 10
 
-    /// How long segments last at most of what libavformat has opened here as `formatName`, and tells nothing about; nil if
-    /// it has none. Asks the server once or twice more, for 3 s each at most. Blocks; `interrupter` ends it.
+    /// The longest duration of the segments of the playlist here, which libavformat has opened as `formatName` without
+    /// reporting that duration; nil if the input has no segments. Asks the server once or twice more, for 3 s each at
+    /// most. Blocks; `interrupter` ends that.
     @Sendable func targetDuration(_ formatName: String, _ interrupter: Interrupter) -> Duration? {
         guard SourceClockSettings.isPlaylist(formatName: formatName) else { return nil }
-        // What a list for DASH says is not read.
+        // Manifests of DASH are not read.
         let isHLS = formatName.split(separator: ",").contains("hls")
         return (isHLS ? mediaPlaylist(interrupter)?.head.target : nil) ?? SourceClockSettings.usualTarget
     }
 
-    /// The number of the segment that comes next in the playlist here; nil if that is not known. Blocks for 6 s at most.
+    /// The media sequence number that follows in the playlist here; nil if that is not known. Blocks for 6 s at most.
     @Sendable func playlistEnd(_ interrupter: Interrupter) -> Int64? {
-        // The end of a longer one was not read.
+        // A playlist that is longer than the limit was not read to its end.
         mediaPlaylist(interrupter).flatMap { $0.isWhole ? $0.head.end : nil }
     }
 
-    /// The beginning of the list of segments here, or of the first one that a list of variants names, and whether that is
-    /// all of it.
+    /// The beginning of the list of segments here, or of the first one that a list of variants names, and whether it
+    /// was read completely.
     private func mediaPlaylist(_ interrupter: Interrupter) -> (head: PlaylistHead, isWhole: Bool)? {
         guard case .url(_, let text) = place, let start = text.firstRange(of: "http") else { return nil }
         let url = String(text[start.lowerBound...])

@@ -2,19 +2,20 @@
 
 internal import Media
 
-/// When an input that ended or failed is opened again, and which of the failures are worth a line in the log.
+/// Decides when an input that ended or failed is opened again, and which of the failures are logged.
 struct ReopenSchedule: Hashable {
-    /// The pause after the first failure; each following one is twice as long.
+    /// The pause after the first failure; it doubles with each further failure.
     static let shortestDelay = Duration.seconds(1)
     /// The longest pause.
     static let longestDelay = Duration.seconds(5)
-    /// An input that ran so long was all right, and its next failure is a first one.
+    /// An input that ran for this long has recovered: its next failure counts as the first.
     static let stableTime = Duration.seconds(10)
 
-    /// Failures since the input was last all right.
+    /// Failures since the input last recovered.
     private(set) var failures = 0
 
-    /// Notes that the input ended or failed after it ran for `time`, zero if it did not open. Returns the pause.
+    /// Notes that the input ended or failed after it ran for `time`, which is zero if opening failed. Returns the
+    /// pause.
     mutating func fail(after time: Duration) -> Duration {
         if time >= Self.stableTime { failures = 0 }
         failures += 1

@@ -5,15 +5,15 @@ internal import Synchronization
 
 /// Opens inputs.
 package enum SourceOpener {
-    /// Opens `location` and finds out what it is. Blocks until the input answers, 15 s at most for one that is called;
-    /// an input that listens waits for its peer without limit. Start the source to make it deliver.
+    /// Opens `location` and finds its properties. Blocks until the input answers, 15 s at most for an input that relay
+    /// calls; an input that listens has no time limit. The source delivers once it is started.
     package static func open(
         _ location: InputLocation, options: IngestOptions, logger: Logger
     ) throws(IngestError) -> any MediaSource {
         try open(location, options: options, logger: logger, opening: nil)
     }
 
-    /// The same, which ends with an error when `opening` is cancelled.
+    /// Opens `location` in the same way. Ends with an error when `opening` is cancelled.
     package static func open(
         _ location: InputLocation, options: IngestOptions, logger: Logger, opening: SourceOpening?
     ) throws(IngestError) -> any MediaSource {
@@ -22,7 +22,7 @@ package enum SourceOpener {
         return try open(location, options: options, monitor: monitor)
     }
 
-    /// Opens what libav reads. Stopping `monitor`, which is the source's from now on, ends that.
+    /// Opens the place with libav. Stopping `monitor`, which becomes the source's monitor, ends that.
     static func open(
         _ location: InputLocation, options: IngestOptions, monitor: SourceMonitor
     ) throws(IngestError) -> any MediaSource {
@@ -37,27 +37,28 @@ package enum SourceOpener {
     }
 }
 
-/// One attempt to open an input, which another thread may cancel.
+/// An attempt to open an input, which another thread may cancel.
 package final class SourceOpening: Sendable {
     let monitor: SourceMonitor
     private let onCancel = Mutex<(@Sendable () -> Void)?>(nil)
 
-    /// An attempt, for an input whose log `logger` is.
+    /// An attempt for an input that logs to `logger`.
     package init(logger: Logger) { monitor = SourceMonitor(logger: logger) }
 
-    /// Says whether of the source's video only keyframes are decoded. Without it all is.
+    /// Sets whether only keyframes of the source's video are decoded. By default all frames are.
     package func decode(onlyKeyframes: Bool) { monitor.decodesKeyframesOnly = onlyKeyframes }
 
-    /// Lets the source have its keyframes alone where the machine cannot decode all of it in time.
+    /// Allows decoding to be reduced to keyframes if the machine cannot decode the source in time.
     package func mayReduce() { monitor.mayReduce = true }
 
-    /// Ends the attempt, or the source that came of it. Returns at once; any number of times.
+    /// Ends the attempt, or the source that resulted from it. Returns at once; any number of times.
     package func cancel() {
         monitor.stop()
         onCancel.withLock { $0 }?()
     }
 
-    /// Does something besides when the attempt is cancelled, or at once if it was.
+    /// Sets work to be done in addition when the attempt is cancelled. If the attempt is cancelled already, the work is
+    /// done at once.
     package func whenCancelled(_ work: @escaping @Sendable () -> Void) {
         onCancel.withLock { $0 = work }
         if monitor.isStopped { work() }

@@ -2,10 +2,10 @@
 
 internal import Synchronization
 
-/// Lets only the first of many callers through.
+/// Tells the first of several callers from all later ones.
 final class StartOnce: Sendable {
     private let started = Atomic<Bool>(false)
 
-    /// True for the first caller only.
+    /// Returns true for the first caller only.
     func begin() -> Bool { !started.exchange(true, ordering: .acquiringAndReleasing) }
 }

@@ -4,12 +4,12 @@ internal import LibAV
 internal import Logging
 internal import Media
 
-/// Finds out what the video of an input looks like if probing saw no keyframe of it, as in a stream that was joined between
-/// two of them: reads on until the first frame can be decoded. Used by one thread.
+/// Finds the size of an input's video if probing found no keyframe, as in a stream that was joined between two
+/// keyframes: reads on until the first frame can be decoded. Used by one thread.
 struct VideoDiscovery {
-    /// How long that may take: the longest distance of keyframes that is usual (10 s), and a little more.
+    /// How long discovery may take: the longest usual distance of keyframes (10 s), and a margin of 2 s.
     static let patience = Duration.seconds(12)
-    /// How many bytes are read at most (64 MiB): 12 s at 40 Mbit/s.
+    /// The most bytes that are read (64 MiB): 12 s at 40 Mbit/s.
     static let byteLimit = 64 << 20
 
     private let demuxer: Demuxer
@@ -18,7 +18,7 @@ struct VideoDiscovery {
     private let monitor: SourceMonitor
     private let clock: any MonotonicClock
 
-    /// A look at the input that errors and logs call `name`.
+    /// A discovery for the input that errors and logs call `name`.
     init(
         _ demuxer: Demuxer, of name: String, isLive: Bool, monitor: SourceMonitor,
         clock: any MonotonicClock = SystemClock()
@@ -26,9 +26,9 @@ struct VideoDiscovery {
         (self.demuxer, self.name, self.isLive, self.monitor, self.clock) = (demuxer, name, isLive, monitor, clock)
     }
 
-    /// `stream` with its size, shape and color. It is returned as it is if it says them already, or if nothing of it can be
-    /// decoded in time; the log says so then. The demuxer delivers what was read once more; of a live input from the
-    /// keyframe on, because nothing before it can be shown. Blocks.
+    /// Returns `stream` with its size, shape and color. `stream` is returned unchanged if it already has them, or if no
+    /// frame can be decoded in time, which is logged. The demuxer then delivers the packets that were read again; those
+    /// of a live input from the keyframe on, because no packet before it can be shown. Blocks.
     func complete(_ stream: StreamInfo) throws(IngestError) -> StreamInfo {
         guard let video = stream.video, video.width <= 0 || video.height <= 0,
             let decoder = try? Decoder(stream, threading: .slices, subject: name)
@@ -42,7 +42,7 @@ struct VideoDiscovery {
                 if demuxer.transportStream?.isChanged == true {
                     throw IngestError.unreadable(input: name, reason: "its coding changed while it was opened")
                 }
-                // The end: the decoder gives out what it holds.
+                // At the end the decoder gives out the frames that it retains.
                 try? decoder.send(nil)
                 guard let frame = frame(of: decoder) else { break }
                 return stream.described(by: frame, rate: decoder.statedRate, reordered: decoder.reorderedFrames)
@@ -50,7 +50,7 @@ struct VideoDiscovery {
             packets.append(packet)
             bytes += packet.size
             guard packet.streamIndex == stream.index else { continue }
-            // What cannot be decoded refers to frames that did not come.
+            // Packets that cannot be decoded refer to frames from before the stream was joined.
             try? decoder.send(packet)
             guard let frame = frame(of: decoder) else { continue }
             if isLive { packets = Self.decodable(packets, of: stream, with: frame) }
@@ -60,7 +60,7 @@ struct VideoDiscovery {
         return stream
     }
 
-    /// The next packet, past what is damaged; nil at the end.
+    /// The next packet; damaged data is skipped. Nil at the end.
     private func read(_ errors: inout ReadErrors) throws(IngestError) -> PacketBox? {
         while !monitor.isStopped {
             do throws(AVFailure) {
@@ -84,7 +84,7 @@ struct VideoDiscovery {
         return frame
     }
 
-    /// What of `packets` came with the keyframe that `frame` was decoded from, or behind it.
+    /// The packets from the keyframe on from which `frame` was decoded.
     private static func decodable(
         _ packets: [PacketBox], of stream: StreamInfo, with frame: DecodedFrame
     ) -> [PacketBox] {

@@ -8,8 +8,8 @@ internal import Synchronization
 
 /// The packets of a file, URL or device that libav reads.
 ///
-/// A file ends at its end, or begins again where its last packet ended. A live input that ends or fails is opened again
-/// for ever, after 1 to 5 s.
+/// A file ends with its last packet, or loops and continues where its last packet ended. A live input that ends or
+/// fails is opened again without limit, after 1 to 5 s each time.
 package final class LibAVPacketSource: PacketSource {
     private let location: InputLocation
     private let loops: Bool
@@ -18,7 +18,7 @@ package final class LibAVPacketSource: PacketSource {
     private let opened = Mutex<PacketInput?>(nil)
     private let startOnce = StartOnce()
 
-    /// A source at `location` that is not open yet, and that an `opening` may cancel.
+    /// A source at `location` that is not open yet. An `opening` can cancel opening it.
     package init(_ location: InputLocation, loops: Bool, logger: Logger, opening: SourceOpening? = nil) {
         self.location = location
         self.loops = loops

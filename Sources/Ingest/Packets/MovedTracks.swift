@@ -2,13 +2,13 @@
 
 internal import Media
 
-/// Finds the track that a sender continues in a stream which was not there when the input was opened, as it does when
-/// its transport stream gets other PIDs. That stream is not read, so the input has to be opened again.
+/// Detects a track that its sender continues in a stream which did not exist when the input was opened, as happens when
+/// a transport stream gets other PIDs. The new stream is not read, so the input has to be opened again.
 ///
 /// This is a value without a clock or I/O of its own.
 struct MovedTracks: Sendable {
-    /// The least time for which a track must come in such a stream and in no other: as long as an SRT sender is silent
-    /// before another may take its place.
+    /// The least time for which the packets of a track must arrive only in such a stream: as long as an SRT sender must
+    /// be silent before another may replace it.
     private static let leastPatience = Duration.seconds(3)
 
     /// The numbers of the streams that are read.
@@ -17,19 +17,19 @@ struct MovedTracks: Sendable {
     /// The kinds of the streams that are read, by their numbers.
     private let streams: [Int: TrackKind]
     private let wanted: Set<TrackKind>
-    /// Since when each track came in another stream alone.
+    /// For each track: since when its packets have arrived only in a new stream.
     private var since: [TrackKind: Timestamp] = [:]
 
-    /// A look at the packets of an input of which these `streams` are read. Tracks that are not `wanted` may go anywhere; of
-    /// those that are some may have no stream yet. The source's tracks may be silent for `patience`: where segments come at
-    /// once, one track may be the last of one of them and the first of the next.
+    /// A detector for an input of which these `streams` are read. Tracks that are not `wanted` are ignored; a wanted
+    /// track need not have a stream yet. The source's tracks may be silent for `patience`: if segments arrive at once,
+    /// the packets of one track may be the last of one segment and the first of the next.
     init(reading streams: [Int: TrackKind], wanted: Set<TrackKind>, patience: Duration) {
         (self.streams, self.wanted, read) = (streams, wanted, Set(streams.keys))
         self.patience = max(Self.leastPatience, patience)
     }
 
-    /// Takes in a packet of the stream `index` that was read at `arrival`. `late` is what kind that stream is of, if it was
-    /// announced after the input was opened. Returns the track that moved, once that is sure.
+    /// Takes in a packet of the stream `index` that was read at `arrival`. `late` is the kind of that stream if it was
+    /// announced after the input was opened. Returns a track that moved, once this is certain.
     mutating func note(_ index: Int, late: TrackKind?, at arrival: Timestamp) -> TrackKind? {
         if let track = streams[index] { since[track] = nil }
         guard let late, wanted.contains(late) else { return nil }
@@ -38,7 +38,7 @@ struct MovedTracks: Sendable {
         return arrival - first >= patience ? late : nil
     }
 
-    /// Why `input` cannot be read on when `track` moved.
+    /// The error with which reading of `input` ends after `track` moved.
     static func failure(_ track: TrackKind, input: String) -> IngestError {
         .unreadable(
             input: input, reason: "its \(track.rawValue) comes in a stream that was not there when it was opened")
@@ -46,8 +46,9 @@ struct MovedTracks: Sendable {
 }
 
 extension TrackOptions {
-    /// The ones of `tracks` for which an input is opened again when they moved. These are all but audio that is left
-    /// out, and audio that was chosen by number or language: if that audio is gone, video continues without it.
+    /// The tracks among `tracks` for which an input is opened again when they moved: all except audio that is excluded
+    /// by an option, and audio that was chosen by number or language. If chosen audio disappears, video continues
+    /// without it.
     func followed(_ tracks: Set<TrackKind>) -> Set<TrackKind> {
         hasAudio && audio == nil ? tracks : tracks.subtracting([.audio])
     }

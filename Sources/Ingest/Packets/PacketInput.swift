@@ -5,37 +5,37 @@ internal import Logging
 internal import Media
 internal import SourceClock
 
-/// An input that libav opened, whose packets are handed on. Used by one thread at a time.
+/// An input that libav opened, and whose packets are handed on without decoding. Used by one thread at a time.
 final class PacketInput {
     private let name: String
     private let demuxer: Demuxer
     private let monitor: SourceMonitor
     private let readers: [TrackReader]
-    /// Splice information, whose times are those of the stream's frames.
+    /// The stream of splice information; its times refer to the times of the stream's frames.
     private let splices: (index: Int, track: TrackDescription)?
     private let location: InputLocation
-    /// Whether media comes at its own pace, and the input is opened again when it ends.
+    /// Whether the input delivers media at its own pace, and is opened again when it ends.
     let isLive: Bool
-    /// What is added to stamps for the rounds so far, in nanoseconds.
+    /// The sum of all earlier rounds of a loop, which is added to stamps, in nanoseconds.
     private var shift: Int64 = 0
-    /// Where this round of the leading track begins and ends, in nanoseconds of its own stamps.
+    /// The start and the end of this round of the leading track, in nanoseconds of its own stamps.
     private var (start, end): (Int64, Int64) = (.max, .min)
-    /// Where the audio of all rounds ends, in nanoseconds.
+    /// The end of the audio in all rounds so far, in nanoseconds.
     private var audioEnd = Int64.min
-    /// Finds out, for a live input, whether its tracks come in other streams.
+    /// Detects, for a live input, that its tracks have moved to other streams.
     private var moved: MovedTracks
-    /// What was read to find out how the tracks are coded, with its arrival.
+    /// Packets that were read to find out the coding of the tracks, with their arrivals.
     private var peeked: [(packet: EncodedPacket, arrival: Timestamp)] = []
 
-    /// Packets that are read at most until each track has said how it is coded: some seconds.
+    /// The most packets that are read until the coding of each track is known: some seconds.
     private static let longestPeek = 500
     /// A read that returns faster than this, in nanoseconds, was served from a buffer.
     private static let shortestWait: Int64 = 3_000_000
-    /// How far back arrivals are counted at most, in nanoseconds.
+    /// The most by which arrivals are moved back, in nanoseconds.
     private static let longestBacklog: Int64 = 30_000_000_000
 
-    /// Opens `location`. Blocks; the monitor's interrupter ends it. If the input `isReopened`, audio in a codec that no
-    /// output carries is left out, so that its video continues; otherwise it makes the input unusable.
+    /// Opens `location`. Blocks; the monitor's interrupter ends that. Audio in a codec that no output carries makes the
+    /// input unusable, unless the input `isReopened`: then the audio is dropped, so that the video continues.
     init(_ location: InputLocation, isReopened: Bool = false, monitor: SourceMonitor) throws(IngestError) {
         (self.location, self.monitor) = (location, monitor)
         let name = location.description
@@ -69,15 +69,15 @@ final class PacketInput {
         try peek(untilKnown: !isReopened)
     }
 
-    /// Reads on until each track has said how it is coded, as transport streams do in their packets, if that `isAwaited`. It
-    /// also takes in what probing had read of a live input, and a server had kept, up to the first packet that has to be
-    /// waited for.
+    /// If `isAwaited`, reads until the coding of each track is known, which in transport streams is stated in the
+    /// packets. Also takes in the packets of a live input that probing had read or a server had kept, up to the first
+    /// packet for which the reader has to block.
     private func peek(untilKnown isAwaited: Bool) throws(IngestError) {
         let clock = SystemClock()
         let deadline = clock.now + VideoDiscovery.patience.inNanoseconds
         var (isWaiting, bytes) = (canWait, 0)
         while !isWaiting || isAwaited && readers.contains(where: { $0.track == nil }) {
-            // Video says it with its next keyframe.
+            // Video states its coding with its next keyframe.
             let isDescribing = isAwaited && readers.contains { $0.stream.kind == .video && $0.track == nil }
             if isDescribing { monitor.isDescribing = true }
             let isOver = clock.now >= deadline || bytes >= VideoDiscovery.byteLimit
@@ -93,7 +93,7 @@ final class PacketInput {
         if !canWait { backdate() }
     }
 
-    /// Warns of a track that has not said how it is coded. Throws if none has.
+    /// Warns of a track whose coding is still unknown. Throws if the coding of no track is known.
     private func judgeTracks() throws(IngestError) {
         if readers.allSatisfy({ $0.track == nil }) { throw IngestError.empty(input: name) }
         for reader in readers where reader.track == nil {
@@ -103,7 +103,8 @@ final class PacketInput {
         }
     }
 
-    /// Moves arrivals back: a packet from a buffer arrived as much earlier than the last packet as it is older.
+    /// Moves arrivals back: a packet from a buffer gets an arrival that is earlier than the last packet's by as much as
+    /// its time is.
     private func backdate() {
         guard let last = peeked.last else { return }
         for index in peeked.indices {
@@ -114,10 +115,12 @@ final class PacketInput {
         }
     }
 
-    /// Whether it waits to be read. What comes over HTTP comes in bursts, and can wait on the server.
+    /// Whether the reader may pause, because unread media stays available. Over HTTP media arrives in bursts and stays
+    /// on the server.
     private var canWait: Bool { !isLive || location.isLiveByNature == nil }
 
-    /// What the input is, by what probing found. A track that probing could not describe is found with its first packet.
+    /// The properties of the input that probing found. The coding of a track that probing could not describe is taken
+    /// from its first packet.
     var description: PacketSourceDescription {
         let tracks = readers.compactMap(\.track)
         let stream = StreamDescription(
@@ -132,10 +135,10 @@ final class PacketInput {
     /// The streams that are read.
     var streams: [StreamInfo] { readers.map(\.stream) }
 
-    /// Keeps the connection open for the next input, if that continues on it.
+    /// Keeps the connection open for the next input, if that input continues on it.
     func keepConnection() { monitor.keepConnection(of: demuxer) }
 
-    /// Delivers until the input ends, or round after round, or until the source is stopped. Blocks.
+    /// Delivers until the input ends, in a loop until the source is stopped. Blocks.
     func read(into sink: any PacketSourceSink, loops: Bool) throws(IngestError) {
         for (packet, arrival) in peeked { deliver(packet, arrival, to: sink) }
         peeked = []
@@ -152,7 +155,7 @@ final class PacketInput {
         }
     }
 
-    /// Throws if a track comes in a stream that was not there when the input was opened.
+    /// Throws if the packets of a track arrive in a stream that did not exist when the input was opened.
     private func lookForMoved(_ box: PacketBox, _ arrival: Timestamp) throws(IngestError) {
         guard isLive else { return }
         let index = box.streamIndex
@@ -178,7 +181,7 @@ final class PacketInput {
         if let packet = shifted(packet) { sink.take(packet, at: arrival) }
     }
 
-    /// The next packet, past what is damaged; nil at the end.
+    /// The next packet; damaged data is skipped. Nil at the end.
     private func next() throws(IngestError) -> PacketBox? {
         var errors = ReadErrors()
         while !monitor.isStopped {
@@ -192,8 +195,8 @@ final class PacketInput {
         return nil
     }
 
-    /// The packet behind the rounds before. A round lasts as long as its video; audio that is longer overlaps with that of
-    /// the next round, of which so much is left out: nil.
+    /// The packet, moved behind the earlier rounds of the loop. A round lasts as long as its video; audio that is
+    /// longer would overlap with that of the next round, so the overlapping packets are dropped: nil.
     private func shifted(_ packet: EncodedPacket) -> EncodedPacket? {
         let (base, packetEnd) = (packet.timeBase, packet.pts + packet.duration)
         if packet.track == .video || readers.allSatisfy({ $0.stream.kind == .audio }) {

@@ -3,35 +3,37 @@
 package import Media
 package import SourceClock
 
-/// One place that coded packets come from, which are handed on as they are.
+/// A source of encoded packets, which are handed on without re-encoding.
 package protocol PacketSource: AnyObject, Sendable {
-    /// Finds out what the input is. Blocks until its tracks are known, without limit if it listens, and until ``stop()``.
-    /// To be called once, before ``start(into:)``.
+    /// Opens the input and returns its properties. Blocks until its tracks are known or ``stop()`` is called, without a
+    /// time limit if the input listens. To be called once, before ``start(into:)``.
     func open() throws(IngestError) -> PacketSourceDescription
-    /// Begins to deliver into `sink`, from the first packet that came, on a thread of the source's own. Only the first
-    /// call counts.
+    /// Begins to deliver into `sink`, from the first packet that was received, on a thread of the source's own. Only
+    /// the first call has an effect.
     func start(into sink: any PacketSourceSink)
     /// Ends delivery, and blocking reads with it. Returns at once; any thread, any number of times. A delivery that has
-    /// begun may still arrive.
+    /// begun may still reach the sink.
     func stop()
-    /// What the source is doing. Any thread. Of ``SourceStatus/framesDecoded`` nothing is counted.
+    /// The current status of the source. May be read on any thread. ``SourceStatus/framesDecoded`` stays 0.
     var status: SourceStatus { get }
 }
 
-/// What a source of packets turned out to be.
+/// The properties of a source of packets that were found when it was opened.
 package struct PacketSourceDescription: Sendable {
-    /// The tracks that are known; more may come, and each may change.
+    /// The known tracks. Other tracks may appear later, and each track may change.
     package var stream: StreamDescription
-    /// Whether the source waits to be read, as a file does. Otherwise packets come at their own pace.
+    /// Whether the source can be blocked without losing packets, as a file can. Otherwise packets arrive at their own
+    /// pace.
     package var canWait: Bool
-    /// Whether new media comes at its own pace. A source that can wait may be live, too: a playlist that grows.
+    /// Whether the source produces new media at its own pace. A source that can be blocked may be live as well: a
+    /// playlist that grows.
     package var isLive: Bool
-    /// How its stamps and arrivals are taken.
+    /// How the source's stamps and the arrivals of its packets are mapped to time.
     package var clock: SourceClockSettings
-    /// After how many bits its stamps wrap; nil if they do not.
+    /// Number of bits after which the source's stamps wrap; nil if they do not wrap.
     package var stampBits: Int?
 
-    /// A source with these properties; live unless it can wait, if it is not said.
+    /// A source with these properties. If `isLive` is nil, the source is live unless it can be blocked.
     package init(
         stream: StreamDescription, canWait: Bool, isLive: Bool? = nil, clock: SourceClockSettings, stampBits: Int?
     ) {
@@ -40,16 +42,17 @@ package struct PacketSourceDescription: Sendable {
     }
 }
 
-/// Where a source delivers packets. One thread at a time calls, and a source that cannot wait must not be kept waiting.
+/// The receiver of a source's packets. Only one thread at a time calls it, and its calls must not block a source that
+/// cannot wait.
 package protocol PacketSourceSink: AnyObject, Sendable {
-    /// Takes a packet, in the sender's order and with the sender's stamps, that was read at `arrival`. Blocks a source that
-    /// can wait until there is room.
+    /// Takes a packet that was read at `arrival`, in the sender's order and with the sender's stamps. A source that can
+    /// be blocked is blocked until there is room.
     func take(_ packet: EncodedPacket, at arrival: Timestamp)
-    /// The sender is gone; what follows, if anything does, begins with ``restart()``.
+    /// The sender is gone. If packets follow, they begin with ``restart()``.
     func interrupt()
-    /// The sender begins again: stamps that follow have nothing to do with those before.
+    /// The sender begins again: the stamps that follow are unrelated to those before.
     func restart()
-    /// Nothing follows; `failure` says why, if the source failed.
+    /// No packets follow; `failure` is the reason if the source failed, and otherwise nil.
     func end(failure: String?)
 }
 

@@ -3,46 +3,48 @@
 package import Media
 package import SourceClock
 
-/// Makes one stream of the packets of several inputs, of which one is on air: the others' are left out.
+/// Joins the packets of several inputs into one stream: packets of the input on air are passed on, all others are
+/// dropped.
 ///
-/// Another input goes on air at its next keyframe, whose time is what passed on the clock since the last packet of the
-/// one before: times continue, and what is missing between the two is neither stretched nor repeated. Each input keeps
-/// its own relation of audio to video and its own intervals. Packets with another coding refer to another description.
+/// A switch to another input takes effect at that input's next keyframe. The keyframe is placed as long after the last
+/// packet of the previous input as the clock advanced between the two: times continue, and the gap between the two
+/// inputs is neither stretched nor filled. Each input keeps its own offset of audio to video and its own intervals.
+/// Packets with another coding refer to another description.
 ///
 /// This is a value without a clock or I/O of its own.
 package struct PacketSplicer: Sendable {
     private struct Input {
         var timeline: PacketTimeline
         let leading: TrackKind
-        /// What is added to its times while it is on air, in nanoseconds.
+        /// The offset that is added to the input's times while it is on air, in nanoseconds.
         var shift: Int64 = 0
     }
 
     private var inputs: [Int: Input] = [:]
     /// The input on air; nil before the first.
     package private(set) var onAir: Int?
-    /// The input that goes on air at its next keyframe.
+    /// The input to which the splicer switches at that input's next keyframe.
     package private(set) var next: Int?
     private var counts = PacketTimeline.Counts()
-    /// The decoding time of each track's newest packet on air and when that arrived, in nanoseconds.
+    /// The decoding time of each track's newest packet on air and the arrival of that packet, in nanoseconds.
     private var newest: [TrackKind: (time: Int64, arrival: Int64)] = [:]
-    /// Where the newest packet of each track ends, in nanoseconds.
+    /// The end of the newest packet of each track, in nanoseconds.
     private var ends: [TrackKind: Int64] = [:]
-    /// Where the input on air begins: audio from before is that of the one before it.
+    /// The start of the input on air: audio before this time is taken from the previous input.
     private var begin = Int64.min
-    /// The input that was on air before, as long as its audio may still come that belongs in front of ``begin``:
+    /// The input that was on air before, as long as audio from it that belongs in front of ``begin`` may still arrive:
     /// broadcasters multiplex audio up to a second behind its video.
     package private(set) var leaving: Int?
-    /// How late in media time that audio may be, and how fresh what was on air must be for there to be any, in
-    /// nanoseconds.
+    /// How late in media time such audio may be, and how recently the previous input's last packet must have arrived
+    /// for such audio to be expected, in nanoseconds.
     private static let (longestLag, freshness): (Int64, Int64) = (3_000_000_000, 500_000_000)
-    /// How much earlier than what is on air something may have arrived that takes its place, in nanoseconds.
+    /// By how much the first packet of the next input may have arrived before the newest packet on air, in nanoseconds.
     private static let tolerance: Int64 = 100_000_000
 
     /// A splicer without inputs.
     package init() {}
 
-    /// What timelines of inputs left out.
+    /// Counts of the packets that the inputs' timelines dropped.
     package var timelineCounts: PacketTimeline.Counts {
         inputs.values.reduce(into: counts) { sum, input in
             sum.undecodableFrames += input.timeline.counts.undecodableFrames
@@ -50,22 +52,22 @@ package struct PacketSplicer: Sendable {
         }
     }
 
-    /// What happened to an input since this was asked last.
+    /// The clock events of an input since the last call.
     package mutating func takeEvents(of index: Int) -> [SourceClockEvent] {
         inputs[index]?.timeline.takeEvents() ?? []
     }
 
-    /// Tracks of an input of which nothing comes, though another one does.
+    /// Tracks of an input from which no packets arrive although its other track continues.
     package func silentTracks(of index: Int) -> Set<TrackKind> { inputs[index]?.timeline.silentTracks ?? [] }
 
-    /// How the tracks of an input are described by its packets, as far as they are known.
+    /// The tracks of an input, as far as they are known, with the descriptions that its packets have on air.
     package func stream(of index: Int) -> StreamDescription? { inputs[index]?.timeline.stream }
 
-    /// Makes the opened source of this description the input `index`, whose audio is `audioOffset` later than it says.
+    /// Makes the opened source the input `index`. The audio is moved later by `audioOffset`.
     package mutating func open(_ index: Int, _ source: PacketSourceDescription, audioOffset: Duration = .zero) {
         let wasOnAir = onAir == index
         forget(index)
-        // Opened again while it was on air, it stays there: from its next keyframe on.
+        // An input that is opened again while on air stays on air, from its next keyframe on.
         if wasOnAir, next == nil { next = index }
         inputs[index] = Input(
             timeline: PacketTimeline(source, audioOffset: audioOffset), leading: source.stream.leadingKind)
@@ -76,26 +78,27 @@ package struct PacketSplicer: Sendable {
         inputs[index]?.timeline.restart()
     }
 
-    /// Forgets a closed input. What was on air stays the newest.
+    /// Removes a closed input. If the input was on air, its last packets still count as the newest.
     package mutating func close(_ index: Int) {
         forget(index)
         if next == index { next = nil }
     }
 
-    /// Puts an input on air, at its next keyframe. One that still is on air stays there, as if nothing had been.
+    /// Puts an input on air at its next keyframe. If that input is still on air, a switch that is pending is cancelled.
     package mutating func show(_ index: Int) { next = onAir == index ? nil : index }
 
-    /// Gives the next packet of an input its time on that input's timeline, and returns what can be decoded because of it, in
-    /// order.
+    /// Gives the next packet of an input its time on that input's timeline, and returns the packets that can now be
+    /// decoded, in order.
     package mutating func time(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
         inputs[index]?.timeline.take(packet, at: arrival) ?? []
     }
 
-    /// Takes timed packets of an input that belong together, and returns what goes on air because of them, in order. They
-    /// arrived, or are due, at `arrival`.
+    /// Takes timed packets of an input that belong together, and returns the packets that go on air as a result, in
+    /// order. `arrival` is when they arrived or are due.
     package mutating func splice(_ packets: [EncodedPacket], of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
         guard let leading = inputs[index]?.leading else { return [] }
-        // Audio in front of the first keyframe is heard while that is decoded.
+        // Audio in front of the first keyframe is played while the keyframe is being decoded, so it is passed on as
+        // well.
         if next == index, let keyframe = packets.first(where: { $0.isKeyframe && $0.track == leading }),
             isCurrent(arrival)
         {
@@ -110,7 +113,8 @@ package struct PacketSplicer: Sendable {
         }
     }
 
-    /// Takes the next packet of an input, which arrived at `arrival`, and returns what goes on air because of it, in order.
+    /// Takes the next packet of an input, which arrived at `arrival`, and returns the packets that go on air as a
+    /// result, in order.
     package mutating func take(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
         splice(time(packet, of: index, at: arrival), of: index, at: arrival)
     }
@@ -123,13 +127,13 @@ package struct PacketSplicer: Sendable {
         if leaving == index { leaving = nil }
     }
 
-    /// Whether what arrived then is newer than what is on air. A cut to what was held back would put the program ahead of
-    /// the clock, by as much again each time.
+    /// Whether packets with this arrival are newer than those on air. A cut to packets that were delayed would put the
+    /// program ahead of the clock, further with each such cut.
     private func isCurrent(_ arrival: Timestamp) -> Bool {
         newest.values.allSatisfy { arrival.nanoseconds - $0.arrival > -Self.tolerance }
     }
 
-    /// Whether what is on air has just come.
+    /// Whether the newest packets on air have only just arrived.
     private func isFresh(at arrival: Timestamp) -> Bool {
         newest.values.contains { arrival.nanoseconds - $0.arrival < Self.freshness }
     }
@@ -138,7 +142,7 @@ package struct PacketSplicer: Sendable {
         leaving = onAir != index && isFresh(at: arrival) ? onAir : nil
         (onAir, next) = (index, nil)
         guard let newest = newest[packet.track] ?? newest.values.max(by: { $0.time < $1.time }) else {
-            // The program begins at 0, also with an input that was read for a while before it went on air.
+            // The program begins at 0, even if the input was read for a while before it went on air.
             inputs[index]?.shift = -packet.ptsNanoseconds
             return
         }

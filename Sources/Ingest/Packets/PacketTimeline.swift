@@ -4,21 +4,21 @@ internal import LibAV
 package import Media
 package import SourceClock
 
-/// Gives the packets of one input the program's times: 0 is where the first keyframe is shown, or the first audio of an
-/// input without video is heard.
+/// Maps the packets of one input to the program's times: 0 is the presentation of the first keyframe, or the start of
+/// the first audio of an input without video.
 ///
-/// The relation of audio to video and each interval are the sender's; wraps are undone, jumps are closed, and after
-/// ``restart()`` time continues from where it was. No packet is held but audio in front of the first keyframe. Video
-/// begins with a keyframe, and again after a restart. A track that is coded as before refers to the description from
-/// before. Times in milliseconds, or of whole frames, are converted to 90 kHz, or a switch could not move them exactly
-/// (frames of 24000/1001 and 60000/1001 by half a tick), and those of audio to samples, see ``SampleTimes``.
-/// This is a value without a clock or I/O of its own.
+/// The offset of audio to video and all intervals stay those of the sender; wraps are undone, jumps are closed, and
+/// after ``restart()`` time continues from where it was. Packets are never kept back, except audio in front of the
+/// first keyframe. Video begins with a keyframe, and again after a restart. A track whose coding is unchanged keeps
+/// referring to its earlier description. Times of video in milliseconds or in whole frames are converted to 90 kHz,
+/// because a switch could not move them exactly otherwise (frames of 24000/1001 and 60000/1001 by half a tick), and
+/// times of audio to samples, see ``SampleTimes``. This is a value without a clock or I/O of its own.
 package struct PacketTimeline: Sendable {
-    /// What was left out, and what happened.
+    /// Counts of the packets that were dropped.
     package struct Counts: Sendable, Hashable, Codable {
-        /// Frames in front of a keyframe, which no decoder could decode.
+        /// Frames in front of a keyframe, which a decoder could not decode.
         package var undecodableFrames = 0
-        /// Packets whose stamps cannot be meant.
+        /// Packets whose stamps are implausible.
         package var unplaced = 0
     }
 
@@ -29,48 +29,49 @@ package struct PacketTimeline: Sendable {
         let time: Int64
     }
 
-    /// How far a track may be behind another one, in nanoseconds of media, until it counts as silent; and by how much the
-    /// times of one may leap until all tracks are taken to begin again.
+    /// How far a track may be behind the other track, in nanoseconds of media, before it counts as silent; and how far
+    /// the times of one track may leap before all tracks are taken to begin again.
     private static let (longestLag, leap): (Int64, Int64) = (2_000_000_000, 1_000_000_000)
-    /// Jumps are told once in so many nanoseconds.
+    /// The least time between two reports of jumps, in nanoseconds.
     private static let jumpInterval: Int64 = 1_000_000_000
 
-    /// Packets of audio that wait for the first keyframe: some 20 s.
+    /// The most packets of audio that are kept until the first keyframe: some 20 s.
     private static let longestPreRoll = 1000
 
-    /// What was left out so far.
+    /// Counts of the packets that were dropped so far.
     package private(set) var counts = Counts()
-    /// Tracks of which nothing comes, though another one does.
+    /// Tracks from which no packets arrive although the other track continues.
     package private(set) var silentTracks: Set<TrackKind> = []
     private var events: [SourceClockEvent] = []
-    /// The newest time of each track since all tracks began, or began again, and when they did, in nanoseconds of
-    /// media.
+    /// The newest time of each track since all tracks began, or began again, and the time at which they did so, in
+    /// nanoseconds of media.
     private var heard: (times: [TrackKind: Int64], since: Int64)?
     private var jumpTold = Int64.min
     private var clock: SourceClock
     private let bits: Int?
     private let leading: TrackKind
-    /// How much later than the sender has it audio is, in nanoseconds.
+    /// How much later than the sender's the audio's times are, in nanoseconds.
     private let audioOffset: Int64
     private var timeBases: [TrackKind: TimeBase] = [:]
     private var tracks: [TrackKind: (given: TrackDescription, known: TrackDescription)] = [:]
     private var samples = SampleTimes()
     private let data: [TrackDescription]
-    /// The newest packet of the leading track: its time in the program, and by how much that is later than the sender's, in
-    /// 90 kHz.
+    /// The newest packet of the leading track: its time in the program, and by how much that is later than the sender's
+    /// time, in ticks of 90 kHz.
     private var newest: (dts: Int64, later: Int64)?
-    /// Where the program's time is 0.
+    /// The time of the source at which the program's time is 0.
     private var zero: Int64?
     private var preRoll: [Placed] = []
     private var awaitsKeyframe = true
-    /// Where the keyframe is shown at which video began last: what is shown earlier refers to what is missing.
+    /// When the keyframe is shown with which video last began: frames that are shown earlier refer to frames that are
+    /// missing.
     private var begin = Int64.min
 
-    /// Where the first frame is decoded: audio that ends before it belongs to nothing.
+    /// When the first frame is decoded: audio that ends earlier is dropped.
     private var firstDecode = Int64.min
 
-    /// A timeline for the source of this description, whose audio becomes `audioOffset` later than it is. Audio without
-    /// video stays as it is.
+    /// A timeline for the source of this description. Its audio is moved later by `audioOffset`, unless there is no
+    /// video.
     package init(_ source: PacketSourceDescription, audioOffset: Duration = .zero) {
         self.audioOffset = source.stream.leadingKind == .audio ? 0 : audioOffset.inNanoseconds
         clock = SourceClock(source.clock, tracks: [:])
@@ -80,19 +81,20 @@ package struct PacketTimeline: Sendable {
         for track in source.stream.tracks { tracks[track.kind] = (track, Self.finelyTimed(track)) }
     }
 
-    /// The tracks that are known, as the packets refer to them that go on air.
+    /// The known tracks, with the descriptions to which packets on air refer.
     package var stream: StreamDescription {
         StreamDescription(video: tracks[.video]?.known, audio: tracks[.audio]?.known, data: data)
     }
 
-    /// What happened since this was asked last: jumps of the sender's times, and tracks that stopped or came back.
+    /// The events since the last call: jumps of the sender's times, and tracks that fell silent or resumed.
     package mutating func takeEvents() -> [SourceClockEvent] {
         if events.isEmpty { return [] }
         defer { events = [] }
         return events
     }
 
-    /// Tracks that fall silent while `track`, which has come to `time`, continues; and whether `track` itself is back.
+    /// Tracks that fall silent while `track`, whose newest time is `time`, continues; and the report that `track`
+    /// itself has resumed.
     private mutating func silences(_ track: TrackKind, at time: Int64) -> [SourceClockEvent] {
         var found: [SourceClockEvent] = silentTracks.contains(track) ? [.resumed(track)] : []
         if heard == nil || heard?.times[track].map({ abs(time - $0) > Self.leap }) == true { heard = ([:], time) }
@@ -104,14 +106,15 @@ package struct PacketTimeline: Sendable {
         return found
     }
 
-    /// Keeps what an operator is to know. Changes of the map to our clock have no effect: packets are not held.
+    /// Keeps events that an operator must know. Changes of the map to our clock are ignored, because packets are not
+    /// kept back.
     private mutating func note(_ happened: [SourceClockEvent], at arrival: Timestamp) {
         for event in happened {
             switch event {
             case .silent(let track): silentTracks.insert(track)
             case .resumed(let track): silentTracks.remove(track)
             case .jumped, .jumpedAlone:
-                // Two senders at one address would tell one with each packet.
+                // With two senders at one address, there would be a jump at each packet.
                 guard arrival.nanoseconds - Self.jumpInterval >= jumpTold else { continue }
                 jumpTold = arrival.nanoseconds
             default: continue
@@ -127,12 +130,12 @@ package struct PacketTimeline: Sendable {
         awaitsKeyframe = true
     }
 
-    /// Takes the next packet that was read, and returns what goes on air because of it, in order.
+    /// Takes the next packet that was read, and returns the packets that go on air as a result, in order.
     package mutating func take(_ packet: EncodedPacket, at arrival: Timestamp) -> [EncodedPacket] {
         if packet.track == .data { return splice(packet).map { [$0] } ?? [] }
         if timeBases[packet.track] != packet.timeBase {
             timeBases[packet.track] = packet.timeBase
-            // Packets are not held, so no track is waited for.
+            // Packets are not kept back, so the clock must not wait for the packets of any track.
             clock.declare(packet.track, packet.timeBase, bits: bits, isExpected: false)
         }
         let stamp = SourceClock.Stamp(packet.track, dts: packet.dts, pts: packet.pts, duration: packet.duration)
@@ -153,7 +156,7 @@ package struct PacketTimeline: Sendable {
         return [renamed(placed, from: zero)]
     }
 
-    /// Whether a frame can be decoded behind those that went on air.
+    /// Whether a frame can be decoded after the frames that went on air.
     private mutating func admits(_ frame: Placed) -> Bool {
         if awaitsKeyframe {
             guard frame.packet.isKeyframe else { return false }
@@ -171,7 +174,7 @@ package struct PacketTimeline: Sendable {
         }
         zero = placed.time
         firstDecode = placed.decode
-        // Of audio, what is heard while the first frames are decoded and shown.
+        // Only audio that is played while the first frames are decoded and shown is kept.
         let audio = preRoll.filter(reachesProgram)
         preRoll = []
         return (audio + [placed]).map { renamed($0, from: placed.time) }
@@ -188,7 +191,7 @@ package struct PacketTimeline: Sendable {
         var duration = packet.timeBase.rescale(packet.duration, to: base)
         let dts: Int64
         if packet.track == .audio {
-            // What the sender rounded is as long as the coding says.
+            // A duration that the sender rounded is replaced by the exact frame length of the coding.
             let off = abs(duration - Int64(track.frameLength))
             if off <= packet.timeBase.rescale(1, to: base, rounding: .up) { duration = Int64(track.frameLength) }
             dts = samples.place(placed.decode - zero, roundedTo: packet.timeBase, rate: base, lasting: duration)
@@ -208,8 +211,8 @@ package struct PacketTimeline: Sendable {
             isDisposable: packet.isDisposable, payload: packet.payload)
     }
 
-    /// Splice information behind the frame that it came behind. Its times are the sender's: `pts_adjustment` makes them the
-    /// program's. Nil before the first frame, and for what is damaged.
+    /// Splice information, placed directly behind the frame that preceded it. Its times are the sender's:
+    /// `pts_adjustment` converts them to the program's. Nil before the first frame, and for damaged splice information.
     private mutating func splice(_ packet: EncodedPacket) -> EncodedPacket? {
         guard let newest, packet.description.codec == .scte35 else { return nil }
         guard let section = SpliceSection.shifted(packet.payload.array, by: newest.later) else {
@@ -222,7 +225,7 @@ package struct PacketTimeline: Sendable {
             payload: SharedBytes(section))
     }
 
-    /// The description that says the same as `given`, if the track has one.
+    /// The track's existing description if it has the same content as `given`; otherwise a new one.
     private mutating func known(_ given: TrackDescription) -> TrackDescription {
         let kind = given.kind
         if let track = tracks[kind], track.given === given { return track.known }
@@ -232,7 +235,7 @@ package struct PacketTimeline: Sendable {
         return known
     }
 
-    /// The track on the clock that its packets go on air with.
+    /// The track with the time base that its packets have on air.
     private static func finelyTimed(_ track: TrackDescription) -> TrackDescription {
         if let format = track.audioFormat { return track.timed(in: format.timeBase) }
         return track.timeBase.rescale(1, to: .nanoseconds) >= 1_000_000 ? track.timed(in: .mpegTS) : track
@@ -240,7 +243,7 @@ package struct PacketTimeline: Sendable {
 }
 
 extension TrackDescription {
-    /// Whether packets of `other` can follow those of this one without anybody being told.
+    /// Whether packets of `other` can follow those of this description although no receiver is notified of a change.
     fileprivate func isCodedAs(_ other: TrackDescription) -> Bool {
         codec == other.codec && format == other.format && timeBase == other.timeBase
             && decoderConfiguration.array == other.decoderConfiguration.array

@@ -4,35 +4,36 @@ internal import LibAV
 internal import Media
 internal import RTMP
 
-/// Makes the messages of one publication packets that are handed on as they are. A value without I/O of its own; reading
-/// a configuration that is new decodes one frame.
+/// Converts the messages of one publication to packets that are handed on without re-encoding. A value without I/O of
+/// its own; reading a new video configuration decodes one frame.
 struct RTMPPacketReader {
-    /// How the tracks are coded, as far as that is known.
+    /// The tracks and their coding, as far as known.
     private(set) var stream = StreamDescription()
-    /// What cannot be handed on, once each; for the log.
+    /// Each reason once why media of this publication cannot be handed on, for the log.
     private(set) var complaints: [String] = []
 
-    /// Audio tracks that come besides the first, which is the one that is carried.
+    /// Audio tracks in addition to the first; only the first is carried.
     private(set) var uncarriedTracks: [String] = []
 
     private var metadata: [String: AMF0Value] = [:]
-    /// The newest video configuration, until a keyframe came with which it can be read.
+    /// The newest video configuration, until a keyframe arrives with which it can be read.
     private var configuration: [UInt8]?
 
-    /// Whether a track that the sender announced, or one of the two that there usually are, is still missing. Video is
-    /// missing even if audio alone was announced: GStreamer's muxer says so before it knows of the video.
+    /// Whether a track that the sender announced, or one of the usual two tracks, is still missing. Video counts as
+    /// missing even if only audio was announced: GStreamer's muxer announces audio before it knows of the video.
     var isMissingTrack: Bool {
         let (video, audio) = (metadata["videocodecid"] != nil, metadata["audiocodecid"] != nil)
         return stream.video == nil || stream.audio == nil && (audio || !video)
     }
 
-    /// Whether a track that is missing was announced: it comes with its next keyframe at the latest.
+    /// Whether a missing track was announced: its packets follow with its next keyframe at the latest.
     var announcesMissingTrack: Bool {
         let video = configuration != nil || metadata["videocodecid"] != nil
         return stream.video == nil && video || stream.audio == nil && metadata["audiocodecid"] != nil
     }
 
-    /// The packet in `message`, in the sender's milliseconds; nil if it brings none, or none that can be decoded.
+    /// The packet in `message`, in the sender's milliseconds; nil if the message contains no packet, or none that can
+    /// be decoded.
     mutating func read(_ message: RTMPPublishedMessage) -> EncodedPacket? {
         let time = Int64(message.timestamp)
         switch message.content {
@@ -69,7 +70,8 @@ struct RTMPPacketReader {
                 if isKeyframe {
                     describe(codec, by: payload)
                 } else {
-                    // It takes effect with the next keyframe; what the frames until then need of it goes among them.
+                    // The new configuration takes effect with the next keyframe; the parameter sets that the
+                    // frames before it need are inserted into their payloads.
                     guard let track = stream.video, track.codec == codec,
                         let whole = ConfigurationRecord.payload(
                             payload, from: track.decoderConfiguration, to: new, codec)
@@ -85,7 +87,7 @@ struct RTMPPacketReader {
         }
     }
 
-    /// Reads the configuration with the keyframe `payload`.
+    /// Reads the pending configuration with the help of the keyframe `payload`.
     private mutating func describe(_ codec: Codec, by payload: SharedBytes) {
         guard let record = configuration else { return }
         configuration = nil
@@ -104,7 +106,7 @@ struct RTMPPacketReader {
         }
     }
 
-    /// Whether NAL units have lengths of 4 bytes in front (ISO/IEC 14496-15, 5.3.3.1.2 and 8.3.3.1.2).
+    /// Whether NAL units are preceded by lengths of 4 bytes (ISO/IEC 14496-15, 5.3.3.1.2 and 8.3.3.1.2).
     private static func hasLongLengths(_ record: [UInt8], _ codec: Codec) -> Bool {
         switch codec {
         case .h264: record.count > 6 && record[4] & 3 == 3
@@ -145,7 +147,7 @@ struct RTMPPacketReader {
         }
     }
 
-    /// MP3 and AC-3 have no configuration: each frame says it all.
+    /// MP3 and AC-3 have no configuration: each frame contains all parameters.
     private mutating func describe(_ codec: FLVAudio.Codec, byFrame payload: SharedBytes) {
         switch codec {
         case .mp3: describeMP3(payload.array)
@@ -165,7 +167,7 @@ struct RTMPPacketReader {
         setAudio(.ac3, format.sampleRate, format.channels, box, frameLength: 1536)
     }
 
-    /// Makes a new description of the audio, unless the audio is as it was.
+    /// Replaces the description of the audio, unless it is unchanged.
     private mutating func setAudio(
         _ codec: Codec, _ rate: Int32, _ channels: Int, _ configuration: [UInt8], frameLength: Int
     ) {
@@ -181,7 +183,7 @@ struct RTMPPacketReader {
             frameLength: frameLength)
     }
 
-    /// Bits a second that the sender promised under `name`; 0 if it did not.
+    /// The bit rate that the sender announced under `name`, in bits a second; 0 if it announced none.
     private func bitrate(_ name: String) -> Int {
         let kilobits = number(name)
         return (1...1_000_000).contains(kilobits) ? Int(kilobits * 1000) : 0
@@ -204,7 +206,7 @@ struct RTMPPacketReader {
 }
 
 extension FLVAudio.Codec {
-    /// The codec, if outputs can carry it.
+    /// The codec if outputs can carry it; otherwise nil.
     fileprivate var carried: Codec? {
         switch self {
         case .aac: .aac

@@ -8,16 +8,16 @@ package import RTMP
 internal import SourceClock
 internal import Synchronization
 
-/// The packets of a stream that clients publish to us by RTMP, one client at a time.
+/// The packets of a stream that clients publish to relay by RTMP, one client at a time.
 ///
-/// The server's event loop hands them on as they come. While no client publishes, nothing comes; the next publisher
-/// continues the stream.
+/// The server's event loop hands the packets on as they arrive. While no client publishes, no packets arrive; the next
+/// publisher continues the stream.
 package final class RTMPServerSource: PacketSource {
     fileprivate struct State {
         var reader = RTMPPacketReader()
-        /// How many of the reader's complaints were told.
+        /// How many of the reader's complaints were logged.
         var toldComplaints = 0
-        /// Packets that came before ``start(into:)``.
+        /// Packets that arrived before ``start(into:)``.
         var pending: [(packet: EncodedPacket, arrival: Timestamp)] = []
         var pendingBytes = 0
         var sink: (any PacketSourceSink)?
@@ -28,11 +28,13 @@ package final class RTMPServerSource: PacketSource {
         var isStopped = false
     }
 
-    /// What may wait for ``start(into:)``. More is given up, and the stream begins with a later keyframe.
+    /// How many bytes are kept until ``start(into:)``. Above this limit the packets are dropped, and the stream begins
+    /// with a later keyframe.
     private static let longestPending = 32 << 20
-    /// How long the second track may take after the first, if the sender did not say that it has just one.
+    /// How long the second track may be missing after the first has begun, if the sender did not announce a second
+    /// track.
     private static let patience = DispatchTimeInterval.seconds(1)
-    /// The same where the sender said that there is one: the longest GOP that is usual, and a little more.
+    /// The same if the sender did announce a second track: the longest usual GOP, and a margin.
     private static let longPatience = DispatchTimeInterval.seconds(12)
 
     private let url: RTMPListenURL
@@ -42,11 +44,11 @@ package final class RTMPServerSource: PacketSource {
     private let clock: any MonotonicClock
     private let logger: Logger
     private let state = Mutex(State())
-    /// Something happened that ``open()`` waits for.
+    /// Signalled after a change that ``open()`` waits for.
     private let changed = DispatchSemaphore(value: 0)
 
-    /// A source of what is published at `url`, an input, to `server`. `identity` is needed if the address is secure;
-    /// `authorization` is asked about each client that has the key.
+    /// A source of the stream that clients publish at `url`, an input's address, to `server`. `identity` is needed if
+    /// the address uses TLS; `authorization` decides about each client that has the key.
     package init(
         _ url: RTMPListenURL, server: RTMPServer, identity: TLSServerIdentity?, authorization: RTMPAuthorization? = nil,
         clock: any MonotonicClock = SystemClock(), logger: Logger
@@ -73,7 +75,7 @@ package final class RTMPServerSource: PacketSource {
             stream: try awaitTracks(), canWait: false, clock: .rtmp, stampBits: 32)
     }
 
-    /// Waits until a publisher's tracks are known.
+    /// Blocks until a publisher's tracks are known.
     private func awaitTracks() throws(IngestError) -> StreamDescription {
         while true {
             let (stream, isMissing, patience, isStopped) = state.withLock { state in
@@ -157,7 +159,7 @@ extension RTMPServerSource: RTMPStreamReceiver {
             if !state.isStopped {
                 state.status.state = .waiting
                 state.status.lastError = "The publisher is gone: \(end)."
-                // If the stream is still being waited for, the next publisher must describe it from the beginning.
+                // As long as the source is not started, each publisher must describe the stream from the beginning.
                 if state.sink == nil { state.reader = RTMPPacketReader() }
                 state.sink?.interrupt()
             }

@@ -2,17 +2,18 @@
 
 internal import Media
 
-/// Gives packets of audio their times in samples where their stamps are rounded to ticks that are longer than a sample, as
-/// milliseconds are.
+/// Gives packets of audio times in samples if their stamps are rounded to ticks that are longer than a sample, such as
+/// milliseconds.
 ///
-/// A packet follows the one before as long as that is no more than half a tick from its stamp, which is all that rounding
-/// can have done. Up to a tick further, it is moved to the edge of that half tick, so that a sender's drift is
-/// followed. Beyond that, the packet gets the time of its stamp. This is what `av_rescale_delta` of libavutil does.
+/// A packet directly follows the packet before it as long as this place is within half a tick of its stamp, which is
+/// the most that rounding can explain. Up to a tick further away, the packet is moved to the edge of that half tick, so
+/// that a sender's drift is followed. Beyond that, the packet gets the time of its stamp. This is what
+/// `av_rescale_delta` of libavutil does.
 struct SampleTimes {
-    /// Where the packet before ends, in samples.
+    /// The end of the packet before, in samples.
     private var end: Int64?
 
-    /// The time in samples of a packet with its stamp at `nanoseconds`, which was rounded to `tick`.
+    /// The time in samples of a packet whose stamp, `nanoseconds`, was rounded to `tick`.
     mutating func place(_ nanoseconds: Int64, roundedTo tick: TimeBase, rate: TimeBase, lasting samples: Int64) -> Int64
     {
         let time = position(nanoseconds, tick, rate)

@@ -7,8 +7,8 @@ enum BitmapFont {
     /// Columns from one character to the next.
     static let advance = 6
 
-    /// `text` as the font writes it: in capitals, one byte for each letter that a reader sees. A letter that is not ASCII,
-    /// and a line break, is a blank.
+    /// `text` in the font's characters: capitals, one byte for each letter that a reader sees. A line break, or a
+    /// letter that is not ASCII, becomes a blank.
     static func characters(of text: String) -> [UInt8] {
         text.uppercased().map { letter in
             guard let first = letter.unicodeScalars.first, first.isASCII else { return UInt8(ascii: " ") }
@@ -16,14 +16,14 @@ enum BitmapFont {
         }
     }
 
-    /// `line`, or as much of it as fits in `most` characters; then its last two are dots.
+    /// `line` if it fits in `most` characters; otherwise its beginning, with two dots as the last characters.
     static func shortened(_ line: [UInt8], to most: Int) -> [UInt8] {
         guard line.count > max(0, most) else { return line }
         guard most > 2 else { return Array(line.prefix(max(0, most))) }
         return line.prefix(most - 2) + [UInt8](repeating: UInt8(ascii: "."), count: 2)
     }
 
-    /// The rows of `character`, top first; the leftmost column is bit 4. What the font lacks is blank.
+    /// The rows of `character`, top first; the leftmost column is bit 4. A character that the font lacks is blank.
     static func rows(of character: UInt8) -> [UInt8] {
         switch character {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): digits[Int(character - UInt8(ascii: "0"))]

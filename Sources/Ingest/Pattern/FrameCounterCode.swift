@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A frame number that a machine can read from a decoded frame, even after hard compression.
+/// A frame number that a machine can read from a decoded frame, even after strong compression.
 ///
 /// Layout: 40 square blocks, white for 1 and black for 0, of one size, left to right and then top to bottom, most
 /// significant bit first: 32 bits of frame number, then 8 check bits (CRC-8, polynomial x⁸+x²+x+1, initial value 255,
-/// over the number's four bytes, highest first). The blocks lie in the frame's bottom left corner, in as few rows
-/// as let a block be 16 pixels or more: one row from 640 columns on, two from 320, four from 160. Where not even that
-/// fits, blocks may shrink to 8 pixels. A block's edge is the even number of pixels next below an equal share of the
-/// width.
+/// over the number's four bytes, highest first). The blocks are in the frame's bottom left corner, in the fewest rows
+/// that allow blocks of 16 pixels or more: one row from 640 columns on, two from 320, four from 160. If not even that
+/// fits, blocks may shrink to 8 pixels. A block's edge is an equal share of the width, rounded down to an even number
+/// of pixels.
 package enum FrameCounterCode {
-    /// Where the blocks are.
+    /// The place of the blocks in a frame.
     package struct Layout: Sendable, Hashable {
         /// Rows of blocks.
         package let rows: Int
@@ -24,13 +24,13 @@ package enum FrameCounterCode {
     /// Bits in the code.
     package static let bitCount = 40
 
-    /// The layout in a frame of this size; nil if the code does not fit, which it does from 160 by 90 on.
+    /// The layout in a frame of this size; nil if the code does not fit. From 160 by 90 on the code fits.
     package static func layout(width: Int, height: Int) -> Layout? {
         for smallest in [16, 8] {
             for rows in [1, 2, 4, 5, 8] {
                 let columns = bitCount / rows
                 let block = width / columns & ~1
-                // More than half of the frame would be code.
+                // A code that takes more than half of the frame is not used.
                 if block < smallest || block > height / (2 * rows) { continue }
                 return Layout(rows: rows, columns: columns, block: block, top: (height - block * rows) & ~1)
             }

@@ -7,8 +7,8 @@ internal import Glibc
 /// Everything is clipped to the frame, whatever its place and size: nothing here traps. Used by one thread at a time,
 /// within the closure that lends `pixels`.
 struct PatternCanvas {
-    /// Places and lengths are brought within this many pixels before anything is computed with them: far beyond each
-    /// frame, and far from the bounds of `Int`.
+    /// Places and lengths are limited to this many pixels before they are used in computations: far more than any frame
+    /// has, and far from the bounds of `Int`.
     private static let farthest = 1 << 20
 
     /// Luma, then the two chroma planes, without padding; `width * height * 3 / 2` bytes.
@@ -43,7 +43,7 @@ struct PatternCanvas {
         }
     }
 
-    /// Writes `line` with its upper left corner at (x, y); a dot of the font is `scale` pixels wide and high.
+    /// Draws `line` with its upper left corner at (x, y); a dot of the font is `scale` pixels wide and high.
     func write(_ line: [UInt8], x: Int, y: Int, scale: Int, luma: UInt8) {
         let (left, top, dot) = (Self.near(x), Self.near(y), max(1, Self.near(scale)))
         for (index, character) in line.enumerated() {
@@ -57,7 +57,7 @@ struct PatternCanvas {
         }
     }
 
-    /// The part of `length` pixels from `start` on that is within 0..<`limit`; empty if none does.
+    /// The part of `length` pixels from `start` on that is within 0..<`limit`; empty if no pixel is.
     private static func clipped(_ start: Int, _ length: Int, to limit: Int) -> Range<Int> {
         let first = min(max(0, near(start)), limit)
         return first..<max(first, min(limit, near(start) + near(length)))

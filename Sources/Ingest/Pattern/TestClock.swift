@@ -2,8 +2,9 @@
 
 internal import Media
 
-/// When the test signal flashes and beeps: once a second, from the first frame at or after the full second, for the
-/// whole number of frames that is nearest to 80 ms. Audio and video meet to the sample, at every frame rate.
+/// The times at which the test signal flashes and beeps: once a second, from the first frame at or after the full
+/// second, for the number of frames whose duration is nearest to 80 ms. Audio and video coincide to the sample, at
+/// every frame rate.
 struct TestClock: Hashable {
     private let frameRate: FrameRate
     private let sampleBase: TimeBase
@@ -37,7 +38,8 @@ struct TestClock: Hashable {
         return sample(of: first)..<sample(of: first + flashLength)
     }
 
-    /// Hours, minutes, seconds and frames of `number`, counted without dropped numbers at the whole rate next above.
+    /// Hours, minutes, seconds and frames of `number`: non-drop-frame timecode at the frame rate rounded up to an
+    /// integer.
     func timecode(of number: Int64) -> String {
         let rate = (Int64(frameRate.numerator) + Int64(frameRate.denominator) - 1) / Int64(frameRate.denominator)
         let seconds = number / rate
@@ -45,7 +47,7 @@ struct TestClock: Hashable {
         return parts.map { Self.padded($0, 2) }.joined(separator: ":")
     }
 
-    /// `number` with zeros in front, `length` digits at least.
+    /// `number` with leading zeros, with at least `length` digits.
     static func padded(_ number: Int64, _ length: Int) -> String {
         let digits = String(number)
         return String(repeating: "0", count: max(0, length - digits.count)) + digits

@@ -5,7 +5,7 @@ internal import Media
 /// The test signal's frames: 75 % color bars, timecode and frame number, a square that moves, a grey ramp with a
 /// field that flashes white, and the ``FrameCounterCode``.
 ///
-/// What does not move is drawn once; a frame is a copy of it and a few small rectangles.
+/// The static parts are drawn once; a frame is a copy of them with a few small rectangles drawn over it.
 struct TestPattern {
     private struct Area {
         var x: Int
@@ -26,7 +26,7 @@ struct TestPattern {
     private let track: Area
     private let flash: Area
 
-    /// A pattern of the size and colors of `format`. Below 160 by 90 the frame counter does not fit and is left out.
+    /// A pattern of the size and colors of `format`. Below 160 by 90 the frame counter does not fit and is omitted.
     init(format: VideoFormat, clock: TestClock) {
         (width, height) = (format.width, format.height)
         (white, black) = format.color.isFullRange ? (255, 0) : (235, 16)
@@ -46,7 +46,7 @@ struct TestPattern {
         base = Self.draw(format, bars: bars, ramp: bars + strip..<bars + strip + max(0, lowest), text: text)
     }
 
-    /// Frame `number`.
+    /// The frame of this number.
     func frame(_ number: Int64) -> FrameBuffer {
         FrameBuffer(width: width, height: height) { pixels in
             pixels.copyBytes(from: base)
@@ -84,7 +84,7 @@ struct TestPattern {
 }
 
 extension TestPattern {
-    /// The frame without what moves.
+    /// The parts of the frame that do not move.
     private static func draw(_ format: VideoFormat, bars: Int, ramp: Range<Int>, text: Area) -> [UInt8] {
         let (width, height) = (format.width, format.height)
         let colors = TestColors(format.color)

@@ -3,16 +3,16 @@
 internal import Dispatch
 internal import Media
 
-/// The built-in test signal (`test:`): endless, and waiting for its sink like a file.
+/// The built-in test signal (`test:`): endless, and as fast as its sink takes it, like a file.
 ///
-/// It is drawn in the very format that is asked of it, so nothing is scaled or resampled.
+/// The signal is drawn in the format that the sink requests, so no frame is scaled and no audio is resampled.
 final class TestSource: MediaSource {
     let description: SourceDescription
     private let monitor = SourceMonitor()
     private let queue = DispatchQueue(label: "relay.ingest.test")
     private let startOnce = StartOnce()
 
-    /// A test signal of the size and rate that are asked for, 1280 by 720 at 30 if none are.
+    /// A test signal of the requested size and frame rate; the default is 1280 by 720 at 30.
     init(options: IngestOptions) throws(IngestError) {
         let size = options.size ?? FrameSize(width: 1280, height: 720)
         guard size.width % 2 == 0, size.height % 2 == 0, (160...8192).contains(size.width),

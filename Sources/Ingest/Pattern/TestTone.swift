@@ -3,12 +3,12 @@
 internal import Glibc
 internal import Media
 
-/// The test signal's audio: a steady 440 Hz tone at -26 dBFS in all channels, and over it the beep of ``TestClock``,
-/// 1 kHz at -9 dBFS. The value of each sample follows from its position alone.
+/// The test signal's audio: a steady 440 Hz tone at -26 dBFS in all channels, and on top of it the beep of
+/// ``TestClock``, 1 kHz at -9 dBFS. The value of each sample depends only on its position.
 struct TestTone {
     private let format: AudioFormat
     private let clock: TestClock
-    /// One second of the tone: 440 whole periods, so that it repeats without a seam.
+    /// One second of the tone: 440 complete periods, so that the tone repeats without a seam.
     private let tone: [Float]
     /// One second of the beep, from its start.
     private let beep: [Float]

@@ -2,7 +2,7 @@
 
 package import Media
 
-/// What is shown while there is nothing else: 75 % color bars with lines of text in front.
+/// The frame that is shown while no source has video: 75 % color bars with lines of text in front.
 package enum SlatePattern {
     /// Frame rows for each line of text and dot of the font.
     private static let rowsPerDot = 12
@@ -27,8 +27,8 @@ package enum SlatePattern {
         }
     }
 
-    /// Writes `lines`, each dot as large as fits in three fifths of the width, on a black field in the middle. Lines that
-    /// do not fit at the smallest size may fill the width, and end with two dots where they were shortened.
+    /// Draws `lines` on a black field in the middle, with each dot as large as fits in three fifths of the width. Lines
+    /// that do not fit at the smallest size may fill the width; lines that are still too long end with two dots.
     private static func write(_ lines: [[UInt8]], _ colors: TestColors, on canvas: PatternCanvas) {
         let lines = lines.map { BitmapFont.shortened($0, to: canvas.width / BitmapFont.advance) }
         let longest = max(1, lines.map(\.count).max() ?? 1)

@@ -2,45 +2,48 @@
 
 package import Media
 
-/// Which of a channel's inputs is on air: the first of a list that has video, and at the end of the list a slate.
+/// Decides which of a channel's inputs is on air: the first in a list that has video; if none has, a slate.
 ///
-/// A pure machine: events in, actions out, no I/O and no clock of its own. It drives what a program shows and what a
-/// splicer of packets passes on alike; the latter carries an action out at the next keyframe. Source 0 is the first
-/// choice, and the others follow in the order in which they stand in.
+/// A pure machine: events in, actions out, no I/O and no clock of its own. The same machine controls what a program
+/// shows and what a splicer of packets passes on; the splicer carries an action out at the next keyframe. Source 0 is
+/// the first choice, and the others follow in the order in which they replace it.
 ///
-/// A source is lost when it is disconnected, or shows no video for the timeout. Another one with video takes over at
-/// once; the slate only when no source had video for the timeout, because a publisher that connects again is back
-/// sooner. A source that is preferred comes back after it was healthy for as long as the options say, but at once if
-/// what is on air is lost, or the slate is. Sources opened for a loss are closed only after a preferred one was healthy
-/// for that long, so one that comes and goes cannot keep the others from being opened.
+/// A source is lost when it is disconnected, or shows no video for the timeout. Another source that has video takes
+/// over at once; the slate takes over only when no source had video for the timeout, because a publisher that connects
+/// again usually takes less time. A preferred source returns after it was healthy for as long as the options require,
+/// but at once if the source on air is lost, or the slate is on air. Sources that were opened because of a loss are
+/// closed only after a preferred source was healthy for that long, so a source that fails again and again cannot
+/// prevent the others from being opened.
 ///
-/// If the selector chooses for one of several sources of a program, it may be that what is on air is not wanted. Then
-/// only its keyframes are decoded; or all is closed once it was on air, and begins again when it is wanted.
+/// If the selector chooses for one of several sources of a program, the source on air may be unwanted. Then only its
+/// keyframes are decoded; or, after it was on air, all inputs are closed, and the selection begins again when the
+/// source is wanted.
 package struct SourceSelector: Sendable {
-    /// What is kept ready of sources that are not on air.
+    /// How ready sources that are not on air are kept.
     package enum Standby: String, Sendable, Hashable, CaseIterable {
         /// Read and decoded all the time: a switch takes the timeout and one frame, and each source costs a decoder.
         case hot
-        /// Read all the time, and only keyframes decoded: the last one may stay on screen until the next keyframe.
+        /// Read all the time, but only keyframes are decoded: the last frame of the previous source may stay on screen
+        /// until the next keyframe.
         case keyframes
-        /// Opened when it is needed: a switch takes as long as opening does, and until then there is the slate.
+        /// Opened only when needed: a switch takes as long as opening does, and until then the slate is shown.
         case cold
     }
 
-    /// How sources are chosen.
+    /// The rules by which sources are chosen.
     package struct Options: Sendable, Hashable {
-        /// How long a source may show no video; more than 0.
+        /// How long a source may show no video before it counts as lost; more than 0.
         package var timeout: Duration
-        /// How long a preferred source must be healthy before it comes back; nil if it never does by itself.
+        /// How long a preferred source must be healthy before it returns; nil if it never returns by itself.
         package var returnAfter: Duration?
-        /// What is kept ready.
+        /// How ready sources that are not on air are kept.
         package var standby: Standby
-        /// What is kept ready of what is on air while it is not wanted.
+        /// How ready the source on air is kept while it is not wanted.
         package var unseen: Standby
-        /// Whether there is a slate. Without one the last frame stays.
+        /// Whether there is a slate. Without a slate the last frame stays on screen.
         package var hasSlate: Bool
 
-        /// Options, with the defaults of the command line.
+        /// Options with the defaults of the command line.
         package init(
             timeout: Duration = .seconds(2), returnAfter: Duration? = .seconds(10), standby: Standby = .cold,
             unseen: Standby = .hot, hasSlate: Bool = true
@@ -53,23 +56,23 @@ package struct SourceSelector: Sendable {
         }
     }
 
-    /// What can be on air.
+    /// A source or the slate, as the selector's choice.
     package enum OnAir: Sendable, Hashable {
-        /// The source of this number.
+        /// The source with this number.
         case source(Int)
         /// The slate, with silence.
         case slate
     }
 
-    /// Why it changed.
+    /// The reason for a change.
     package enum Reason: String, Sendable, Hashable {
         /// The program begins.
         case start
-        /// What was on air was disconnected.
+        /// The source on air was disconnected.
         case disconnected
-        /// What was on air showed no video for the timeout.
+        /// The source on air showed no video for the timeout.
         case noVideo
-        /// There is video again instead of the slate.
+        /// A source has video again, and replaces the slate.
         case video
         /// A preferred source was healthy for long enough.
         case recovered
@@ -77,36 +80,38 @@ package struct SourceSelector: Sendable {
 
     /// How much of a source is decoded.
     package enum Decoding: Sendable, Hashable {
-        /// Every frame.
+        /// All frames.
         case all
-        /// Keyframes.
+        /// Only keyframes.
         case keyframes
     }
 
-    /// What happened. Moments are the monotonic clock's; one that goes back counts as the latest seen.
+    /// An event that the selector takes in. Times are the monotonic clock's; a time that goes back counts as the latest
+    /// time so far.
     package enum Event: Sendable, Hashable {
         /// The channel begins.
         case started(at: Timestamp)
-        /// The source was opened: its transport is there.
+        /// The source was opened: its transport is connected.
         case connected(Int, at: Timestamp)
-        /// The source ended, failed, or could not be opened. The caller, which opens it, tries again until it is
-        /// closed.
+        /// The source ended, failed, or could not be opened. The caller, which opens the source, repeats that until the
+        /// source is closed.
         case lost(Int, at: Timestamp)
-        /// The source has video: a frame, or a packet while not all frames are decoded. This is to be told for each.
+        /// The source has video: a frame, or a packet while not all frames are decoded. To be reported for each frame
+        /// or packet.
         case video(Int, at: Timestamp)
-        /// Whether what is on air is wanted. It is until this event says otherwise.
+        /// Whether the source on air is wanted. It counts as wanted until this event changes that.
         case wanted(Bool, at: Timestamp)
-        /// Time passed: ``SourceSelector/nextDeadline``, or any other moment.
+        /// Time passed: ``SourceSelector/nextDeadline`` was reached, or any other time.
         case tick(at: Timestamp)
     }
 
-    /// What to do, in this order.
+    /// A step for the caller to take. Actions are to be carried out in order.
     package enum Action: Sendable, Hashable {
-        /// Open the source, again and again until it is closed.
+        /// Open the source, and repeat that until it is closed.
         case open(Int, Decoding)
-        /// Decode more or less of the source.
+        /// Change how much of the source is decoded.
         case decode(Int, Decoding)
-        /// Put this on air instead of what was.
+        /// Put this on air, in place of the source or slate before.
         case air(OnAir, Reason)
         /// Close the source.
         case close(Int)
@@ -115,19 +120,19 @@ package struct SourceSelector: Sendable {
     private struct Source {
         var openedAt: Int64?
         var decoding = Decoding.all
-        /// Whether opening it failed, or it was lost, since it was opened or last had video.
+        /// Whether opening the source failed, or the source was lost, since it was opened or last had video.
         var hasFailed = false
         var lastVideo: Int64?
-        /// Since when it shows video without a break as long as the timeout.
+        /// Since when the source has had video without an interruption as long as the timeout.
         var liveSince: Int64?
     }
 
-    /// How long a source must be healthy before others are closed if it would never come back by itself.
+    /// How long a source must be healthy before the other sources are closed, if `returnAfter` is nil.
     private static let healthyTime = Duration.seconds(10)
 
-    /// How sources are chosen.
+    /// The rules by which sources are chosen.
     package let options: Options
-    /// What is on air; nil before anything is, and again while all is closed because it is not wanted.
+    /// The choice that is on air; nil before the first choice, and while everything is closed because it is not wanted.
     package private(set) var onAir: OnAir?
 
     private let timeout: Int64
@@ -136,10 +141,10 @@ package struct SourceSelector: Sendable {
     private var startedAt: Int64?
     private var now: Int64 = .min
     private var isWanted = true
-    /// Whether everything is closed because it is not wanted.
+    /// Whether all sources are closed because they are not wanted.
     private var isAsleep = false
 
-    /// A selector of `count` sources, at least one.
+    /// A selector of `count` sources, at least 1.
     package init(count: Int, options: Options = Options()) {
         self.options = options
         timeout = max(1, options.timeout.inNanoseconds)
@@ -150,8 +155,8 @@ package struct SourceSelector: Sendable {
     /// Whether the source is to be open.
     package func isOpen(_ source: Int) -> Bool { sources.indices.contains(source) && sources[source].openedAt != nil }
 
-    /// Takes in what happened and says what to do. What sources say that are not to be open, or do not exist, is
-    /// ignored, and so is everything before the start.
+    /// Takes in an event and returns the actions that follow from it. Events of sources that do not exist or are not to
+    /// be open are ignored, and so are all events before the start.
     package mutating func handle(_ event: Event) -> [Action] {
         switch event {
         case .started(let moment):
@@ -179,8 +184,8 @@ package struct SourceSelector: Sendable {
         }
     }
 
-    /// When time alone will change something next, to be answered with a tick at that moment or later; nil if nothing
-    /// will.
+    /// The next time at which something changes without another event, to be reported with a tick at that time or
+    /// later; nil if there is no such time.
     package var nextDeadline: Timestamp? {
         guard let startedAt else { return nil }
         var moments = sources.flatMap { source in
@@ -192,7 +197,7 @@ package struct SourceSelector: Sendable {
 }
 
 extension SourceSelector {
-    /// Moves time on and finds sources whose video stopped. False before the start.
+    /// Advances the selector's time and marks sources as lost whose video has stopped. Returns false before the start.
     private mutating func move(to moment: Timestamp) -> Bool {
         guard startedAt != nil else { return false }
         now = max(now, moment.nanoseconds)
@@ -214,8 +219,8 @@ extension SourceSelector {
         return .open(index, decoding)
     }
 
-    /// How much of a source is decoded when this is on air. What is opened for a loss will be on air at its first
-    /// frame.
+    /// How much of a source is decoded with the present choice. A source that was opened because of a loss goes on air
+    /// with its first frame, so all of its frames are decoded.
     private func decoding(of index: Int) -> Decoding {
         if onAir == .source(index) { return isWanted || options.unseen != .keyframes ? .all : .keyframes }
         return options.standby == .keyframes ? .keyframes : .all
@@ -232,7 +237,7 @@ extension SourceSelector {
         }
     }
 
-    /// Closes all, if what is on air has video: until then there is nothing to leave on the screen.
+    /// Closes all sources if the source on air has video: before that there is no frame that could stay on screen.
     private mutating func sleep() -> [Action] {
         guard case .source(let index) = onAir, sources[index].liveSince != nil else { return [] }
         (isAsleep, onAir) = (true, nil)
@@ -255,7 +260,7 @@ extension SourceSelector {
         return actions
     }
 
-    /// What belongs on air; nil for no change.
+    /// The choice that should be on air; nil if nothing changes.
     private func choice() -> (OnAir, Reason)? {
         let best = sources.firstIndex { $0.liveSince != nil }
         switch onAir {
@@ -274,14 +279,15 @@ extension SourceSelector {
         }
     }
 
-    /// A source preferred to `current`, which has video, that was healthy for long enough.
+    /// A source preferred to `current` that has video and was healthy for long enough; nil without such a source.
     private func recovered(before current: Int) -> (OnAir, Reason)? {
         guard options.returnAfter != nil else { return nil }
         let index = sources.prefix(current).firstIndex { isHealthy($0) }
         return index.map { (.source($0), .recovered) }
     }
 
-    /// Up to its last frame: one that has just frozen is no better for the time that passes.
+    /// Whether the source was healthy for long enough. Only the time up to its last frame counts: a source that has
+    /// just frozen must not become healthy by the passing of time.
     private func isHealthy(_ source: Source) -> Bool {
         guard let since = source.liveSince, let last = source.lastVideo else { return false }
         return last &- since >= healthy
@@ -304,8 +310,8 @@ extension SourceSelector {
         return [.decode(index, wanted)]
     }
 
-    /// Opens sources while none has video: at once behind one that failed, else behind one that showed nothing for the
-    /// timeout.
+    /// Opens further sources while no source has video: at once if the source before failed, otherwise after the source
+    /// before showed no video for the timeout.
     private mutating func openNext() -> [Action] {
         var actions: [Action] = []
         while sources.allSatisfy({ $0.liveSince == nil }),
@@ -319,7 +325,7 @@ extension SourceSelector {
         return actions
     }
 
-    /// Closes the sources behind one that was healthy for long enough, but for the one on air.
+    /// Closes the sources behind one that was healthy for long enough, except the source on air.
     private mutating func closeSpare() -> [Action] {
         guard let first = sources.firstIndex(where: isHealthy) else { return [] }
         var actions: [Action] = []

@@ -5,11 +5,12 @@ package import Logging
 internal import Media
 internal import Synchronization
 
-/// A source that is opened when it is wanted, again and again until it answers, and closed when it is not.
+/// A source that is opened when it is wanted, with repeated attempts until it answers, and closed when it is not
+/// wanted.
 ///
-/// A live source that was opened once continues by itself; a file that ends or fails is opened again, too.
+/// A live source that was opened once keeps itself open; a file that ends or fails is opened again here.
 package final class StandbySource: Sendable {
-    /// A source that was opened and delivers.
+    /// A source that is open and delivers.
     package struct Running: Sendable {
         let status: @Sendable () -> SourceStatus
         let stop: @Sendable () -> Void
@@ -20,24 +21,24 @@ package final class StandbySource: Sendable {
         package init(_ source: any PacketSource) { (status, stop) = ({ source.status }, { source.stop() }) }
     }
 
-    /// What is known of the source.
+    /// A snapshot of the state of the source.
     package struct Report: Sendable {
-        /// What the source says of itself; before it was opened, what is known of opening it.
+        /// The status that the source reports; before the source was opened, the status of the attempt to open it.
         package var status = SourceStatus()
         /// How often opening failed, or a file ended.
         package var failures = 0
-        /// Whether it is being opened, and the first frame of its video is waited for.
+        /// Whether the source is being opened and its opening waits for the first frame of its video.
         package var isDescribing = false
         /// Whether a file that is played once was played to its end.
         package var isOver = false
     }
 
-    /// Opens the source and lets it deliver. Blocks until it answers, or the attempt is cancelled; then `isWanted` is
-    /// false. Throws what is wrong with it. Called on the source's queue.
+    /// Opens the source and starts it. Blocks until the source answers, or the attempt is cancelled, in which case
+    /// `isWanted` returns false. Throws the reason if opening fails. Called on the source's queue.
     package typealias Opener = @Sendable (SourceOpening, _ isWanted: () -> Bool) throws -> Running
 
     private struct State {
-        /// Counts openings and closings; odd while the source is wanted.
+        /// The number of openings and closings; odd while the source is wanted.
         var turn = 0
         var opening: SourceOpening?
         var onlyKeyframes = false
@@ -58,7 +59,7 @@ package final class StandbySource: Sendable {
         queue = DispatchQueue(label: "relay.standby.\(name)")
     }
 
-    /// Opens the source, unless it is wanted already. Returns at once.
+    /// Opens the source, unless that was already requested. Returns at once.
     package func start() {
         let turn: Int? = state.withLock { state in
             guard state.turn % 2 == 0 else { return nil }
@@ -70,7 +71,7 @@ package final class StandbySource: Sendable {
         queue.async { [self] in run(turn) }
     }
 
-    /// Says whether of the source's video only keyframes are decoded, now and when it is opened.
+    /// Sets whether only keyframes of the source's video are decoded, now and when the source is opened again.
     package func decode(onlyKeyframes: Bool) {
         state.withLock { state in
             state.onlyKeyframes = onlyKeyframes
@@ -78,7 +79,7 @@ package final class StandbySource: Sendable {
         }?.decode(onlyKeyframes: onlyKeyframes)
     }
 
-    /// Closes the source. Returns at once; a delivery that has begun may still arrive.
+    /// Closes the source. Returns at once; a delivery that has begun may still reach the sink.
     package func stop() {
         let (opening, source) = state.withLock { state in
             if state.turn % 2 == 1 { state.turn += 1 }
@@ -90,7 +91,7 @@ package final class StandbySource: Sendable {
         changed.signal()
     }
 
-    /// A snapshot.
+    /// A snapshot of the state of the source.
     package var report: Report {
         state.withLock { state in
             var report = state.report
@@ -108,7 +109,7 @@ package final class StandbySource: Sendable {
         while isWanted(turn) {
             let began = clock.now
             let failure = play(turn)
-            // What is played once is not opened again.
+            // A file that is played once is not opened again after its end.
             guard isWanted(turn), !state.withLock({ $0.report.isOver }) else { return }
             let delay = schedule.fail(after: .nanoseconds(clock.now - began))
             state.withLock { state in
@@ -129,7 +130,7 @@ package final class StandbySource: Sendable {
         }
     }
 
-    /// Opens the source and lets it play until it ends. Returns why it ended.
+    /// Opens the source and lets it deliver until it ends. Returns the reason for which it ended.
     private func play(_ turn: Int) -> String {
         let opening = SourceOpening(logger: logger)
         let isWanted = { self.isWanted(turn) }

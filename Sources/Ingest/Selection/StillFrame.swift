@@ -7,11 +7,11 @@ internal import Synchronization
 
 /// The first frame of an image or a video file.
 package enum StillFrame {
-    /// How long a file may take to yield it.
+    /// How long reading the frame from a file may take.
     private static let patience = DispatchTimeInterval.seconds(10)
 
-    /// Reads the first frame of `location` in `format`, and whether more follow, so that it is a video. Blocks, 10 s at
-    /// most once the file is open.
+    /// Reads the first frame of `location` in `format`, and whether more frames follow, which makes the file a video.
+    /// Blocks, 10 s at most once the file is open.
     package static func load(
         _ location: InputLocation, format: VideoFormat, logger: Logger
     ) throws(IngestError) -> (frame: VideoFrame, isVideo: Bool) {

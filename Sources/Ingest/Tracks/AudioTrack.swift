@@ -3,24 +3,24 @@
 internal import LibAV
 internal import Media
 
-/// Decodes, resamples and places the audio of a source that can wait. Used by one thread.
+/// Decodes, resamples and places the audio of a source that may be blocked, such as a file. Used by one thread.
 final class AudioTrack {
     let decoder: TrackDecoder
     private let resampler: Resampler
     private let format: AudioFormat
     private let sink: any SourceSink
     private let monitor: SourceMonitor
-    /// Whether the source has no video, so that its audio makes the timeline.
+    /// Whether the source has no video, so that its audio determines the timeline.
     private let leads: Bool
-    /// How much later than its place audio is put, in samples.
+    /// How much later than its timestamps audio is placed, in samples.
     private let offset: Int64
     private var placing: AudioTimeline
 
-    /// Whether the decoder is broken, and there is no audio any more until the input is opened again.
+    /// Whether the decoder is broken, so that there is no audio until the input is opened again.
     private var isGivenUp = false
-    /// Whether the round's last sample was delivered, or there is no audio any more.
+    /// Whether the round's last sample was delivered, or the track will give no more audio.
     private(set) var isFinished = false
-    /// The position behind everything that was delivered.
+    /// The position at which the delivered audio ends.
     private(set) var deliveredEnd: Int64 = 0
 
     init(
@@ -37,7 +37,7 @@ final class AudioTrack {
         placing = AudioTimeline(sampleRate: format.sampleRate)
     }
 
-    /// Decodes one run of audio and delivers what of it lies between the start of the round and `limit`.
+    /// Decodes one run of audio and delivers the part of it between the start of the round and `limit`.
     func step(inputEnded: Bool, limit: Int64?, timeline: inout SourceTimeline) -> TrackDecoder.Progress {
         if let limit, let end = placing.end, end >= limit {
             isFinished = true
@@ -65,18 +65,19 @@ final class AudioTrack {
         return isFinished ? .ended : .advanced
     }
 
-    /// Makes ready for the next round, which begins at `start`. What this round delivered beyond it is silenced; the
-    /// next round's audio replaces the silence from where it begins.
+    /// Prepares for the next round, which begins at `start`. Audio of this round that was delivered beyond that is
+    /// replaced by silence, and the silence by the next round's audio from where that begins.
     func beginRound(at start: Int64) {
         flush()
         guard deliveredEnd > start else { return }
-        // However far beyond it was: silence replaces everything that is held from its position on.
+        // At most 60 s of silence are made, however far the audio reached: silence replaces all queued audio from its
+        // position on.
         let count = Int(min(deliveredEnd - start, 60 * Int64(format.sampleRate)))
         put(AudioBuffer.silence(at: start, count: count, format: format))
         deliveredEnd = start
     }
 
-    /// Delivers audio at its place, but for what would lie before the source begins.
+    /// Delivers audio at its place, without the part that would be before the start of the source.
     private func put(_ audio: AudioBuffer) {
         var audio = audio
         audio.position += offset
@@ -84,14 +85,14 @@ final class AudioTrack {
         if audio.count > 0 { sink.deliver(audio) }
     }
 
-    /// Forgets everything that was read and not delivered.
+    /// Drops all packets and audio that were read but not delivered.
     func flush() {
         decoder.flush()
         isFinished = isGivenUp
         forgetPlace()
     }
 
-    /// Ends the track, in all rounds that follow as well.
+    /// Ends the track, in this round and in all that follow.
     func giveUp() {
         isGivenUp = true
         flush()

@@ -4,7 +4,8 @@ internal import LibAV
 internal import Media
 internal import SourceClock
 
-/// Decodes a live source's audio and puts it where its stamps say in the program, resampled by what the clocks differ.
+/// Decodes a live source's audio and places it in the program by its stamps, resampled by the difference between the
+/// clocks.
 /// Used by one thread.
 final class LiveAudioTrack {
     let decoder: TrackDecoder
@@ -15,11 +16,11 @@ final class LiveAudioTrack {
     private let monitor: SourceMonitor
     private var servo: AudioServo
     private var placement = 0
-    /// Where the next run's first sample will lie, in samples of the program; as far as the servo was told.
+    /// The place of the next run's first sample, in samples of the program, as last reported to the servo.
     private var end: Int64?
-    /// Where the last run ended on the source's timeline, for runs without a stamp.
+    /// The end of the last run on the source's timeline, which is the time of a run that has no stamp.
     private var lastTime: Timestamp?
-    /// Whether nothing will come of it any more.
+    /// Whether the track will deliver no more audio.
     private(set) var isFinished = false
 
     init(
@@ -35,7 +36,7 @@ final class LiveAudioTrack {
         servo = AudioServo(sampleRate: format.sampleRate)
     }
 
-    /// Decodes one run of audio and delivers it. The program must have begun.
+    /// Decodes one run of audio and delivers it. Call only after the program has begun.
     func step(inputEnded: Bool) -> TrackDecoder.Progress {
         let output = decoder.next(inputEnded: inputEnded)
         do throws(AVFailure) {
@@ -49,7 +50,7 @@ final class LiveAudioTrack {
             case .frame(let frame): try take(frame)
             }
         } catch {
-            // The run is lost. What follows is put where its stamps say.
+            // The run is lost. The next run is placed by its stamps.
             servo.restart()
             resampler.start(at: 0)
             monitor.noteConversionFailure(error)
@@ -74,7 +75,7 @@ final class LiveAudioTrack {
         deliver(audio)
     }
 
-    /// Makes the next run's first sample lie where the servo wants it.
+    /// Sets up the resampler so that the next run's first sample is placed where the servo requires.
     private func follow(
         _ place: SourceTiming.AudioPlace, _ line: ClockLine, time: Timestamp, duration: Duration
     ) throws(AVFailure) {
@@ -96,7 +97,8 @@ final class LiveAudioTrack {
         end = start
     }
 
-    /// Tells the servo what was made: what came out, and what the filter holds of what went in.
+    /// Reports to the servo how much audio was made: the samples that the resampler gave, and the input that its filter
+    /// retains.
     private func note() {
         let now = resampler.position + resampler.pending
         servo.note(made: now - (end ?? now))

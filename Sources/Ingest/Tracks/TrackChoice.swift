@@ -3,15 +3,16 @@
 internal import LibAV
 internal import Media
 
-/// The streams of an opened input that an operator's ``TrackOptions`` mean.
+/// The streams of an open input that an operator's ``TrackOptions`` select.
 struct TrackChoice {
     let video: StreamInfo?
     let audio: StreamInfo?
-    /// The other audio tracks beside the video, such as `audio track 2 (AAC, deu)`; none where audio is left out.
+    /// The audio tracks other than the one that is used, such as `audio track 2 (AAC, deu)`; empty if audio is excluded
+    /// by an option.
     let others: [String]
 
-    /// Chooses from what `demuxer` found. Throws ``IngestError/invalidOption(input:reason:)``, with what there is, where
-    /// something is not.
+    /// Chooses from the streams that `demuxer` found. Throws ``IngestError/invalidOption(input:reason:)``, with a list
+    /// of what the input has, if a requested track does not exist.
     init(_ options: TrackOptions, from demuxer: Demuxer, input: String) throws(IngestError) {
         var streams = demuxer.streams
         if let number = options.program {
@@ -43,7 +44,8 @@ struct TrackChoice {
         try Self.check(options.channels, of: audio, input)
     }
 
-    /// libavformat's choice where it is one of `streams`; else the first of them of which anything is known.
+    /// The stream that libavformat chose, if it is one of `streams`; otherwise the first stream whose properties are
+    /// known.
     private static func best(_ choice: StreamInfo?, _ streams: [StreamInfo]) -> StreamInfo? {
         streams.first { $0.index == choice?.index } ?? streams.first { $0.video?.width ?? $0.channels > 0 }
             ?? streams.first
@@ -87,6 +89,6 @@ extension Demuxer.Program {
 }
 
 extension StreamInfo {
-    /// What tells a track from the others of its kind: its language, if it has one, and its codec.
+    /// The properties that distinguish a track from others of its kind: its languages, if stated, and its codec.
     fileprivate var summary: String { (languages + [codecName]).joined(separator: ", ") }
 }

@@ -7,21 +7,21 @@ internal import Synchronization
 
 /// The compressed packets of one track and their decoder. Used by one thread.
 final class TrackDecoder {
-    /// What ``next(inputEnded:)`` found.
+    /// The result of ``next(inputEnded:)``.
     enum Output {
         /// A decoded frame.
         case frame(DecodedFrame)
-        /// Nothing until another packet is queued.
+        /// There is no frame until another packet is queued.
         case needsPacket
-        /// Nothing any more in this round.
+        /// There is no further frame in this round.
         case ended
-        /// Nothing any more at all: the decoder itself is broken, not one packet.
+        /// There is no further frame at all: the decoder itself is broken, not just one packet.
         case failed(AVFailure)
     }
 
-    /// What one step of a track came to.
+    /// The result of one step of a track.
     enum Progress {
-        /// Something was decoded.
+        /// A frame or a run of audio was decoded.
         case advanced
         /// Another packet must be read first.
         case needsPacket
@@ -31,12 +31,13 @@ final class TrackDecoder {
         case failed(AVFailure)
     }
 
-    /// Errors in a row, with neither a frame nor a packet taken in between, after which a decoder is taken to be broken.
-    /// A healthy one reports as many as it has threads, and at the end of a file as many as it holds frames.
+    /// Number of errors in a row, without a frame or an accepted packet in between, after which a decoder counts as
+    /// broken. A healthy decoder reports as many errors as it has threads, and at the end of a file as many as it
+    /// retains frames.
     static let stuckLimit = 64
-    /// Packets in a row that yield no frame, only errors, after which the status says so, and the log as often as their
-    /// number doubles. A stream that is joined in
-    /// the middle yields none before its next keyframe.
+    /// Number of packets in a row that cause only errors and give no frame, after which the status reports that; it is
+    /// logged each time this number doubles. A stream that is joined in the middle gives no frame before its next
+    /// keyframe.
     static let refusedLimit = 100
 
     let stream: StreamInfo
@@ -44,21 +45,22 @@ final class TrackDecoder {
     private let decoder: any PacketDecoder
     private let monitor: SourceMonitor
     private var isDraining = false
-    /// Whether packets were left out, so that decoding continues at the next keyframe.
+    /// Whether packets were skipped, so that decoding continues at the next keyframe.
     private var awaitsKeyframe = false
-    /// Whether the decoder gives out what it holds, because nothing follows before the next keyframe.
+    /// Whether the decoder is being drained of the frames that it retains, because no packet is decoded before the next
+    /// keyframe.
     private var isEmptying = false
-    /// Errors since the decoder last took a packet or gave a frame.
+    /// Errors since the decoder last accepted a packet or gave a frame.
     private var stuckErrors = 0
     /// Errors since the decoder last gave a frame.
     private var errorsInARow = 0
-    /// Sees whether the decoder refuses everything.
+    /// Finds out whether the decoder refuses every packet.
     private(set) var refusal = DecodingRefusal()
-    /// Whether a decoder that refuses everything has failed, as that of a live track has.
+    /// Whether a decoder that refuses every packet counts as failed, as for live tracks.
     private var failsWhenRefusing = false
-    /// Where the last packet of audio ends, in ticks.
+    /// The end of the last packet of audio, in ticks.
     private var audioEnd: Int64?
-    /// Audio behind a longer hole has nothing in common with what was before it.
+    /// The longest gap in audio after which the decoder still continues; behind a longer gap it begins again.
     private static let hole = Duration.milliseconds(100)
 
     init(_ stream: StreamInfo, decoder: any PacketDecoder, monitor: SourceMonitor) {
@@ -68,12 +70,12 @@ final class TrackDecoder {
         queue = CompressedQueue(timeBase: stream.timeBase)
     }
 
-    /// Lets the track fail when its decoder refuses everything, see ``DecodingRefusal``. Without it packets that are refused
-    /// are counted, however many.
+    /// Makes the track fail when its decoder refuses every packet, see ``DecodingRefusal``. Otherwise refused packets
+    /// are only counted.
     func watch() { failsWhenRefusing = true }
 
-    /// Continues for `other`, whose decoder is broken, with what waits there to be decoded: from a keyframe on, unless it
-    /// `beginsAnywhere`.
+    /// Replaces `other`, whose decoder is broken: continues with the packets that are queued there, from a keyframe on
+    /// unless decoding `beginsAnywhere`.
     func takeOver(from other: TrackDecoder, beginsAnywhere: Bool) {
         (queue, other.queue) = (other.queue, queue)
         if !beginsAnywhere { queue.dropToKeyframe() }
@@ -82,8 +84,9 @@ final class TrackDecoder {
         (errorsInARow, audioEnd) = (other.errorsInARow, other.audioEnd)
     }
 
-    /// The next frame. An error is counted and costs the packet that it is about; decoding continues behind it. A
-    /// decoder that does nothing but fail is given up after ``stuckLimit`` errors, so that this always returns.
+    /// The next frame. An error is counted and costs the packet that caused it; decoding continues with the next
+    /// packet. A decoder that only reports errors fails after ``stuckLimit`` of them, so that this function always
+    /// returns.
     func next(inputEnded: Bool) -> Output {
         while true {
             do throws(AVFailure) {
@@ -96,7 +99,7 @@ final class TrackDecoder {
         }
     }
 
-    /// Takes a frame out, or puts a packet in; nil when there is more to do.
+    /// Takes a frame from the decoder or gives it a packet; nil if the caller is to call again.
     private func step(inputEnded: Bool) throws(AVFailure) -> Output? {
         switch try decoder.receive() {
         case .frame(let frame):
@@ -114,9 +117,10 @@ final class TrackDecoder {
         case .needsPacket:
             if isDraining { return .ended }
             if let packet = queue.popFirst() {
-                // Whether it is taken or refused, the packet is used up: that is progress.
+                // The packet is used up whether it was accepted or refused, which counts as progress.
                 stuckErrors = 0
-                // A codec's frames overlap: the first one would bring the end of what was before the hole.
+                // The frames of an audio codec overlap: without a flush, the first frame would contain the end of the
+                // audio before the gap.
                 if isBehindHole(packet) { decoder.flush() }
                 if admits(packet) {
                     note(packet)
@@ -134,9 +138,10 @@ final class TrackDecoder {
         }
     }
 
-    /// Whether the packet is to be decoded: all are, unless only keyframes are wanted. A decoder that puts frames in order and
-    /// has threads gives one out when others came in: of keyframes alone each would be some of their distances late, and is
-    /// never shown. So at the first packet that is left out it is to give out what it holds.
+    /// Whether the packet is to be decoded: every packet is, unless only keyframes are wanted. A decoder that reorders
+    /// frames and has threads gives a frame only when further ones were put in. If only keyframes are put in, each
+    /// frame would be several keyframe distances late and never shown. So at the first packet that is skipped, the
+    /// decoder is drained.
     private func admits(_ packet: PacketBox) -> Bool {
         guard stream.kind == .video else { return true }
         if packet.isKeyframe {
@@ -175,10 +180,10 @@ final class TrackDecoder {
             "nothing can be decoded", metadata: ["reason": "\(error)", "errors_in_a_row": "\(errorsInARow)"])
     }
 
-    /// When `frame` is to be shown or heard, in ticks of the stream; nil if that is not known, or not believed.
+    /// When `frame` is to be presented, in ticks of the stream; nil if its time is unknown or implausible.
     func time(of frame: DecodedFrame) -> Int64? { stream.timeBase.believed(frame.pts) }
 
-    /// Makes ready for packets from another place.
+    /// Prepares for packets from another place of the input.
     func flush() {
         queue.removeAll()
         decoder.flush()
@@ -188,11 +193,11 @@ final class TrackDecoder {
     }
 }
 
-/// What a track needs of a decoder: ``LibAV/Decoder``, or one that a test made.
+/// The interface of a decoder for a track: ``LibAV/Decoder``, or a decoder that a test made.
 protocol PacketDecoder: AnyObject {
-    /// Samples of audio that could not be right, and were replaced.
+    /// The number of audio samples that were invalid and were replaced.
     var repairedSamples: Int64 { get }
-    /// How errors name the coding and the input.
+    /// The name of the coding and the input in errors.
     var subject: String { get }
     func send(_ packet: PacketBox?) throws(AVFailure)
     func receive() throws(AVFailure) -> Decoder.Output

@@ -3,14 +3,14 @@
 internal import Media
 package import Networking
 
-/// Which tracks of an input are taken, and how its audio is: `program=`, `video-track=`, `audio-track=`, `channels=`,
-/// `audio=` and `audio-offset=` behind its address.
+/// The selection of an input's tracks and the treatment of its audio: the options `program=`, `video-track=`,
+/// `audio-track=`, `channels=`, `audio=` and `audio-offset=` behind its address.
 package struct TrackOptions: Sendable, Hashable {
     /// How a track is chosen among those of its kind.
     package enum Track: Sendable, Hashable, CustomStringConvertible {
-        /// The first is 1.
+        /// By its number among the tracks of its kind, from 1.
         case number(Int)
-        /// By the language that the container states, in its spelling, such as `eng`; capitals count for nothing.
+        /// By the language that the container states, such as `eng`, in the container's spelling but ignoring case.
         case language(String)
 
         package var description: String {
@@ -21,24 +21,24 @@ package struct TrackOptions: Sendable, Hashable {
         }
     }
 
-    /// The number of the program (ISO/IEC 13818-1, 2.4.4.3), or of the variant of a playlist; nil for the one that has
-    /// the video.
+    /// The number of the program (ISO/IEC 13818-1, 2.4.4.3), or of the variant of a playlist; nil means the program
+    /// that contains the video.
     package var program: Int?
-    /// The video; nil for what libavformat considers best.
+    /// The video track; nil means the track that libavformat rates best.
     package var video: Track?
-    /// The audio; nil for what libavformat considers best beside the video.
+    /// The audio track; nil means the track that libavformat rates best in combination with the video.
     package var audio: Track?
-    /// Whether audio is taken at all.
+    /// Whether audio is used at all.
     package var hasAudio = true
-    /// The channels that become the left and the right one, from 0; nil for all, mixed.
+    /// The channels that become the left and the right channel, counted from 0; nil means that all channels are mixed.
     package var channels: [Int]?
-    /// How much later the audio is than the input has it, within ``longestOffset`` to both sides.
+    /// How much later than in the input the audio is, between minus and plus ``longestOffset``.
     package var audioOffset = Duration.zero
 
-    /// Tracks as libavformat chooses them, as they are.
+    /// The default: tracks as libavformat chooses them, unchanged.
     package init() {}
 
-    /// As far as audio can be moved: what is read ahead of a file is 10 s.
+    /// The most by which audio can be moved: a file is read ahead by 10 s.
     package static let longestOffset = Duration.seconds(5)
     /// The options' names.
     static let names: Set<String> = ["program", "video-track", "audio-track", "channels", "audio", "audio-offset"]
@@ -48,7 +48,7 @@ package struct TrackOptions: Sendable, Hashable {
         case no
     }
 
-    /// Takes its options out of `options`. Throws one sentence about what cannot be used.
+    /// Takes the options of tracks out of `options`. Throws one sentence about an option that cannot be used.
     package init(taking options: inout OptionList) throws(AddressError) {
         program = try options.takeNumber("program", in: 0...65_535).map(Int.init)
         video = try Self.track("video-track", &options)

@@ -4,17 +4,17 @@ internal import LibAV
 internal import Logging
 internal import Media
 
-/// Decodes, places and converts a source's frames; those of high dynamic range are mapped for a program of standard dynamic
-/// range. Used by one thread.
+/// Decodes, places and converts a source's frames. Frames of high dynamic range are tone-mapped if the program has
+/// standard dynamic range. Used by one thread.
 final class VideoTrack {
     let decoder: TrackDecoder
     private let converter: FrameConverter
     private let sink: any SourceSink
     private let monitor: SourceMonitor
-    /// Watches whether a live source is decoded in time; nil for a file.
+    /// Monitors whether a live source is decoded in time; nil for a file.
     private let watch: DecodingWatch?
 
-    /// How long a frame lasts that no other one follows, in ticks of the stream; 0 for a live source.
+    /// The duration of a frame that no other frame follows, in ticks of the stream; 0 for a live source.
     private var frameDuration: Int64 = 0
     /// Whether the round's last frame was delivered.
     private(set) var isFinished = false
@@ -36,8 +36,9 @@ final class VideoTrack {
         }
     }
 
-    /// Decodes one frame and delivers what is ready. `place` gives a frame of this time its time on the source's
-    /// timeline, nil for one that has none, and how long it lasts; all in ticks of the stream.
+    /// Decodes one frame and delivers the frames that are ready. `place` returns the time of a frame on the source's
+    /// timeline, which is nil for a frame that cannot be placed, and its duration, for the frame's pts; all in ticks of
+    /// the stream.
     func step(
         inputEnded: Bool, place: (_ pts: Int64?) -> (pts: Int64?, duration: Int64?)
     ) -> TrackDecoder.Progress {
@@ -61,7 +62,7 @@ final class VideoTrack {
         }
     }
 
-    /// Makes ready for the next round.
+    /// Prepares for the next round.
     func flush() {
         decoder.flush()
         converter.reset()
@@ -76,8 +77,8 @@ final class VideoTrack {
         watch?.note(frame)
     }
 
-    /// Counts a frame that cannot be converted and continues behind it. Returns the failure if no frame can ever be
-    /// converted.
+    /// Counts a frame that cannot be converted, and lets decoding continue with the next frame. Returns the failure if
+    /// no frame can ever be converted.
     private func guardingConversion(_ body: () throws(AVFailure) -> Void) -> AVFailure? {
         do throws(AVFailure) {
             try body()

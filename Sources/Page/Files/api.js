@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Talking to relay: requests, the session, and the stream of events. All addresses are relative to the page's own, so
-// that it works behind a base path.
+// Communication with relay: requests, the session, and the stream of events. All addresses are relative to the page's
+// own, so that the page works behind a base path.
 
 /** The address of a route below the page's base. */
 export const urlOf = (path) => new URL(path, document.baseURI).href;
 
-/** The route of a channel, without a slash before it. */
+/** The route of a channel, without a leading slash. */
 export const channelPath = (channel, rest = "") => `v1/channels/${encodeURIComponent(channel)}${rest}`;
 
-/** Why a request failed, in words for people. */
+/** Why a request failed, as text for people. */
 export class Failure extends Error {
     constructor(words, status = 0) {
         super(words);
@@ -17,11 +17,11 @@ export class Failure extends Error {
 }
 
 let onUnauthorized = () => {};
-/** Calls `work` when relay answers that nobody is signed in. */
+/** Calls `work` when relay answers that no user is signed in. */
 export function whenUnauthorized(work) { onUnauthorized = work; }
 
-/** Sends a request and returns what came, decoded; throws a `Failure`. An early request may come before a sign-in; one that
- * is kept is sent on when the page goes away. */
+/** Sends a request and returns the decoded answer; throws a `Failure`. If `isEarly`, the request may be sent before
+ * the user signs in; if `isKept`, the browser still sends it when the page is closed. */
 export async function request(method, path, body, { isEarly = false, isKept = false } = {}) {
     let answer;
     try {
@@ -55,10 +55,11 @@ export const put = (path, body) => request("PUT", path, body);
 export const patch = (path, body) => request("PATCH", path, body);
 export const remove = (path, options) => request("DELETE", path, undefined, options);
 
-/** relay's server-sent events, by a streaming fetch: unlike EventSource it tells a refusal from a break, and its silence
- * is noticed.
+/** relay's server-sent events, read with a streaming fetch. Unlike EventSource, this distinguishes a refusal from a
+ * broken connection, and detects a connection that is silent.
  *
- * Each time before it listens, `prepare()` takes a fresh snapshot; `receive(name, data)` gets what comes then. */
+ * Each time before it connects, `prepare()` fetches a fresh snapshot; `receive(name, data)` is called for each event.
+ */
 export class EventStream {
     /** Seconds without a byte after which the connection counts as broken: relay sends status once a second. */
     static silence = 4;
@@ -83,10 +84,10 @@ export class EventStream {
         this.wake?.();
     }
 
-    /** Tries at once. */
+    /** Ends the pause between two attempts. */
     hurry() { this.wake?.(); }
 
-    /** Forgets which event came last: another process counts anew. */
+    /** Forgets the id of the last event, because another process counts its events from the beginning. */
     forget() { this.lastID = "0"; }
 
     async #run() {
@@ -106,7 +107,7 @@ export class EventStream {
         }
     }
 
-    /** Waits a second, later three, or until somebody is in a hurry. */
+    /** Pauses for up to 3 s before the next attempt, or until `hurry()` is called. */
     async #pause() {
         const seconds = this.failures++ === 0 ? 0.3 : Math.min(3, this.failures);
         this.nextAttempt = performance.now() + seconds * 1000;
@@ -145,7 +146,7 @@ export class EventStream {
         }
     }
 
-    /** Hands on each whole event of `text`, and returns what is left over. */
+    /** Hands on each complete event of `text`, and returns the incomplete rest. */
     #take(text) {
         const blocks = text.replaceAll("\r\n", "\n").split("\n\n");
         const rest = blocks.pop();

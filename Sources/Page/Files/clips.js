@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The view of clips: what is on air with a button to hold, the strip of clips, and files made of them.
+// The view of clips: the program with the button that records a clip, the strip of clips, and files made from them.
 
 import { channelPath, get, patch, post, remove, urlOf } from "./api.js";
 import { announce, byID, copy, enable, holdsFocus, isBlocked, KeyedList, onPress, partsOf, Question, setAttribute,
@@ -9,14 +9,15 @@ import { Press } from "./presses.js";
 import { Thumbnail } from "./thumbnails.js";
 import { count, duration, sentence, shortClock, timeOfDay } from "./words.js";
 
-/** Milliseconds from which a press is held; a shorter one is a tap, and the next tap ends the clip. */
+/** Milliseconds of a press from which the button counts as held. A shorter press is a tap; then the next tap ends the
+ * clip. */
 const tap = 300;
-/** Milliseconds between two looks. */
+/** Milliseconds between two requests for the list of clips. */
 const lookEach = 1000;
 
 export class ClipsView {
-    /** `recordings()` returns the files known, for thumbnails, and `live(file)` one as it is now; `seconds()` the program
-     * time of the frame shown, and `told()` the program's as far as relay told it. */
+    /** `recordings()` returns the known files, for thumbnails, and `live(file)` the current state of one; `seconds()`
+     * returns the program time of the frame on screen, and `told()` the program time that relay reported last. */
     constructor({ recordings, live, seconds, told, known }) {
         Object.assign(this, { recordings, live, seconds, told, known });
         this.parts = partsOf(byID("view-clips"));
@@ -38,7 +39,7 @@ export class ClipsView {
         for (const name of ["pointerup", "pointercancel", "lostpointercapture"]) {
             hold.addEventListener(name, () => this.#up());
         }
-        // By the keyboard the button is tapped: a click without a pointer.
+        // Keyboard clicks, which have no pointer, count as taps.
         hold.addEventListener("click", (event) => { if (event.detail === 0) this.#tapped(); });
         hold.addEventListener("contextmenu", (event) => event.preventDefault());
         for (const button of replays.children) {
@@ -56,15 +57,15 @@ export class ClipsView {
         setInterval(() => { if (this.isShown) this.#clock(); }, 100);
     }
 
-    // ---- What is shown ----
+    // ---- Display ----
 
-    /** Whether this view is looked at. */
+    /** Whether this view is visible. */
     show(isShown) {
         this.isShown = isShown;
         if (isShown) this.refresh();
     }
 
-    /** Another channel: what is pressed is released, on the channel that it was pressed for. */
+    /** Another channel is shown: a button that is pressed is released, on the channel for which it was pressed. */
     reset() {
         if (this.running) this.#end();
         Object.assign(this, { clips: [], channel: null });
@@ -95,7 +96,7 @@ export class ClipsView {
             this.film.forget(waiting.filter((id) => !this.jobs.has(id)));
             this.#render();
         } catch {
-            // The page says so elsewhere if relay does not answer.
+            // If relay does not answer, the page reports that elsewhere.
         } finally {
             this.isReading = false;
         }
@@ -123,9 +124,9 @@ export class ClipsView {
         setText(parts["hold-hint"], running?.isTapped ? "Tap to end it" : "or tap, and tap again");
     }
 
-    // ---- Pressing ----
+    // ---- Recording a clip ----
 
-    /** A key; whether it was for this view. */
+    /** Handles a key; returns whether the key belongs to this view. */
     key(event) {
         if (!this.isShown || event.key.toLowerCase() !== "c") return false;
         this.isKeyDown = true;
@@ -179,7 +180,8 @@ export class ClipsView {
         this.#clock();
     }
 
-    /** What was pressed or released counts from when it was: it is only told later. */
+    /** The press or release that relay has not confirmed counts from when it happened; only the report to relay is
+     * late. */
     #unanswered() {
         setText(this.parts.failed, "relay does not answer. It is told again, with the same frame, until it does.");
         setShown(this.parts.failed, true);
@@ -195,14 +197,15 @@ export class ClipsView {
             : `The last ${seconds} seconds are a clip.`;
     }
 
-    /** The frame that is shown, if one is; else relay takes its newest, or if it is told again, the one `told` of now. */
+    /** The frame on screen, if there is one; otherwise relay uses its newest frame, or, if the request is repeated,
+     * the frame of `told`. */
     #now() {
         const at = this.seconds();
         return at === null ? { told: this.told() } : { at };
     }
 
-    /** Where a frame of the recordings can be seen that is on the screen so many seconds behind the clip's first: the very
-     * frame, if it `isExact`, or the keyframe before it. */
+    /** The address of an image of the frame in the recordings that is this many seconds behind the clip's first
+     * frame: exactly that frame if `isExact`, otherwise the keyframe before it. */
     thumbnail(clip, seconds = 0, isExact = false) {
         const start = Date.parse(clip.start) + seconds * 1000;
         const file = this.recordings().find((one) => one.state !== "deleted" && Date.parse(one.start) <= start
@@ -287,7 +290,7 @@ class ClipRow {
         if (!["empty", "gone"].includes(clip.state) && this.thumbnail.address === null) this.thumbnail.show(this.view.thumbnail(clip));
     }
 
-    /** What someone is writing stays. */
+    /** Text that the user is editing is not overwritten. */
     #name(clip) {
         const { name } = this.parts;
         setAttribute(name, "placeholder", timeOfDay(clip.start));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The deck: preview, program clock, what is on air, loudness, and what is urgent over the video.
+// The deck: preview, program clock, the source on air, loudness, and urgent problems over the video.
 
 import { channelPath, urlOf } from "./api.js";
 import { announce, byID, setAttribute, setIcon, setProperty, setShown, setText } from "./dom.js";
@@ -7,10 +7,10 @@ import { formatWords, inputOnAir, onAirName, troublesOnAir } from "./inputs.js";
 import { LivePreview } from "./live-preview.js";
 import { clock, duration, signed } from "./words.js";
 
-/** LUFS at the bottom of the bars. The scale is linear from there to 0, as its labels say. */
+/** LUFS at the bottom of the bars. The scale is linear from there to 0, as its labels show. */
 const bottom = -60;
 const share = (level) => Math.min(1, Math.max(0, (level - bottom) / -bottom));
-/** EBU R128: the target and how far from it is still on target, in LUFS and LU. */
+/** EBU R128: the target loudness, and the deviation that is still on target, in LUFS and LU. */
 const target = { level: -23, tolerance: 1 };
 /** Momentary loudness below which audio counts as silent. */
 const silent = -60;
@@ -32,9 +32,9 @@ export class Deck {
         setInterval(() => this.#light(), 1000);
     }
 
-    // ---- Once a second, in words ----
+    // ---- Once a second: text ----
 
-    /** `state` is the page's: report, channel, isStale, isSeen. */
+    /** `state` is the page's state: report, channel, isStale, isSeen. */
     update(state) {
         const { report, channel } = state;
         this.state = state;
@@ -47,7 +47,7 @@ export class Deck {
         this.#loudnessWords();
     }
 
-    /** Another channel: nothing of the last one stays. */
+    /** Another channel is shown: all values of the previous one are cleared. */
     reset() {
         this.levels = {};
         this.encoder = undefined;
@@ -70,7 +70,7 @@ export class Deck {
         return parts.join(" · ") || "on air";
     }
 
-    /** The part of its time that the encoder was busy since the last report. */
+    /** The share of the time since the last report for which the encoder was busy. */
     #encoderLoad(report) {
         const now = { busy: report.encoder?.callerSeconds, program: report.programSeconds };
         const before = this.encoder;
@@ -85,7 +85,7 @@ export class Deck {
 
     get encoderLoad() { return this.load ?? 0; }
 
-    /** What is wrong on air, over the video: the worst of it in words, and how much there is besides. */
+    /** Shows the worst problem on air as text over the video, and how many others there are. */
     #alarm(report, state) {
         const troubles = report.state === "on_air" ? troublesOnAir(report) : [];
         const names = new Set(troubles.map(({ name }) => name));
@@ -129,7 +129,7 @@ export class Deck {
         setAttribute(meter, "aria-valuetext", words);
     }
 
-    // ---- Ten times a second ----
+    // ---- Ten times a second: meters ----
 
     /** A reading of the meters. */
     meter(reading) {
@@ -172,15 +172,15 @@ export class Deck {
         return this.#clocks(clock(time), `:${String(Math.floor((time % 1) * rate)).padStart(2, "0")}`);
     }
 
-    /** Writes the program's time wherever it is shown. */
+    /** Shows the program's time at all places in the page that display it. */
     #clocks(time, frames) {
         for (const node of document.querySelectorAll("[data-clock]")) {
             setText(node, node.dataset.clock === "time" ? time : frames);
         }
     }
 
-    /** Echo and ambient light: a few pixels of the program, once a second. The canvases are stretched over what they lie
-     * behind, which blurs them further. */
+    /** Echo and ambient light: a few pixels of the program, once a second. The canvases are stretched behind other
+     * elements, which blurs them further. */
     #light() {
         if (document.hidden || this.state?.isStale) return;
         const brightness = getComputedStyle(document.documentElement).getPropertyValue("--echo") || 1;
@@ -212,12 +212,12 @@ export class Deck {
     }
 }
 
-/** Draws `surface` over the whole of a small canvas. */
+/** Draws `surface` over a complete small canvas. */
 function tint(canvas, surface, filter, alpha) {
     const context = canvas.getContext("2d");
     context.reset();
     Object.assign(context, { filter, globalAlpha: alpha });
-    // Beyond the edges, so that the blur takes nothing from outside.
+    // The image extends beyond the edges of the canvas, so that no blank area is blurred into it.
     context.drawImage(surface, -2, -2, canvas.width + 4, canvas.height + 4);
     Object.assign(context, { filter: "none", globalAlpha: 1 });
     return context;

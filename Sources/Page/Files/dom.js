@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small tools for the document. Everything writes into existing nodes: what holds focus is never replaced.
+// Small tools for the document. All of them write into existing nodes: a node that has focus is never replaced.
 
 export const byID = (id) => document.getElementById(id);
 
@@ -10,7 +10,7 @@ export function partsOf(root) {
     return parts;
 }
 
-/** A copy of a template's one element. */
+/** A copy of the only element of a template. */
 export const copy = (id) => byID(id).content.firstElementChild.cloneNode(true);
 
 export function setText(node, value) {
@@ -31,7 +31,7 @@ export function setShown(node, isShown) {
     if (node.hidden === isShown) node.hidden = !isShown;
 }
 
-/** A custom property, through the object model: the policy forbids style attributes. */
+/** Sets a custom property through the object model, because the security policy forbids style attributes. */
 export function setProperty(node, name, value) {
     if (node.style.getPropertyValue(name) !== String(value)) node.style.setProperty(name, value);
 }
@@ -41,7 +41,8 @@ export const setIcon = (use, name) => setAttribute(use, "href", `#i-${name}`);
 /** Whether keyboard focus is on or in `node`. */
 export const holdsFocus = (node) => node.contains(document.activeElement);
 
-/** A list whose nodes belong to keys: they are made once, updated in place, and moved only if their order changes. */
+/** A list in which each node belongs to a key. Nodes are made once, updated in place, and moved only if their order
+ * changes. */
 export class KeyedList {
     /** `make()` returns a view with `root` and `update(item)`. */
     constructor(parent, make) {
@@ -50,7 +51,7 @@ export class KeyedList {
         this.views = new Map();
     }
 
-    /** Shows `items`; `key` tells the key of one. */
+    /** Shows `items`; `key(item)` returns the key of an item. */
     show(items, key) {
         const present = new Set(items.map(key));
         for (const [name, view] of this.views) {
@@ -71,21 +72,22 @@ export class KeyedList {
 
     get(name) { return this.views.get(name); }
 
-    /** `moveBefore` keeps focus; where a browser lacks it, what holds focus stays where it is. */
+    /** Moves a node. `moveBefore` keeps focus; in a browser without it, a node that has focus is not moved. */
     #move(root, place) {
         if (root.parentNode === this.parent && this.parent.moveBefore) this.parent.moveBefore(root, place);
         else if (!(root.parentNode === this.parent && holdsFocus(root))) this.parent.insertBefore(root, place);
     }
 }
 
-// ---- What may be pressed ----
+// ---- Enabling of buttons ----
 
-/** Why nothing may be pressed now; empty if it may. */
+/** The reason why no button may be pressed now; empty if buttons may be pressed. */
 let blockedBecause = "";
 export const isBlocked = () => blockedBecause !== "";
 export function block(reason) { blockedBecause = reason; }
 
-/** Lets a button act or not. `aria-disabled` in place of `disabled`: it stays reachable, and says why. */
+/** Enables or disables a button. `aria-disabled` is used in place of `disabled`, so that the button stays reachable
+ * and can show the reason. */
 export function enable(button, isEnabled = true, why = "") {
     const reason = blockedBecause || (isEnabled ? "" : why || "Not now");
     setAttribute(button, "aria-disabled", reason ? "true" : null);
@@ -93,10 +95,11 @@ export function enable(button, isEnabled = true, why = "") {
     setAttribute(button, "title", reason || button.dataset.title || null);
 }
 
-/** Gives a button its work: it acts once, shows "Asked" until the answer, and says what came.
+/** Connects a button to its action: the action runs once for each press, the button shows "Asked" until it is done,
+ * and the result is announced.
  *
- * `work()` returns words for the polite region, or nothing; what it throws is shown in `failed` (an element or a
- * function that returns one). */
+ * `work()` returns text for the polite live region, or nothing; an error that it throws is shown in `failed` (an
+ * element or a function that returns one). */
 export function onPress(button, work, failed) {
     button.addEventListener("click", () => press(button, work, failed));
 }
@@ -126,7 +129,7 @@ export async function press(button, work, failed) {
     }
 }
 
-/** Shows why an action failed where it was asked for; what was there stays. */
+/** Shows why an action failed next to the control that started it; the other content stays. */
 export function showFailure(place, problem) {
     const words = problem?.words ?? "This page made a mistake. The browser's console has more.";
     if (!problem?.words) console.error(problem);
@@ -137,9 +140,9 @@ export function showFailure(place, problem) {
     announce(words);
 }
 
-/** A question in place, with focus on what keeps things as they are. */
+/** A question in place of other content, with focus on the button that changes nothing. */
 export class Question {
-    /** `parts` has `ask`, `ask-text`, `keep` and `sure`; `hidden` is hidden meanwhile. */
+    /** `parts` has `ask`, `ask-text`, `keep` and `sure`; `hidden` is hidden while the question is open. */
     constructor(parts, { hidden, failed } = {}) {
         Object.assign(this, { parts, hidden, failed, opener: null, work: null });
         parts.keep.addEventListener("click", () => this.close());
@@ -157,7 +160,7 @@ export class Question {
 
     get isOpen() { return !this.parts.ask.hidden; }
 
-    /** Asks `text`; `work` runs if the answer is yes. */
+    /** Asks the question `text`; `work` runs if the user confirms it. */
     open(opener, text, work) {
         Object.assign(this, { opener, work });
         setText(this.parts["ask-text"], text);
@@ -177,16 +180,16 @@ export class Question {
 
 // ---- Live regions ----
 
-/** Says words by the polite region, or by the assertive one. */
+/** Announces text in the polite live region, or in the assertive one if `isUrgent`. */
 export function announce(words, isUrgent = false) {
     const region = byID(isUrgent ? "assertive" : "polite");
     region.textContent = "";
     setTimeout(() => { region.textContent = words; }, 30);
 }
 
-// ---- Things that open ----
+// ---- Popovers and choices ----
 
-/** A small dialog below its button; Escape and a click elsewhere close it. */
+/** A small dialog below its button. Escape, or a click elsewhere, closes the dialog. */
 export class Popover {
     constructor(button, root, beforeOpening = () => {}) {
         Object.assign(this, { button, root, beforeOpening });
@@ -217,16 +220,16 @@ export class Popover {
     }
 }
 
-/** Buttons of which one is chosen: `role="radio"` with `data-value`. Arrows go through them. */
+/** Buttons of which one is selected: `role="radio"` with `data-value`. Arrow keys move between them. */
 export class Radios {
-    /** `choose(value)` asks for a choice and returns a promise; what it throws is shown in `failed`. */
+    /** `choose(value)` requests a selection and returns a promise; an error that it throws is shown in `failed`. */
     constructor(root, choose, failed) {
         this.buttons = [...root.querySelectorAll("[role=radio]")];
         for (const button of this.buttons) onPress(button, () => choose(button.dataset.value), failed);
         root.addEventListener("keydown", (event) => this.#arrows(event, choose, failed));
     }
 
-    /** Shows what is chosen; nothing for null. */
+    /** Shows which value is selected; null means that no value is. */
     show(value, isEnabled = true, why = "") {
         const chosen = this.buttons.find((button) => button.dataset.value === value);
         for (const button of this.buttons) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log of events: all or problems, newest first, the last 500.
+// The log of events: all events or only problems, newest first, the last 500.
 
 import { byID, copy, KeyedList, partsOf, setAttribute, setIcon, setShown, setText } from "./dom.js";
 import { timeOfDay } from "./words.js";
@@ -22,7 +22,7 @@ export class EventLog {
         }
     }
 
-    /** Takes an event in. `run` tells processes apart, as each counts from one. */
+    /** Adds an event. `run` distinguishes processes, because each counts its events from one. */
     add(event, run) {
         const key = `${run}/${event.id}`;
         if (this.events.some((other) => other.key === key)) return;
@@ -31,7 +31,7 @@ export class EventLog {
         this.isDue = true;
     }
 
-    /** Shows the events of `channel`, and those of no channel. */
+    /** Shows the events of `channel`, and those that belong to no channel. */
     update(channel) {
         if (!this.isDue && channel === this.channel) return;
         Object.assign(this, { isDue: false, channel });
@@ -49,7 +49,7 @@ export class EventLog {
         return this.events.find((event) => event.channel === channel && event.output === output);
     }
 
-    /** Markers set, for the timeline. */
+    /** The markers that were set, for the timeline. */
     markersOf(channel) {
         return this.events.filter((event) => event.channel === channel && event.kind === "marker");
     }

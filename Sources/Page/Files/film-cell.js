@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One clip in the file of several: its first frame, its place, how long it is and how it comes on.
+// One clip in the list of a file: its first frame, its position, its duration and its transition.
 
 import { copy, partsOf, setAttribute, setText } from "./dom.js";
 import { Thumbnail } from "./thumbnails.js";
 import { timeOfDay } from "./words.js";
 
-/** What a clip is called. */
+/** The title of a clip. */
 export const titleOf = (clip) => clip.name ?? timeOfDay(clip.start);
 
 export class FilmCell {

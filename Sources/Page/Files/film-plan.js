@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What making the file of clips would take: how much of it is copied, and what is coded again and why.
+// The cost of making a file from clips: how much of it is copied, what is re-encoded, and why.
 
 import { setShown, setText } from "./dom.js";
 import { count, sentence } from "./words.js";
 
-/** Milliseconds that nothing changes before it is asked for: relay looks at every file for it. */
+/** Milliseconds without a change before the plan is requested, because relay reads every file for it. */
 const rest = 1000;
 
 export class FilmPlan {
-    /** `ask(clips)` asks relay and promises its answer; `node` shows it. */
+    /** `ask(clips)` requests the plan from relay and returns a promise of the answer; `node` shows the plan. */
     constructor(node, ask) {
         Object.assign(this, { node, ask, key: "" });
     }
 
-    /** Shows the plan of these clips, when nothing changes for a while. */
+    /** Shows the plan of these clips after a while without changes. */
     show(clips) {
         const key = clips.length ? JSON.stringify(clips) : "";
         if (key === this.key) return;
@@ -30,7 +30,8 @@ export class FilmPlan {
             setText(this.node, wordsOf(plan));
             setShown(this.node, true);
         } catch (problem) {
-            // It is no mistake of whoever edits: the export says what is wrong. What may be possible later is asked again.
+            // A failed plan is not reported here, because the export reports the cause. A plan that may be possible
+            // later is requested again.
             if (problem.status === 503 && key === this.key) this.key = "";
         }
     }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a clip of a file begins and ends: two sliders of frames with their timecodes, buttons of one frame, and what is
-// seen there.
+// The start and the end of a clip in a file: two sliders of frames with their timecodes, buttons for one frame, and
+// images of the frames at both ends.
 
 import { enable, onPress, partsOf, setAttribute, setText } from "./dom.js";
 import { Thumbnail } from "./thumbnails.js";
 import { count, timecode } from "./words.js";
 
-/** Milliseconds that a slider rests before its frame is asked for. */
+/** Milliseconds without movement of a slider before the image of its frame is requested. */
 const rest = 200;
 
 export class FilmTrim {
-    /** `change(skipStart, skipEnd)` is told how many frames are left out at either end from now on; `thumbnail(clip,
-     * seconds)` says where a frame can be seen. */
+    /** `change(skipStart, skipEnd)` is called with the number of frames that are cut off at either end;
+     * `thumbnail(clip, seconds)` returns the address of a frame's image. */
     constructor(root, { change, thumbnail }) {
         Object.assign(this, { parts: partsOf(root), change, thumbnail });
         const { parts } = this;
@@ -27,7 +27,7 @@ export class FilmTrim {
             () => this.#move(this.item.skipStart, this.clip.frames - 1 - Number(parts.out.value)));
     }
 
-    /** At least one frame stays: what is moved stops at the other end. */
+    /** At least one frame remains: a slider stops at the other one. */
     #move(start, end) {
         const most = this.clip.frames - 1;
         const isStart = start !== this.item.skipStart;
@@ -57,7 +57,7 @@ export class FilmTrim {
         this.#look(at, isOther);
     }
 
-    /** Shows the frames at both ends, when the sliders rest. */
+    /** Shows the frames at both ends after the sliders have stopped. */
     #look(at, isOther) {
         const key = `${this.clip.id} ${at.in} ${at.out}`;
         if (key === this.shown && !this.isMissing) return;
@@ -70,7 +70,8 @@ export class FilmTrim {
             this.timer = undefined;
             const frame = clip.durationSeconds / clip.frames;
             const addresses = Object.entries(at).map(([name, number]) => [name, this.thumbnail(clip, number * frame)]);
-            // The recording it lies in may not be listed yet: then it is looked for again with the next report.
+            // The recording that contains the frame may not be listed yet; then it is searched for again with the next
+            // report.
             this.isMissing = addresses.some(([, address]) => address === null);
             for (const [name, address] of addresses) this.images[name].show(address);
         }, isOther ? 0 : rest);

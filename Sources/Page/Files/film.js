@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One file of clips: their order, what is cut off each, how they come on, and the file that is made of them. The list is
-// this browser's; nothing of it is relay's until a file is asked for.
+// One file made from clips: the order of the clips, what is cut off from each, their transitions, and the file itself.
+// The list is stored in this browser; relay receives it only when a file is requested.
 
 import { post, remove, urlOf } from "./api.js";
 import { enable, holdsFocus, isBlocked, KeyedList, onPress, partsOf, setAttribute, setProperty, setShown, setText }
@@ -12,11 +12,11 @@ import { colorWords, usualColor } from "./scenes.js";
 import { store, stored } from "./storage.js";
 import { count, sentence, shortClock } from "./words.js";
 
-/** Seconds of either side of a join that is played. */
+/** Seconds on either side of a join that are played. */
 const around = 2;
-/** Milliseconds by which audio can be moved. */
+/** The most milliseconds by which audio can be moved. */
 const furthest = 10000;
-/** Clips that come into the file by themselves, and that it can have. */
+/** The number of clips that are added to the file automatically, and the most that it can have. */
 const room = { usual: 20, most: 1000 };
 const within = (value, low, high) => Math.min(high, Math.max(low, value));
 
@@ -53,8 +53,8 @@ export class FilmPanel {
 
     // ---- The list ----
 
-    /** Takes the clips that there are, in the order of time: new ones come last, and from a number on they are left out
-     * until somebody puts them in. */
+    /** Takes the list of existing clips, in the order of time. New clips are added at the end; above a certain number
+     * they are excluded until the user includes them. */
     update(channel, present, jobs) {
         if (channel !== this.channel) this.#open(channel);
         this.jobs = jobs;
@@ -66,7 +66,8 @@ export class FilmPanel {
             this.items.push({ id, skipStart: 0, skipEnd: 0, offset: 0, type: "cut", seconds: "1",
                 isOut: this.#used.length >= room.usual });
         }
-        // What is forgotten is not asked for; before the first answer nothing is.
+        // Clips that relay has deleted are removed. Before relay's first answer the list of clips is empty, and no clip
+        // is removed.
         if (present.length > 0) this.items = this.items.filter(({ id }) => this.clips.has(id));
         this.#render();
     }
@@ -79,7 +80,7 @@ export class FilmPanel {
             this.items = items.filter((item) => typeof item?.id === "string");
             this.job = typeof job === "string" ? job : null;
         } catch {
-            // Nothing was put together here yet.
+            // There is no stored list yet.
         }
     }
 
@@ -87,10 +88,10 @@ export class FilmPanel {
 
     #store() { store(this.#place, JSON.stringify({ items: this.items, job: this.job })); }
 
-    /** What relay makes, or made, for this list. */
+    /** The ids of the jobs that relay runs, or has run, for this list. */
     get waiting() { return [this.job, this.join?.id].filter(Boolean); }
 
-    /** relay does not know these jobs any more. */
+    /** relay has deleted these jobs. */
     forget(jobs) {
         if (jobs.includes(this.job)) {
             this.job = null;
@@ -111,7 +112,7 @@ export class FilmPanel {
         this.#render();
     }
 
-    /** Leaves all clips out, or none. */
+    /** Excludes all clips, or includes all. */
     #putAll(isOut) {
         for (const item of this.items) item.isOut = isOut;
         this.#store();
@@ -134,7 +135,7 @@ export class FilmPanel {
         return `Place ${to + 1} of ${this.items.length}`;
     }
 
-    /** Puts the clip `id` where `target` is. */
+    /** Moves the clip `id` to the position of `target`. */
     drop(id, target) {
         const [from, to] = [id, target].map((one) => this.items.findIndex((item) => item.id === one));
         if (from >= 0 && to >= 0) this.move(id, to - from);
@@ -154,7 +155,7 @@ export class FilmPanel {
         }
     }
 
-    // ---- What is shown ----
+    // ---- Display ----
 
     #render() {
         const { parts } = this;
@@ -217,9 +218,9 @@ export class FilmPanel {
         this.plan.show(isUnderWay || !this.view.isShown || isBlocked() ? [] : this.#asked);
     }
 
-    // ---- What is asked for ----
+    // ---- Requests ----
 
-    /** A part as the API has it. */
+    /** A part in the format of the API. */
     #part(item, isFirst) {
         const part = { id: item.id, skipStart: item.skipStart, skipEnd: item.skipEnd };
         if (item.offset !== 0) part.audioOffset = item.offset / 1000;
@@ -230,7 +231,7 @@ export class FilmPanel {
         return part;
     }
 
-    /** The clips that are in the file, as the API has them. */
+    /** The included clips in the format of the API. */
     get #asked() { return this.#used.map((item, index) => this.#part(item, index === 0)); }
 
     #ask(body) { return post(this.view.path("/stitch"), body); }
@@ -248,7 +249,7 @@ export class FilmPanel {
         return "It is cancelled; nothing is left of it.";
     }
 
-    /** Makes a small file of the join in front of the clip that is chosen; it is played when it is there. */
+    /** Makes a small file of the join in front of the selected clip, and plays it when it is ready. */
     async #playJoin() {
         const { channel } = this;
         const used = this.#used;
@@ -292,7 +293,7 @@ export class FilmPanel {
         this.#render();
     }
 
-    /** Forgets the join, and its file. */
+    /** Discards the join and its file. */
     #dropJoin() {
         const { join, parts } = this;
         if (!join) return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The glance bar: are we on air, is it recorded, what is wrong, what goes wrong next, what can be pressed.
+// The glance bar: whether the channel is on air and recorded, what is wrong, what will go wrong next, and the buttons
+// that help.
 
 import {
     announce, byID, copy, enable, KeyedList, onPress, partsOf, setAttribute, setIcon, setShown, setText,
@@ -9,17 +10,17 @@ import { clock, count, duration, hourAndMinute, isOffAir, needsOperator } from "
 
 export const fps = (report) => (report.frameRate ? report.frameRate.numerator / report.frameRate.denominator : 0);
 
-/** Whether somebody receives the program. */
+/** Whether at least one receiver gets the program. */
 export const isOnAir = (report) => report?.state === "on_air"
     && (report.outputs ?? []).some((output) => output.state === "live");
-/** Whether frames reach a file. */
+/** Whether frames are written to a file. */
 export const isRecording = (report) => report?.state === "on_air" && report.recorder?.state === "recording";
-/** Seconds recorded since the start, over all files. */
+/** Seconds recorded since the start, in all files. */
 export const recordedSeconds = (report) => {
     const rate = report.video ? fps(report) : 0;
     return rate ? report.recorder.framesWritten / rate : report.recorder.segmentSeconds;
 };
-/** Seconds missing over all gaps. */
+/** Seconds missing in all gaps. */
 export function gapSeconds(report) {
     const { recorder } = report;
     if (fps(report) && recorder.gapFrames) return recorder.gapFrames / fps(report);
@@ -27,12 +28,13 @@ export function gapSeconds(report) {
 }
 /** The number of the segment being written. */
 export const segmentNumber = (report) => report.recorder.segmentsFinished + 1;
-/** Whether there is a disk that stops or will stop the recording. */
+/** Whether the disk's state is one of `states`. */
 const diskIs = (report, ...states) => states.includes(report.storage?.state);
 
-/** What is wrong now and what goes wrong next: `{now, next}`, each a list of `{key, text…, button}`, worst first.
+/** The problems that exist now and those that are expected next: `{now, next}`, each a list of `{key, text…,
+ * button}`, worst first.
  *
- * `since(name)` tells the seconds an output is off air, if that is known. */
+ * `since(name)` returns for how many seconds an output has been off air, or null if that is unknown. */
 export function outlook(report, since = () => null, encoderLoad = 0) {
     return report.state === undefined ? { now: [], next: [] }
         : { now: problemsOf(report, since), next: forecastOf(report, encoderLoad) };
@@ -151,7 +153,7 @@ function forecastOf(report, encoderLoad) {
     return rows;
 }
 
-/** One row of Now or Next; the node stays as long as its key. */
+/** One row of "Now" or "Next". Its node exists as long as there is an entry with its key. */
 class Line {
     constructor(act) {
         this.root = copy("t-line");
@@ -176,14 +178,14 @@ class Line {
 }
 
 export class Glance {
-    /** `act(action, subject)` does what a row's button says. */
+    /** `act(action, subject)` performs the action of a row's button. */
     constructor(act) {
         this.now = new KeyedList(byID("now"), () => new Line(act));
         this.next = new KeyedList(byID("next"), () => new Line(act));
         this.told = new Set();
     }
 
-    /** Shows the lamps, what is wrong and what comes; returns how many problems there are. */
+    /** Shows the lamps, the current problems and the expected ones; returns the number of problems. */
     update(state, { now, next }) {
         const { report, isStale } = state;
         this.#air(report, isStale);
@@ -201,7 +203,7 @@ export class Glance {
         this.#tell(isStale ? [] : now);
     }
 
-    /** A new entry of the filled kind is said once. */
+    /** Announces each new entry of the filled kind once. */
     #tell(now) {
         const critical = now.filter((row) => row.isCritical);
         for (const row of critical) {

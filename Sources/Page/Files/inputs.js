@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs of a channel by their names: what is on air of them, and what is wrong with it. Pure functions of a report.
+// The inputs of a channel by their names: which of them are on air, and their problems. Pure functions of a report.
 
 import { sourceWords } from "./words.js";
 
-/** The inputs, each with its name, the source of a program that it belongs to (`part`), whether it is on air, and
+/** The inputs, each with its name, the source of a program to which it belongs (`part`), whether it is on air, and
  * whether it is to be open.
  *
- * A report has what is known of them as a list without names, which are those of the selection, or of each part's, in
- * the same order. The only input of a channel has none. */
+ * A report lists the states of inputs without names. The names are those of the selection, or of each part's
+ * selection, in the same order. The only input of a channel has no name. */
 export function inputsOf(report) {
     const inputs = [...(report.sources ?? [])];
     const named = (selection, isSeen, part) => selection.inputs.slice(0, inputs.length).map((name) => ({
@@ -20,26 +20,26 @@ export function inputsOf(report) {
     return inputs.slice(0, 1).map((input) => ({ ...input, isOnAir: true }));
 }
 
-/** The input that is heard and never seen, which a report has behind those with names; undefined without one. */
+/** The input for audio without video, which a report lists behind the inputs with names; undefined if there is none. */
 export function audioInputOf(report) {
     const selections = report.parts ? report.parts.map(({ selection }) => selection) : [report.selection];
     return report.sources?.[selections.reduce((sum, selection) => sum + (selection?.inputs.length ?? 1), 0)];
 }
 
-/** The only input on air; undefined if there are several, or none. */
+/** The only input on air; undefined if several inputs are on air, or no input is. */
 export function inputOnAir(report) {
     const onAir = inputsOf(report).filter(({ isOnAir }) => isOnAir);
     return onAir.length === 1 ? onAir[0] : undefined;
 }
 
-/** What viewers see, by its name. */
+/** The name of the input or source that viewers see. */
 export function onAirName(report) {
     if (report.parts) return report.parts.filter(({ isOnAir }) => isOnAir).map(({ name }) => name).join(" + ") || "Slate";
     if (report.selection) return report.selection.onAir === "slate" ? "Slate" : report.selection.onAir ?? report.name;
     return report.name;
 }
 
-/** What is wrong with the video or audio on air, for the glance and for the alarm. */
+/** The problems of the video or audio on air, for the glance bar and for the alarm. */
 export function troublesOnAir(report) {
     const inputs = inputsOf(report).filter(({ isOnAir }) => isOnAir).map(inputTrouble).filter(Boolean);
     if (report.parts) {
@@ -64,25 +64,25 @@ function inputTrouble({ name, state, framesDecoded, silentTracks }) {
     return { ...trouble, text: "Viewers see its last frame. The connection is open, nothing comes." };
 }
 
-/** What is wrong with what is not on air: `{name, words}` of each. */
+/** The problems of inputs that are not on air: `{name, words}` of each. */
 export function troublesOffAir(report) {
-    // A source that is seen, and shows its slate, is told of once.
+    // A source that is visible, but shows its slate, is listed only once.
     const told = new Set((report.parts ?? []).filter(({ isOnAir, selection }) => isOnAir && selection?.onAir === "slate")
         .map(({ name }) => name));
-    // What is closed as long as it is not shown is as it should be.
+    // An input that is closed because it is not shown has no problem.
     return inputsOf(report).filter(({ isOnAir, isWanted, part }) => !isOnAir && isWanted && !told.has(part)).flatMap(({ name, part, ...input }) => {
         const words = waitingWords(input);
         return words ? [{ name, words: `${part && part !== name ? `${part}: ` : ""}${name} ${words}` }] : [];
     });
 }
 
-/** Why nothing comes of a track of an input that should be there; empty if something does. */
+/** Why a track that an input should have delivers nothing; empty if it delivers. */
 export function waitingWords({ state, lastError, silentTracks }, track = "video") {
     if (state === "running") return silentTracks?.includes(track) ? `sends no ${track}` : "";
     return state === "ended" || (state === "opening" && !lastError) ? "" : sourceWords[state] ?? state;
 }
 
-/** `1080p25`; empty as long as it is not known. */
+/** The format as text, such as `1080p25`; empty while it is unknown. */
 export function formatWords(video) {
     if (!video?.height) return "";
     const rate = video.frameRate ? video.frameRate.numerator / video.frameRate.denominator : 0;

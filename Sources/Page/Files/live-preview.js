@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The live preview: preview.mp4 by a streaming fetch into Media Source Extensions, held close to what arrives. Where the
-// browser cannot play the codec it shows snapshots.
+// The live preview: preview.mp4, read with a streaming fetch into Media Source Extensions, and played close to the
+// newest data. If the browser cannot play the codec, snapshots are shown instead.
 
 import { channelPath, urlOf } from "./api.js";
 import { setShown, setText } from "./dom.js";
 
-/** Seconds of media to have in hand before the next fragment arrives. */
+/** Seconds of media that should be buffered before the next fragment arrives. */
 const reserve = 0.12;
-/** Seconds behind what arrived from which a seek catches up; below, a faster rate does. */
+/** Seconds behind the newest data from which the player catches up by seeking; below that, it plays faster. */
 const seekFrom = 1.2;
 /** By how many seconds the times of preview.mp4 are later than the program's. */
 const lead = 1;
@@ -16,14 +16,14 @@ const silence = 4;
 
 const Source = globalThis.ManagedMediaSource ?? globalThis.MediaSource;
 
-/** `video/mp4; codecs="…"` of what is on air; null if it is not known yet. */
+/** The MIME type `video/mp4; codecs="…"` of the media on air; null while it is unknown. */
 export function mimeOf(report) {
     const codecs = [report?.video?.codecString, report?.audio?.codecString].filter(Boolean);
     if (!codecs.length) return null;
     return `${report.video ? "video" : "audio"}/mp4; codecs="${codecs.join(",")}"`;
 }
 
-/** The name that people know a codec by. */
+/** The common name of a codec. */
 function codecName(report) {
     return { hevc: "HEVC", h264: "H.264", av1: "AV1", aac: "AAC", opus: "Opus" }[report?.video?.codec]
         ?? report?.video?.codec ?? "this codec";
@@ -41,7 +41,8 @@ export class LivePreview {
         setInterval(() => this.#hold(), 100);
     }
 
-    /** Asks for the video of `channel` before it is known what it is: in a cold start none waits for another. */
+    /** Requests the video of `channel` before its codec is known, so that in a cold start no request waits for
+     * another. */
     expect(channel) {
         const abort = new AbortController();
         const answering = this.#fetch(channel, abort);
@@ -53,7 +54,7 @@ export class LivePreview {
         return fetch(urlOf(channelPath(channel, "/preview.mp4")), { signal: abort.signal, cache: "no-store" });
     }
 
-    /** What was asked for early, if it is for the channel shown and will be used now. */
+    /** Returns the early response if it is for the channel shown and will be used now; otherwise cancels it. */
     #takeEarly(isUseful) {
         const early = this.early;
         this.early = undefined;
@@ -62,7 +63,7 @@ export class LivePreview {
         return null;
     }
 
-    /** Shows `channel`, of which `report` tells what is on air. */
+    /** Shows `channel`; `report` describes the media on air. */
     show(channel, report) {
         const mime = mimeOf(report);
         if (channel !== this.channel) {
@@ -80,20 +81,20 @@ export class LivePreview {
         if (!mime) this.#say("Waiting for the first frame");
     }
 
-    /** Seconds from the frame shown to the newest that arrived; null if nothing plays. */
+    /** Seconds from the frame on screen to the newest received frame; null if no video plays. */
     get lag() {
         const { buffered, currentTime } = this.video;
         return buffered.length && this.stage.classList.contains("moving")
             ? buffered.end(buffered.length - 1) - currentTime : null;
     }
 
-    /** Program time of the frame shown, in seconds; null if none moves. */
+    /** Program time of the frame on screen, in seconds; null if no video plays. */
     get programSeconds() {
         if (!this.stage.classList.contains("moving")) return null;
         return Math.max(0, (this.shownTime ?? this.video.currentTime) - lead);
     }
 
-    /** Whether the time of each frame is to be known while it is shown. */
+    /** Sets whether the time of each frame must be known while it is on screen. */
     watchFrames(isWatched) {
         const { video } = this;
         if (!video.requestVideoFrameCallback || Boolean(this.frameWatch) === isWatched) return;
@@ -106,7 +107,7 @@ export class LivePreview {
         if (isWatched) this.frameWatch = video.requestVideoFrameCallback(shown);
     }
 
-    /** Whether `still` or the video has something to show, and which; for echo and ambient light. */
+    /** The element that shows an image, `still` or the video, for echo and ambient light; null if there is no image. */
     get surface() { return this.stage.classList.contains("moving") ? this.video : this.still; }
 
     #reconsider() {
@@ -145,7 +146,7 @@ export class LivePreview {
                 if (run !== this.run) return;
                 if (!["AbortError", "TypeError", "EncodingError"].includes(problem?.name) && !problem?.status) {
                     console.warn("preview:", problem?.message);
-                    // What the browser says it can play, and then cannot.
+                    // The browser reported that it can play the codec, and then failed to.
                     refusals += 1;
                     if (refusals > 2) canPlay = false;
                 }
@@ -161,7 +162,7 @@ export class LivePreview {
 
     async #play(run, answering, progressed) {
         const abort = this.abort;
-        // It may fail before it is waited for.
+        // The request may fail before its result is awaited.
         answering.catch(() => {});
         this.#keepLastFrame();
         const source = new Source();
@@ -201,14 +202,15 @@ export class LivePreview {
         const [begin, end] = [buffered.start(buffered.length - 1), buffered.end(buffered.length - 1)];
         if (currentTime < begin) this.video.currentTime = Math.max(begin, end - reserve);
         if (this.video.paused) this.video.play().catch(() => {});
-        // Else the buffer grows for ever.
+        // Without this the buffer would grow without limit.
         if (buffered.start(0) < currentTime - 20) {
             buffer.remove(0, currentTime - 8);
             await once(buffer, "updateend", signal);
         }
     }
 
-    /** What is in hand just before more is appended tells how much later it could be shown without a stall. */
+    /** Measures how much media is buffered just before more is appended: playback could be this much closer to the
+     * newest data without stalling. */
     #noteMargin() {
         const lag = this.lag;
         if (lag === null) return;
@@ -217,7 +219,8 @@ export class LivePreview {
         while (this.margins[0][0] < now - 1500) this.margins.shift();
     }
 
-    /** Keeps the frame shown close to the newest: faster while there is more in hand than needed, a seek when far. */
+    /** Keeps the frame on screen close to the newest: plays faster while more is buffered than needed, and seeks if
+     * it is far behind. */
     #hold() {
         const { video, lag } = this;
         if (lag === null || video.seeking) return;
@@ -243,7 +246,7 @@ export class LivePreview {
         else shown();
     }
 
-    /** Draws the frame shown where it stays while the video's source changes. */
+    /** Draws the frame on screen into `still`, which remains visible while the video's source changes. */
     #keepLastFrame() {
         if (!this.stage.classList.contains("moving")) return;
         this.#draw(this.video, this.video.videoWidth, this.video.videoHeight);
@@ -282,7 +285,7 @@ export class LivePreview {
     }
 }
 
-/** Waits for one event of `target`; throws when `signal` aborts. */
+/** Resolves with one event of `target`; rejects when `signal` aborts. */
 function once(target, name, signal) {
     return new Promise((resolve, reject) => {
         const stopped = () => reject(new DOMException("ended", "AbortError"));

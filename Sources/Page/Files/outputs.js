@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The outputs: cards, or a list from 13 on; and the form that adds one.
+// The outputs: cards, or a list if there are 13 or more; and the form that adds an output.
 
 import { channelPath, patch, post, remove } from "./api.js";
 import {
@@ -12,16 +12,18 @@ import {
 } from "./words.js";
 
 const listFrom = 13;
-/** Samples of bitrate that are kept, one a second. */
+/** The number of bitrate samples that are kept, one each second. */
 const samples = 60;
-/** Queue lengths in milliseconds at which an output drops disposable frames, and whole runs. */
+/** The queue lengths in milliseconds at which an output drops disposable frames, and at which it drops runs of frames
+ * up to a keyframe. */
 const queueTicks = [700, 900];
 
-/** What is remembered of each output between reports: bitrate, and since when it is off air. */
+/** The data kept about each output between reports: its bitrate, and since when it has been off air. */
 class History {
     constructor() { this.outputs = new Map(); }
 
-    /** Takes in a report of `time`, in milliseconds of relay's clock; `isFirst` if nothing is known of before. */
+    /** Takes in a report of `time`, in milliseconds of relay's clock; `isFirst` means that no earlier report is
+     * known. */
     note(outputs, time, isFirst) {
         const now = performance.now();
         const present = new Set(outputs.map((output) => output.name));
@@ -43,20 +45,20 @@ class History {
 
     rates(name) { return this.outputs.get(name)?.rates ?? []; }
 
-    /** Bits a second, over the last three seconds: what goes out comes in bursts. */
+    /** Bits a second, averaged over the last three seconds, because data is sent in bursts. */
     rate(name) {
         const last = this.rates(name).slice(-3);
         return last.length ? last.reduce((sum, rate) => sum + rate, 0) / last.length : null;
     }
 
-    /** Seconds off air; null if not, or if nobody saw it begin. */
+    /** Seconds off air; null if the output is on air, or if it is unknown when it went off air. */
     offAir(name) {
         const since = this.outputs.get(name)?.offSince;
         return since?.isKnown ? (performance.now() - since.at) / 1000 : null;
     }
 }
 
-/** The line of a sparkline, drawn into 120×34; a flat zero is drawn. */
+/** The line of a sparkline of 120×34 pixels; a constant zero is drawn as a line as well. */
 function curveOf(rates, top) {
     return rates.map((rate, index) => {
         const x = 120 - (rates.length - 1 - index) * (120 / (samples - 1));
@@ -64,7 +66,7 @@ function curveOf(rates, top) {
     }).join("");
 }
 
-/** The last reason in words: the newest event with its time, or what the state says. */
+/** The last reason as text: the newest event with its time, or else the state. */
 function reasonOf(output, event) {
     if (output.state === "connecting") {
         const doing = output.detail ? `${sentence(output.detail)} ` : "";
@@ -82,12 +84,12 @@ function reasonOf(output, event) {
     return output.detail ? sentence(output.detail) : "";
 }
 
-/** An event's text on its own output's card needs no name. */
+/** The text of an event without the output's name, for the output's own card. */
 function withoutName(text, name) {
     return text.startsWith(name) ? text.slice(name.length).replace(/^[:,]?\s+/, "") : text;
 }
 
-/** What cards and rows have in common: buttons, question, failure. */
+/** The common part of cards and rows: buttons, question, failure. */
 class OutputView {
     constructor(template, panel) {
         this.root = copy(template);
@@ -228,26 +230,26 @@ export class Outputs {
         this.render();
     }
 
-    /** Shows the outputs in one state. */
+    /** Shows only the outputs in one state. */
     choose(filter) {
         this.filter = filter;
         this.render();
     }
 
-    /** Another channel. */
+    /** Another channel is shown. */
     reset() {
         this.history = new History();
         Object.assign(this, { filter: "all", outputs: undefined });
     }
 
-    /** Takes a fresh report in. */
+    /** Takes in a new report. */
     note(report, channel) {
         this.channel = channel;
         this.history.note(report.outputs ?? [], Date.parse(report.time), this.outputs === undefined);
         this.outputs = report.outputs ?? [];
     }
 
-    /** Puts one output in place of what was known of it: the answer to an action. */
+    /** Replaces the known state of one output by the answer to an action. */
     take(output) {
         if (!output?.name) return;
         const index = this.outputs.findIndex((other) => other.name === output.name);
@@ -256,7 +258,7 @@ export class Outputs {
         this.render();
     }
 
-    /** Takes a removed output away at once; focus goes to the panel's heading. */
+    /** Removes an output from the page at once; focus moves to the panel's heading. */
     forget(name) {
         const had = holdsFocus(byID("outputs"));
         this.outputs = this.outputs.filter((output) => output.name !== name);
@@ -292,7 +294,8 @@ export class Outputs {
             && words.includes(this.parts.query.value.trim().toLowerCase());
     }
 
-    /** Cards keep the operator's order; the list puts trouble first, but not while it is pointed at or holds focus. */
+    /** Cards keep the operator's order. The list puts outputs with problems first, except while the pointer or focus
+     * is in it. */
     #order(outputs, mode) {
         if (mode === "cards") return outputs;
         const { list } = this.parts;
@@ -324,7 +327,7 @@ export class Outputs {
     }
 }
 
-/** The form that adds an output: it checks the address first, and never shows a key again. */
+/** The form that adds an output. It checks the address first, and never shows a key again. */
 class AddForm {
     constructor(panel) {
         this.panel = panel;
@@ -364,7 +367,7 @@ class AddForm {
         setText(this.parts["add-now"].firstElementChild, "Add and go live");
     }
 
-    /** The address as `--output` takes it: the key behind the path, the name behind `#`. Null if something is wrong. */
+    /** The address as `--output` takes it: the key behind the path, the name behind `#`. Null if a field is invalid. */
     #address() {
         const { parts } = this;
         const [address, fragment] = parts.address.value.trim().split(/#(.*)/s);
@@ -423,7 +426,7 @@ class AddForm {
         return answer.isUsable ? "The address is well." : "The address cannot be used now.";
     }
 
-    /** Adds the output; an address that nobody checked is checked before. */
+    /** Adds the output. An address that was not checked yet is checked first. */
     async #add() {
         const { parts, panel } = this;
         const address = this.#address();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page: who is signed in, which channel is shown, how old what it shows is, and what every panel gets once a second.
+// The page: which user is signed in, which channel is shown, how old the shown data is, and the update of all panels
+// once a second.
 
 import { channelPath, EventStream, Failure, get, post, remove, whenUnauthorized } from "./api.js";
 import { ClipsView } from "./clips.js";
@@ -16,7 +17,7 @@ import { store, stored } from "./storage.js";
 import { fragment, Views } from "./views.js";
 import { channelWords, duration, timeOfDay } from "./words.js";
 
-/** Seconds from which what is shown is old. */
+/** Seconds after which the shown data counts as old. */
 const oldFrom = 3;
 
 class Page {
@@ -71,7 +72,8 @@ class Page {
         addEventListener("hashchange", () => this.follow());
     }
 
-    /** Goes where the address leads; where it leads nowhere, it names again what is shown. */
+    /** Shows the channel that the address names. If there is no such channel, the address is corrected to the channel
+     * shown. */
     follow() {
         const { channel, view } = fragment();
         if (this.channels.some(({ name }) => name === channel)) {
@@ -91,9 +93,10 @@ class Page {
         this.views.allow("clips", canRecord);
     }
 
-    // ---- Beginning ----
+    // ---- Start ----
 
-    /** Asks who is signed in; then listens, or asks for a token. What is needed next is asked for along with it. */
+    /** Finds out which user is signed in; then connects to the events, or asks for a token. The data that will be
+     * needed next is requested at the same time. */
     async begin() {
         const asking = get("v1/session");
         if (this.session.isTokenRequired === undefined && stored("signedOut") !== "yes") this.#askEarly();
@@ -123,10 +126,10 @@ class Page {
         this.early[2].catch(() => {});
     }
 
-    /** The channel that the address names, or the one shown last. */
+    /** The channel that the address names, or else the channel that was shown last. */
     get #wanted() { return this.channel ?? (fragment().channel || stored("channel")); }
 
-    /** An early answer, or a fresh one. */
+    /** Returns the answer to an early request, or requests the data again. */
     #answer(index, path) {
         const early = this.early?.[index];
         if (this.early) delete this.early[index];
@@ -139,9 +142,9 @@ class Page {
         this.login.open();
     }
 
-    // ---- What comes from relay ----
+    // ---- Data from relay ----
 
-    /** A fresh snapshot, before events: of the process, its channels, and the one shown. */
+    /** Fetches a fresh snapshot before events are received: of the process, its channels, and the channel shown. */
     async snapshot() {
         const wanted = this.#wanted;
         const [process, { channels }] = await Promise.all([this.#answer(0, "v1"), this.#answer(1, "v1/channels")]);
@@ -156,7 +159,7 @@ class Page {
         this.early = undefined;
     }
 
-    /** relay runs, and no channel does. */
+    /** Shows that relay runs without any channel. */
     #empty() {
         this.channel = null;
         document.body.classList.remove("loading");
@@ -164,7 +167,7 @@ class Page {
         setText(byID("channel-name"), "No channel");
     }
 
-    /** Reads the list of channels again: a reload can add and remove them. */
+    /** Reads the list of channels again, because a reload of the configuration can add and remove channels. */
     async refreshChannels() {
         const { channels } = await get("v1/channels").catch(() => ({}));
         if (!channels) return;
@@ -191,7 +194,7 @@ class Page {
         }
     }
 
-    /** Shows a channel; `isAnew` forgets what was remembered of it. */
+    /** Shows a channel; `isAnew` clears the data that was kept about it. */
     choose(channel, isAnew = false) {
         if (channel === this.channel && !isAnew) return;
         if (channel !== this.channel) {
@@ -204,7 +207,7 @@ class Page {
         if (this.reports.has(channel) && !isAnew) this.take(this.reports.get(channel));
     }
 
-    /** Takes a report of the channel shown, and shows it. */
+    /** Takes in a report of the channel shown, and displays it. */
     take(report) {
         const channel = this.channel;
         this.reports.set(channel, report);
@@ -216,7 +219,7 @@ class Page {
         this.render();
     }
 
-    // ---- What is shown ----
+    // ---- Display ----
 
     render() {
         const { state } = this;
@@ -242,13 +245,13 @@ class Page {
         if (document.title !== `${words}${name} · relay`) document.title = `${words}${name} · relay`;
     }
 
-    /** The program's time now, as far as the last report says; null where it is off air. */
+    /** The program's time now, extrapolated from the last report; null if the program is off air. */
     #toldSeconds() {
         const { report, receivedAt } = this.state ?? {};
         return report?.state === "on_air" ? report.programSeconds + (performance.now() - receivedAt) / 1000 : null;
     }
 
-    /** How old what is shown is; old data looks old, and nothing can be pressed. */
+    /** Shows how old the data is. Old data is marked, and no button can be pressed. */
     age() {
         const { state } = this;
         if (!state) return;
@@ -285,7 +288,7 @@ class Page {
         setText(byID("stale-text"), `${what} Everything below is from ${at} and may have changed. ${next}`);
     }
 
-    /** What a button of the glance bar does. */
+    /** Performs the action of a button in the glance bar. */
     act(action, subject) {
         if (action === "record") return this.recorder.start();
         if (action === "room") return this.storage.point();
@@ -299,7 +302,7 @@ class Page {
     }
 }
 
-/** The channel in the header: each with lamp, state and problems; `[` and `]` go through them. */
+/** The list of channels in the header, each with lamp, state and problems; `[` and `]` step through them. */
 class Switcher {
     constructor(page) {
         this.page = page;
@@ -307,7 +310,7 @@ class Switcher {
         this.list = new KeyedList(partsOf(byID("channels")).list, () => new ChannelRow(this));
     }
 
-    /** What is known of each channel: by its newest report, else by the list. */
+    /** The data about each channel: from its newest report, or else from the list of channels. */
     get rows() {
         return this.page.channels.map((channel) => {
             const report = this.page.reports.get(channel.name);
@@ -331,7 +334,7 @@ class Switcher {
             && this.page.take(report)).catch(() => {});
     }
 
-    /** The channel `by` places further. */
+    /** Shows the channel `by` positions further in the list. */
     step(by) {
         const names = this.page.channels.map(({ name }) => name);
         if (names.length < 2) return;
@@ -367,7 +370,7 @@ class ChannelRow {
 class Login {
     constructor(signedIn) {
         this.root = byID("login");
-        // A browser lets Escape close any dialog at the second try.
+        // Escape must not close this dialog; if a second press closes it all the same, it is opened again.
         this.root.addEventListener("cancel", (event) => event.preventDefault());
         this.root.addEventListener("close", () => this.isNeeded && this.open());
         byID("login-form").addEventListener("submit", (event) => {
@@ -392,7 +395,7 @@ class Login {
     }
 }
 
-/** As the system, or the other one, or back. */
+/** The color theme: that of the system, or the opposite one. */
 class Theme {
     constructor() {
         this.choice = stored("theme") ?? "";
@@ -417,7 +420,7 @@ class Theme {
     }
 }
 
-/** Single keys: never in fields, never with a modifier, and they can be switched off. */
+/** Shortcuts of a single key: they are ignored in fields and with a modifier key, and they can be switched off. */
 class Keys {
     constructor(page) {
         const box = byID("keys-on");

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// A press of a clip's button and its release. Both say which frame they mean, so that they can be sent again, as they
-// are, until relay has answered: an answer that is lost or late changes nothing of the clip.
+// A press of a clip's button and its release. Both requests name their frame, so that they can be repeated unchanged
+// until relay has answered: an answer that is lost or late does not change the clip.
 
 import { channelPath, Failure, post } from "./api.js";
 
-/** Milliseconds from one try to the next: twice as many each time, up to the longest. */
+/** Milliseconds between two attempts: doubled after each attempt, up to the longest. */
 const pause = { first: 250, longest: 5000 };
-/** An hour in milliseconds: a clip that nobody ended ends by itself then. */
+/** One hour in milliseconds, after which relay ends a clip whose end was not requested. */
 const patience = 3600000;
 
-/** A name for a clip, so that its end can be asked for before its beginning was answered. */
+/** An id for a clip, chosen here so that the end of the clip can be requested before its start was confirmed. */
 const freshID = () => [...crypto.getRandomValues(new Uint8Array(10))].map((byte) => byte.toString(16).padStart(2, "0"))
     .join("");
 
 export class Press {
-    /** Presses on `channel`, whatever channel is shown later. `start` is what the API takes besides the clip's name, or
-     * has `told` in place of `at`, about when it is, if that is known: what is sent again names it.
-     * `troubled(problem)` is told of each try that relay did not answer. */
+    /** Begins a clip on `channel`, even if another channel is shown later. `start` contains the parameters of the API
+     * except the clip's id; in place of `at` it may have `told`, the approximate program time, which is sent only when
+     * the request is repeated. `troubled(problem)` is called for each attempt that relay did not answer. */
     constructor(channel, start, troubled = () => {}) {
         const id = freshID();
         Object.assign(this, { path: (rest) => channelPath(channel, `/clips${rest}`), id, troubled });
-        /** Resolves to the clip when relay has taken the press, and rejects if it refused it. */
+        /** Resolves to the clip when relay has accepted the press, and rejects if relay refused it. */
         this.taken = insist(this.path(""), { id, ...start }, troubled);
         this.taken.catch(() => {});
     }
 
-    /** Releases it with the frame that `now` names, once: relay keeps a release that comes before its press, but not for
-     * ever, so that it is sent behind it. */
+    /** Ends the clip with the frame that `now` names; only the first call has an effect. relay keeps a release that
+     * arrives before its press only for a limited time, so the release is sent after the press was answered. */
     end(now) {
         const asked = performance.now();
         this.ended ??= this.taken.then(() => insist(this.path(`/${this.id}/stop`), now, this.troubled,
@@ -34,7 +34,7 @@ export class Press {
         return this.ended;
     }
 
-    /** Releases it while the page goes away, which waits for nothing. */
+    /** Ends the clip when the page is closed, without waiting for the press to be answered. */
     leave(now) {
         if (this.ended) return;
         this.end(now).catch(() => {});
@@ -42,13 +42,13 @@ export class Press {
     }
 }
 
-/** What the API takes of `body`, which is sent later than it was meant if it `isAgain`. */
+/** The request body for `body`; `isAgain` means that the request is sent later than the press. */
 function bodyOf({ told, ...body }, isAgain = false) {
     return isAgain && body.at === undefined && typeof told === "number" ? { ...body, at: told } : body;
 }
 
-/** Sends a request again until relay answers that it did it, or why it will not. It comes late from the first time on if it
- * `isAgain`. */
+/** Repeats a request until relay answers that it was done, or why it is refused. If `isAgain`, even the first attempt
+ * counts as late. */
 async function insist(path, body, troubled, isAgain = false) {
     const begin = performance.now();
     for (let rest = pause.first; ; rest = Math.min(pause.longest, rest * 2)) {

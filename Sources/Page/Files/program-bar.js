@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bar of a program: layouts, scenes by name, and the transition with its length, easing and way.
+// The bar of a program: layouts, scenes by name, and the transition with its duration, easing and direction.
 
 import { copy, enable, holdsFocus, isBlocked, KeyedList, onPress, partsOf, press, Radios, setAttribute, setShown, setText }
     from "./dom.js";
 import { colorWords, families, familyOf, lengthAfter, lengthOf, typeOf, usualColor } from "./scenes.js";
 
 export class ProgramBar {
-    /** `layout(layout)`, `scene(name)` and `transition(transition)` ask for what is chosen, and return promises. */
+    /** `layout(layout)`, `scene(name)` and `transition(transition)` request the selected value, and return promises. */
     constructor(parts, { layout, scene, transition }) {
         Object.assign(this, { parts, transition });
         const { failed } = parts;
@@ -17,7 +17,7 @@ export class ProgramBar {
         this.ways = new Map(Object.keys(waysOf).map((name) => [name, new Radios(parts[`ways-${name}`],
             (way) => this.#ask((now) => ({ type: typeOf(familyOf(now.type).family, way) })), failed)]));
         this.easings = new Radios(parts.easings, (easing) => this.#ask(() => ({ easing })), failed);
-        // `change` comes when one is chosen, `input` while one moves through them.
+        // `change` is sent when a color is selected, `input` while the user moves through colors.
         parts.color.addEventListener("change", () => press(parts.color, () => this.#ask(() => ({
             color: parts.color.value })), failed));
         for (const name of ["shorter", "longer"]) {
@@ -29,7 +29,7 @@ export class ProgramBar {
             (name) => transition(() => ({ type: "stinger", name })), failed));
     }
 
-    /** Asks for the transition that is set, changed. */
+    /** Requests the selected transition with a change. */
     #ask(change) {
         return this.transition(({ name, ...now }) => {
             const { color, ...next } = { ...now, ...change(now) };
@@ -49,7 +49,7 @@ export class ProgramBar {
             setShown(parts[`ways-${name}`], isShown);
             if (isShown) radios.show(way);
         }
-        // It keeps its room, so that nothing moves.
+        // The element is hidden but keeps its space, so that the layout of the page does not change.
         parts.ways.classList.toggle("away", families[family] === undefined);
         setShown(parts["color-field"], colorWords(transition.type) !== "");
         setText(parts["color-words"], colorWords(transition.type));
@@ -70,10 +70,10 @@ export class ProgramBar {
     }
 }
 
-/** Which families go by which group of ways. */
+/** The families of transitions that have the same group of directions. */
 const waysOf = { sides: ["slide", "push", "wipe"], depth: ["zoom"], axes: ["flip"] };
 
-/** A scene or a stinger, which have names of their own. */
+/** A button for a scene or a stinger, which have names. */
 class NameButton {
     constructor(kind, choose, failed) {
         this.kind = kind;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program of several sources shows: asked for twice a second while it is looked at, ten times while a transition
-// runs, and at once after each change. Nothing is kept here that relay did not say.
+// The state of a program of several sources. It is requested twice a second while the program is visible, ten times a
+// second during a transition, and at once after each change. Only data from relay is kept here.
 
 import { channelPath, Failure, get } from "./api.js";
 
-/** Milliseconds from one question to the next. */
+/** Milliseconds between two requests. */
 const pace = { calm: 500, busy: 100 };
 
 export class ProgramFeed {
-    /** `received(report)` gets each report, null when the channel has no program of several sources. */
+    /** `received(report)` is called with each report, and with null if the channel has no program of several sources.
+     */
     constructor(received) {
         this.received = received;
         this.channel = null;
@@ -24,7 +25,7 @@ export class ProgramFeed {
 
     path(rest) { return channelPath(this.channel, rest); }
 
-    /** Asks about another channel; null if there is none to ask about. */
+    /** Requests the state of another channel; null means that there is no such channel. */
     choose(channel) {
         Object.assign(this, { channel, report: null, endsAt: -1 });
         this.epoch += 1;
@@ -36,7 +37,7 @@ export class ProgramFeed {
         this.#schedule(0);
     }
 
-    /** Whether a transition runs, or something that was asked for has not come about yet. */
+    /** Whether a transition runs, or a requested change has not taken effect yet. */
     get isBusy() { return this.report?.progress !== undefined || (this.report?.frame ?? 0) <= this.endsAt; }
 
     async refresh() {
@@ -44,27 +45,28 @@ export class ProgramFeed {
         const number = this.asked += 1;
         try {
             const report = await get(this.path("/program"));
-            // One that was asked for later may have come before, and a change makes all of before it old.
+            // The answer to a later request may have arrived earlier, and after a change all earlier answers are
+            // outdated.
             if (epoch === this.epoch && number > this.shown) {
                 this.shown = number;
                 this.#take(report);
             }
         } catch (problem) {
             if (!(problem instanceof Failure)) throw problem;
-            // Without an answer what was known stays; the page says how old it is.
+            // If there is no answer, the last state is kept; the page shows how old it is.
             if (epoch === this.epoch && [404, 409].includes(problem.status)) this.#take(null);
         }
         this.#schedule();
     }
 
-    /** Does `work(report)`, after what was asked for before it, and shows what the answer says; returns the answer. */
+    /** Calls `work(report)` after all earlier changes, and shows the state in its answer; returns the answer. */
     change(work) {
         const done = this.queue.then(async () => {
             this.epoch += 1;
             const { epoch } = this;
             const answer = await work(this.report);
             if (epoch !== this.epoch) return answer;
-            // What was asked for meanwhile may tell what was before.
+            // Answers to requests that were sent in the meantime may describe the state before the change.
             this.epoch += 1;
             if (answer.sources) this.#take(answer);
             else {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands over a program, image or text: shown and hidden whatever the scene, left to the scenes again, and its words.
+// The overlays of a program, images or texts: each can be shown or hidden in all scenes, or left to the scenes, and its
+// text can be changed.
 
 import { put } from "./api.js";
 import { copy, enable, holdsFocus, KeyedList, onPress, partsOf, setAttribute, setIcon, setShown, setText }
     from "./dom.js";
 
-/** Seconds that an overlay takes to come or go by the page's buttons. */
+/** Seconds that an overlay takes to fade in or out when a button of the page is pressed. */
 const seconds = 0.5;
 
 export class ProgramOverlays {
@@ -29,7 +30,7 @@ export class ProgramOverlays {
 }
 
 class OverlayControl {
-    /** `change(name, change)` asks for a change, and returns a promise of words. */
+    /** `change(name, change)` requests a change, and returns a promise of text to announce. */
     constructor(change, failed) {
         this.root = copy("t-overlay");
         this.parts = partsOf(this.root);
@@ -66,12 +67,12 @@ class OverlayControl {
         if (text === undefined) return;
         setAttribute(parts.form, "aria-label", `Overlay ${name}`);
         setAttribute(parts.text, "aria-label", `Words of ${name}`);
-        // What someone is writing stays.
+        // Text that the user is editing is not overwritten.
         if (before === undefined || (parts.text.value === before && !holdsFocus(parts.text))) parts.text.value = text;
         this.#words();
     }
 
-    /** What is written here and not said yet can be. */
+    /** The text can be sent if it was changed here and not sent yet. */
     #words() {
         const { parts, overlay } = this;
         const written = parts.text.value.trim();

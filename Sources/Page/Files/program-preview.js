@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The preview of a program: put together here from the sources' snapshots. Its inset is moved and resized by pointer and
-// by keys; a tap swaps it with the main source.
+// The preview of a program, composed in the browser from snapshots of the sources. The inset is moved and resized by
+// pointer and by keys; a tap swaps it with the main source.
 
 import { enable, setAttribute, setProperty, setShown, setText } from "./dom.js";
 import { drawPlaceholder } from "./snapshots.js";
 import { insetOf, moved, overlayWords, placements, resized, sceneWords, stepped } from "./scenes.js";
 
-/** Of an inset's border and its corners, as parts of the frame's height. */
+/** The width of an inset's border and the radius of its corners, as fractions of the frame's height. */
 const [border, radius] = [1 / 360, 1 / 60];
-/** Pixels below which a movement is a tap. */
+/** A pointer movement of fewer pixels counts as a tap. */
 const tap = 6;
-/** Pixels around the lower right corner that resize: for a mouse, and for a finger. */
+/** The size in pixels of the lower right corner that resizes the inset: for a mouse, and for a finger. */
 const corner = { mouse: 20, touch: 32 };
 const percent = (part) => Math.round(part * 100);
 
 export class ProgramPreview {
-    /** `place(inset)` asks for another place of the inset and promises whether it has it, `swap()` for the other source
-     * in it. */
+    /** `place(inset)` requests another place of the inset and returns a promise of whether relay accepted it;
+     * `swap()` requests the exchange of the two sources. */
     constructor(parts, snapshots, { place, swap }) {
         Object.assign(this, { parts, snapshots, place, swap });
         this.context = parts.preview.getContext("2d");
@@ -33,7 +33,7 @@ export class ProgramPreview {
         inset.addEventListener("keydown", (event) => this.#key(event));
     }
 
-    /** Shows what a report says, in a frame of this shape (width by height). */
+    /** Shows the preview of a report, in a frame of this aspect ratio (width by height). */
     update(report, ratio) {
         Object.assign(this, { report, ratio });
         const stageRatio = 16 / 9;
@@ -52,7 +52,7 @@ export class ProgramPreview {
         this.context.clearRect(0, 0, this.parts.preview.width, this.parts.preview.height);
     }
 
-    /** What the preview shows, with what is being dragged where it is now. */
+    /** The scene that the preview shows; an inset that is being dragged is at its present place. */
     get scene() {
         const { preview } = this.report;
         return this.draft && preview.layout === "pip" ? { ...preview, inset: this.draft } : preview;
@@ -120,8 +120,8 @@ export class ProgramPreview {
         }
     }
 
-    /** Asks for a place, one at a time: while an answer is awaited only the newest wish waits. Until it came, the wish
-     * is shown; then what relay says. */
+    /** Requests a place, one request at a time: while an answer is awaited, only the newest place is kept for the
+     * next request. Until the answer arrives, the requested place is shown; then the one in relay's reports. */
     async #ask(inset) {
         this.draft = inset;
         this.#inset();
@@ -141,7 +141,7 @@ export class ProgramPreview {
 
     // ---- Drawing ----
 
-    /** Draws with the next frame of the screen. */
+    /** Draws the preview with the screen's next frame. */
     redraw() {
         if (this.isDue) return;
         this.isDue = true;
@@ -151,12 +151,12 @@ export class ProgramPreview {
         });
     }
 
-    /** The width in pixels at which a source is seen here; 0 if it is not. */
+    /** The width in pixels at which a source is drawn here; 0 if it is not visible. */
     widthOf(name) {
         const index = this.scene.sources.indexOf(name);
         if (index < 0) return 0;
         const place = placements(this.scene)[index];
-        // What is cropped is seen larger than its part of the frame is wide.
+        // A cropped source is drawn wider than its part of the frame.
         const part = Math.max(place.width, place.height);
         return part * this.parts.frame.clientWidth * Math.min(2, devicePixelRatio);
     }
@@ -188,13 +188,13 @@ export class ProgramPreview {
         context.roundRect(box.x, box.y, box.width, box.height, height * radius);
         context.clip();
         this.#drawSource(box, name, true);
-        // Half of a line lies outside of what is clipped.
+        // The outer half of the line is cut off by the clipping region, so the line is drawn twice as wide.
         Object.assign(context, { lineWidth: Math.max(1, height * border) * 2, strokeStyle: "#fff" });
         context.stroke();
         context.restore();
     }
 
-    /** Draws a source's snapshot into a box: all of it, or its middle. */
+    /** Draws a source's snapshot into a box: completely if it `fits`, otherwise cropped to its middle. */
     #drawSource(box, name, fits) {
         const { context } = this;
         const snapshot = this.snapshots.get(name);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run-down of a program as a timeline: what was, is and comes, and what an operator can do about it. Its position
-// comes with the program's reports; its segments are asked for when another run-down may be there.
+// The run-down of a program as a timeline of past, current and coming segments, with the operator's controls. Its
+// position is part of the program's reports; its segments are requested when another run-down may have been loaded.
 
 import { get, post } from "./api.js";
 import { copy, enable, KeyedList, onPress, partsOf, setAttribute, setProperty, setShown, setText } from "./dom.js";
 import { transitionWords } from "./scenes.js";
 import { count, duration, grouped, hourAndMinute } from "./words.js";
 
-/** Milliseconds after which the segments are asked for again: others may have loaded another run-down. */
+/** Milliseconds after which the segments are requested again, because another user may have loaded another run-down. */
 const patience = 5000;
 
 export class RunDownPanel {
@@ -33,7 +33,7 @@ export class RunDownPanel {
         return `Run-down: from frame ${grouped(frame)} on`;
     }
 
-    /** Shows what a report of the program says of it. */
+    /** Shows the run-down of a report of the program. */
     update(report) {
         const now = report.runDown;
         setShown(this.root, now !== undefined);
@@ -48,7 +48,7 @@ export class RunDownPanel {
         this.#timeline(now);
     }
 
-    /** Asks for the segments from time to time, and at once where they are of another run-down. */
+    /** Requests the segments from time to time, and at once if the report names another run-down. */
     async #look({ name, current }) {
         const isOther = name !== this.name || (current && this.segments && !this.segments[current.index]);
         if (this.isLooking || (!isOther && performance.now() - this.asked < patience)) return;
@@ -58,7 +58,7 @@ export class RunDownPanel {
             const { segments } = await get(this.feed.path("/rundown"));
             if (channel === this.feed.channel) this.segments = segments;
         } catch {
-            // What was known stays until the next answer.
+            // The last known segments are kept until the next answer.
         } finally {
             this.isLooking = false;
         }
@@ -86,7 +86,7 @@ export class RunDownPanel {
             isCurrent: index === place, isNext: index === next && index !== place, isDone: index < place,
             current: index === place ? now.current : undefined, isHeld: now.state === "held",
         })), ({ index }) => index);
-        // What is on air is in sight when it begins; then whoever looks around is left alone.
+        // The segment on air is scrolled into view when it begins; after that, the user's scrolling is not disturbed.
         if (place === this.place || place < 0) return;
         this.place = place;
         const { root } = this.list.get(place);
@@ -95,13 +95,13 @@ export class RunDownPanel {
     }
 }
 
-/** What went wrong since it was started. */
+/** The problems since the run-down was started. */
 function troubleOf({ failure, lateFrames }) {
     const late = lateFrames > 0 ? `${count(lateFrames, "frame")} too late in all: files were not ready in time.` : "";
     return [failure === undefined ? "" : `Left out: ${failure}`, late].filter(Boolean).join(" ");
 }
 
-/** `Next Guest · Flip 0.5 s · in 41 s · ends 14:51`. */
+/** The state as text, such as `Next Guest · Flip 0.5 s · in 41 s · ends 14:51`. */
 function wordsOf(now, segments) {
     if (now.state === "idle") return "Not started";
     if (now.state === "over") return "Over · what was on air last stays";
@@ -127,7 +127,7 @@ function wordsOf(now, segments) {
     return parts.join(" · ");
 }
 
-/** What a segment's second line says. */
+/** The second line of a segment: its duration and state. */
 function lengthWords({ segment, current, isHeld }) {
     if (current?.remainingSeconds !== undefined) return `${duration(Math.ceil(current.remainingSeconds))} left`;
     if (current) return isHeld ? "held" : `for ${duration(current.elapsedSeconds)}`;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tiles of a program's sources: snapshot, tally, level, mute and gain. A press brings one into the preview, never on
-// air; one that has no video is heard alone, and has no snapshot and no number.
+// The tiles of a program's sources: snapshot, tally, level, mute and gain. A press puts a source into the preview,
+// never on air. A source without video is only heard, and has no snapshot and no number.
 
 import { copy, enable, KeyedList, onPress, partsOf, setAttribute, setIcon, setProperty, setShown, setText, showFailure }
     from "./dom.js";
@@ -8,16 +8,16 @@ import { formatWords, waitingWords } from "./inputs.js";
 import { drawPlaceholder } from "./snapshots.js";
 import { signed, sourceWords } from "./words.js";
 
-/** dBFS at the bottom of the meters, and below which a source counts as silent. */
+/** dBFS at the bottom of the meters; a source below this level counts as silent. */
 const bottom = -60;
 const share = (level) => Math.min(1, Math.max(0, (level - bottom) / -bottom));
-/** The most by which audio may be off and still be in step, in milliseconds. */
+/** The most milliseconds by which audio may be off and still counts as in sync. */
 const inStep = 5;
 const decibels = (value) => `${value > 0 ? "+" : ""}${signed(value, Number.isInteger(value) ? 0 : 1)} dB`;
 
 export class SourceTiles {
-    /** `choose(name)` brings a source into the preview, `change(name, change)` sets its gain or mutes it; both return
-     * promises. `seen()` is called when other tiles come into sight. */
+    /** `choose(name)` puts a source into the preview, `change(name, change)` sets its gain or mutes it; both return
+     * promises. `seen()` is called when other tiles are scrolled into view. */
     constructor(list, snapshots, { choose, change, seen }) {
         const tileOf = new WeakMap();
         this.observer = new IntersectionObserver((entries) => {
@@ -35,7 +35,7 @@ export class SourceTiles {
 
     get tiles() { return [...this.list.views.values()]; }
 
-    /** `statuses` are what is known of the sources' inputs, by name. */
+    /** `statuses` contains the state of each source's input, by the source's name. */
     update(sources, statuses) {
         const count = Math.min(6, Math.max(5, sources.length));
         setProperty(this.root, "--columns", count);
@@ -45,15 +45,15 @@ export class SourceTiles {
         this.list.show(items, (source) => source.name);
     }
 
-    /** `levels` are the peaks of each source's channels, by its name. */
+    /** `levels` contains the peak of each channel of each source, by the source's name. */
     meter(levels) {
         for (const tile of this.tiles) tile.meter(levels[tile.source.name] ?? []);
     }
 
-    /** A new snapshot of a source came. */
+    /** Draws a new snapshot of a source. */
     draw(name) { this.list.get(name)?.draw(); }
 
-    /** The tile of a number from 1; those of what has no video have none. */
+    /** The tile with this number, counted from 1; tiles of sources without video have no number. */
     at(number) { return this.tiles.find(({ source }) => source.number === number); }
 
     reset() {
@@ -84,7 +84,8 @@ class Tile {
         return `${name} is ${isMuted ? "heard again" : "muted"}.`;
     }
 
-    /** Asks for a gain, one at a time: while an answer is awaited only the newest wish waits. */
+    /** Requests a gain, one request at a time: while an answer is awaited, only the newest gain is kept for the next
+     * request. */
     async #ask(gain) {
         this.wish = gain;
         this.#gain(gain);
@@ -111,7 +112,7 @@ class Tile {
         const isLost = hasVideo ? source.input === "slate" : audioTrouble(source) !== "";
         this.root.classList.toggle("audio-only", !hasVideo);
         this.root.classList.toggle("on-air", source.isOnAir);
-        // The program wins: what is on air looks so, whatever else it is.
+        // A source on air is always marked as on air, even if it is also in the preview.
         this.root.classList.toggle("in-preview", source.isInPreview && !source.isOnAir);
         this.root.classList.toggle("lost", isLost);
         const hasKey = number > 0 && number < 10;
@@ -153,7 +154,7 @@ class Tile {
         setAttribute(parts.gain, "aria-valuetext", decibels(gain).replace("−", "minus "));
     }
 
-    /** Moves the bars; words follow with the next report. */
+    /** Moves the bars of the meter; its text is updated with the next report. */
     meter(levels) {
         const { parts } = this;
         setProperty(parts.left, "--v", share(levels[0] ?? bottom).toFixed(3));
@@ -171,7 +172,7 @@ class Tile {
         this.root.classList.toggle("muted-source", isMuted);
     }
 
-    /** The width in pixels at which it is seen; 0 while it is out of sight, and without video. */
+    /** The width in pixels of the snapshot; 0 while the tile is scrolled out of view, and without video. */
     get width() {
         if (!this.isSeen || !this.source.hasVideo) return 0;
         return this.parts.snapshot.clientWidth * Math.min(2, devicePixelRatio);
@@ -191,10 +192,10 @@ class Tile {
     }
 }
 
-/** Why nothing comes of a source that is heard alone; empty if something does, or it is as it should be. */
+/** Why a source without video delivers no audio; empty if it has no problem. */
 const audioTrouble = ({ status }) => (status ? waitingWords(status, "audio") : "");
 
-/** How a source is, in a few words. */
+/** The state of a source in a few words. */
 function stateWords(source) {
     const heard = source.isMuted ? "muted" : Math.max(bottom, ...source.levels) <= bottom ? "silent" : "";
     const words = source.hasVideo ? videoWords(source, heard) : audioWords(source, heard);
@@ -220,7 +221,7 @@ function videoWords({ name, input, status, problem }, heard) {
     ];
 }
 
-/** How far audio is behind its video, of milliseconds. */
+/** By how much audio is out of sync with its video, as text; `late` is in milliseconds. */
 function stepWords(late) {
     if (Math.abs(late) < inStep) return "in step";
     return `audio ${Math.round(Math.abs(late))} ms ${late > 0 ? "late" : "early"}`;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The view of a program of several sources: preview and program, the desk between them, the bar and the sources' tiles.
+// The view of a program of several sources: preview and program, the controls between them, the bar, and the tiles of
+// the sources.
 
 import { patch, post, put } from "./api.js";
 import { byID, enable, onPress, partsOf, Question, setProperty, setShown, setText, showFailure }
@@ -16,13 +17,14 @@ import { SourceTiles } from "./program-sources.js";
 import { canSwap, choosing, inLayout, sceneWords, slate, swapped, transitionWords } from "./scenes.js";
 import { clock, grouped } from "./words.js";
 
-/** What has keys of its own while it holds focus by the keyboard. */
+/** Controls that handle keys themselves while they have keyboard focus. */
 const controls = "button, a[href], input, select, textarea, [role=application], [role=tab], [role=radio]";
-/** Widths that snapshots are asked for in: few, as relay keeps one of each for all who look. */
+/** The widths in which snapshots are requested: only a few, because relay keeps one snapshot of each width for all
+ * users. */
 const widths = [160, 320, 640];
 
 export class ProgramView {
-    /** `known(hasProgram)` is told whether the channel has a program of several sources. */
+    /** `known(hasProgram)` is called with whether the channel has a program of several sources. */
     constructor({ known }) {
         this.known = known;
         this.parts = partsOf(byID("view-program"));
@@ -71,9 +73,9 @@ export class ProgramView {
         document.addEventListener("keydown", (event) => this.#escape(event), { capture: true });
     }
 
-    // ---- What is shown ----
+    // ---- Display ----
 
-    /** Whether this view is looked at. */
+    /** Whether this view is visible. */
     show(isShown) {
         this.isShown = isShown;
         this.feed.watch(isShown);
@@ -94,12 +96,12 @@ export class ProgramView {
         if (this.question.isOpen) this.question.close();
     }
 
-    /** Takes the sources' levels, ten times a second. */
+    /** Takes in the sources' levels, ten times a second. */
     meter(levels) {
         if (this.isShown && !document.hidden) this.tiles.meter(levels);
     }
 
-    /** Takes the channel's report, once a second. A channel without scenes has no program to ask about. */
+    /** Takes in the channel's report, once a second. For a channel without scenes, no program is requested. */
     update(state) {
         this.state = state;
         const { report, channel } = state;
@@ -132,7 +134,7 @@ export class ProgramView {
         this.#look();
     }
 
-    /** What is known of the input that each source shows, by the source's name. */
+    /** The state of the input that each source shows, by the source's name. */
     #statuses({ sources }) {
         const [inputs, audio] = [inputsOf(this.state.report), audioInputOf(this.state.report)];
         return Object.fromEntries(sources.map(({ name, hasVideo, input }) => [name,
@@ -175,7 +177,7 @@ export class ProgramView {
 
     // ---- Snapshots ----
 
-    /** Asks for snapshots of what is in sight, no larger than needed. */
+    /** Requests snapshots of the sources in view, no larger than needed. */
     #look() {
         const { report } = this.feed;
         const wanted = new Map();
@@ -194,9 +196,9 @@ export class ProgramView {
         if (this.feed.report?.preview.sources.includes(name)) this.preview.redraw();
     }
 
-    // ---- What is asked for ----
+    // ---- Requests ----
 
-    /** Puts a scene into the preview: what `change(scene, report)` makes of the one there. */
+    /** Puts a scene into the preview: `change(scene, report)` makes it from the scene that is there. */
     async #prepare(change) {
         const answer = await this.feed.change((report) => put(this.feed.path("/preview"),
             { scene: change(report.preview, report) }));
@@ -220,7 +222,7 @@ export class ProgramView {
         return `${report ? sceneWords(report.scene, report.sceneName) : ""}, from frame ${frame} on`;
     }
 
-    /** Another place of the inset; whether relay took it. */
+    /** Requests another place of the inset; returns whether relay accepted it. */
     async #place(inset) {
         setShown(this.parts.failed, false);
         try {
@@ -248,7 +250,8 @@ export class ProgramView {
 
     // ---- Keys ----
 
-    /** The control that holds focus by the keyboard, which keeps its own Space and Enter; null if none does. */
+    /** The control that has keyboard focus, and therefore handles Space and Enter itself; null if there is no such
+     * control. */
     get #held() {
         const node = document.activeElement;
         return node?.matches(controls) && node.matches(":focus-visible") ? node : null;
@@ -258,7 +261,7 @@ export class ProgramView {
         this.parts[name].click();
     }
 
-    /** A single key of the page; returns whether it was one of this view's. */
+    /** Handles a shortcut of the page; returns whether it belongs to this view. */
     key(event) {
         if (!this.isShown || event.shiftKey) return false;
         const digit = /^(?:Digit|Numpad)([1-9])$/.exec(event.code)?.[1];
@@ -270,14 +273,14 @@ export class ProgramView {
         return true;
     }
 
-    /** Escape leads back to the desk, unless something is open that it closes. */
+    /** Escape moves focus back to the view, unless it closes something that is open. */
     #escape(event) {
         if (event.key !== "Escape" || !this.isShown || this.question.isOpen) return;
         if (document.querySelector(".pop:not([hidden]), dialog[open]") || document.fullscreenElement) return;
         this.parts.desk.focus({ preventScroll: true });
     }
 
-    /** A click leaves no focus behind: else the next Space would press what was clicked last. */
+    /** Removes focus after a click: otherwise the next press of Space would activate the clicked control again. */
     #leaveNoFocus(event) {
         if (!this.isShown || event.detail === 0) return;
         const node = event.target.closest?.("button, a, [tabindex]");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorder's card, and the disk's.
+// The cards of the recorder and of the disk.
 
 import { channelPath, post, remove } from "./api.js";
 import {
@@ -57,13 +57,13 @@ export class Recorder {
         return `Marker “${marker.text}” is set.`;
     }
 
-    /** The key M: a marker at once, without words. */
+    /** The key M: sets a marker at once, without text. */
     quickMarker() {
         if (this.parts.marker.getAttribute("aria-disabled") === "true") return announce("No marker can be set now.");
         press(this.parts.marker, () => this.#setMarker(""), this.parts.failed);
     }
 
-    /** Starts to record, as the glance bar's button says. */
+    /** Starts recording, for the glance bar's button. */
     start() { return press(this.parts.start, () => this.#start(), this.parts.failed); }
 
     async #start() {
@@ -156,7 +156,7 @@ export class Recorder {
 }
 
 export class Storage {
-    /** `held()` returns the held recordings; `refresh()` reads the catalogue again. */
+    /** `held()` returns the recordings that are protected from deletion; `refresh()` reads the catalogue again. */
     constructor({ held, refresh }) {
         this.parts = partsOf(byID("storage"));
         this.held = held;
@@ -186,7 +186,7 @@ export class Storage {
         });
     }
 
-    /** Asks what would go to make room, then asks the operator. */
+    /** Asks relay what would be deleted to make room, then asks the operator. */
     async #askRoom(refresh) {
         const { storage } = this.report;
         const path = channelPath(this.channel, "/recordings/make-room");
@@ -207,7 +207,7 @@ export class Storage {
         return undefined;
     }
 
-    /** What "Make room" in the glance bar does: shows this card, with focus on the button that helps. */
+    /** The action of "Make room" in the glance bar: shows this card, with focus on the button that helps. */
     point() {
         const { parts } = this;
         byID("storage").scrollIntoView({ block: "center" });
@@ -258,7 +258,7 @@ export class Storage {
         this.#bar(report, storage);
     }
 
-    /** Bits a second that the disk loses: what the guard's forecast says, else what is recorded. */
+    /** Bits a second that are written to the disk: according to the storage guard's forecast, or else the recorder. */
     #rate(report) {
         const { storage } = report;
         const room = storage.freeBytes + storage.reclaimableBytes - storage.reserveBytes;
@@ -318,7 +318,7 @@ export class Storage {
     }
 }
 
-/** The forecast: a line that leads, and one that explains. */
+/** The forecast as two lines: a headline and an explanation. */
 function forecastWords(report, storage, rate) {
     const left = storage.secondsUntilFull;
     const at = left === undefined ? "" : hourAndMinute(Date.parse(report.time) + left * 1000);

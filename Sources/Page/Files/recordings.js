@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recordings: the timeline with gaps and markers, clips and their jobs, and the files.
+// Recordings: the timeline with gaps and markers, clips and their jobs, and the list of files.
 
 import { channelPath, get, post, put, remove, urlOf } from "./api.js";
 import {
@@ -8,11 +8,11 @@ import {
 import { isRecording } from "./glance.js";
 import { count, day, duration, hourAndMinute, sentence, shortClock, size, timeOfDay } from "./words.js";
 
-/** Files shown before "Show all". */
+/** The number of files that are shown before "Show all" is pressed. */
 const shortList = 8;
-/** Milliseconds between two readings of the catalogue without an occasion. */
+/** Milliseconds between two requests of the catalogue if no event requires an earlier one. */
 const readEach = 30000;
-/** Milliseconds between two looks at a job under way. */
+/** Milliseconds between two requests for the state of a running job. */
 const lookEach = 500;
 
 const path = (channel, id, rest = "") => channelPath(channel, `/recordings/${encodeURIComponent(id)}${rest}`);
@@ -44,17 +44,18 @@ export class Recordings {
         parts["play-range"].addEventListener("click", () => this.#playRange());
     }
 
-    /** The held recordings, for the disk's card. */
+    /** The recordings that are protected from deletion, for the disk's card. */
     get held() { return this.list.filter((file) => file.isHeld && file.state !== "deleted"); }
 
     reset() {
-        // The video goes first.
+        // The catalogue is read a little later, so that the video is loaded first.
         Object.assign(this, { list: [], gaps: [], isLong: false, readAt: performance.now() - readEach + 500,
             wasRead: false, finished: undefined });
         this.timeline.reset();
     }
 
-    /** Once a second: the open file grows by the report; the catalogue is read when something was finished. */
+    /** Once a second: the open file's duration is taken from the report; the catalogue is read again when a file was
+     * finished. */
     update({ report, channel, isStale }) {
         Object.assign(this, { report, channel });
         const finished = `${report.recorder?.segmentsFinished}/${report.recorder?.fileName}/${report.recorder?.gapCount}`;
@@ -65,7 +66,7 @@ export class Recordings {
         this.render();
     }
 
-    /** Reads the catalogue. A later reading overtakes an earlier one. */
+    /** Reads the catalogue. The answer to an earlier request is ignored. */
     async refresh() {
         const reading = this.reading = Symbol("reading");
         this.readAt = performance.now();
@@ -107,7 +108,7 @@ export class Recordings {
         enable(parts.make);
     }
 
-    /** What is known of a file now: the open one grows by the recorder's report. */
+    /** The current state of a file: the open file's duration is taken from the recorder's report. */
     live(file) {
         const recorder = this.report?.recorder;
         if (file.state !== "recording" || !isRecording(this.report)) return file;
@@ -124,7 +125,7 @@ export class Recordings {
         return this.gaps.filter((gap) => Date.parse(gap.start) >= from - 500 && Date.parse(gap.start) <= to + 500);
     }
 
-    /** Makes a file's range the clip's. */
+    /** Sets the range of a file as the range of the clip. */
     cut(file) {
         const { start, durationSeconds } = this.live(file);
         this.timeline.choose(Date.parse(start), Date.parse(start) + durationSeconds * 1000);
@@ -237,7 +238,7 @@ class FileRow {
         return file.isHeld ? "Held: it is never deleted." : "Released.";
     }
 
-    /** Two steps: what would go, then the operator's answer. */
+    /** Deletes in two steps: shows what would be deleted, then asks the operator. */
     async #delete() {
         const { file, panel } = this;
         const where = path(panel.channel, file.id);
@@ -256,7 +257,7 @@ class FileRow {
     }
 }
 
-/** Plays a recording in a dialog, by the file itself. */
+/** Plays a recording in a dialog, directly from its file. */
 class Player {
     constructor() {
         this.root = byID("player");
@@ -306,7 +307,7 @@ class Timeline {
 
     reset() { Object.assign(this, { from: 0, to: 0, isChosen: false }); }
 
-    /** Milliseconds since 1970 of what is shown. */
+    /** The bounds of the timeline, in milliseconds since 1970. */
     #bounds() {
         const files = this.panel.list.map((file) => this.panel.live(file));
         const begin = Math.min(...files.map((file) => Date.parse(file.start)));
@@ -386,7 +387,7 @@ class Timeline {
         setText(parts.length, duration((this.to - this.from) / 1000));
     }
 
-    /** The operator's choice; the two ends keep half a second apart. */
+    /** Selects a range; the two ends stay at least half a second apart. */
     choose(from, to) {
         this.isChosen = true;
         this.from = Math.max(this.first, Math.min(from, this.last - 500));
@@ -417,7 +418,7 @@ class Timeline {
         });
     }
 
-    /** A typed time of day means the day on which it is nearest to what was chosen, and recorded. */
+    /** A time of day that the user types means the recorded day on which it is nearest to the present selection. */
     #typed(side) {
         const field = this.parts[side];
         const [, hours, minutes, seconds = "0"] = /^(\d{1,2}):(\d{2})(?::(\d{2}))?$/.exec(field.value.trim()) ?? [];
@@ -429,7 +430,7 @@ class Timeline {
         const days = [-864e5, 0, 864e5].map((shift) => date.getTime() + shift)
             .filter((time) => time >= this.first - 1000 && time <= this.last + 1000);
         const time = days.sort((a, b) => Math.abs(a - this[side]) - Math.abs(b - this[side]))[0] ?? date.getTime();
-        // First both ends, so that a later "from" than "to" moves "to" along.
+        // If "from" is set to a later time than "to", "to" is moved as well, and vice versa.
         if (side === "from" && time >= this.to) this.choose(time, time + 60000);
         else if (side === "to" && time <= this.from) this.choose(time - 60000, time);
         else this.#move(side, time);
@@ -451,7 +452,7 @@ class Mark {
     update(item) {
         this.item = item;
         setAttribute(this.root, "class", item.kind);
-        // What is being written may reach beyond the time that is shown.
+        // The open file may extend beyond the time that is shown.
         const at = (time) => Math.min(1, Math.max(0, this.timeline.at(time)));
         setProperty(this.root, "--x", at(item.from).toFixed(5));
         if (item.to !== undefined) setProperty(this.root, "--w", (at(item.to) - at(item.from)).toFixed(5));
@@ -474,7 +475,7 @@ class Jobs {
         this.list = new KeyedList(panel.parts.jobs, () => new JobRow(this));
     }
 
-    /** Reads the list: at first, and after a restart. */
+    /** Reads the list of jobs: at the start, and after a restart of relay. */
     async read() {
         this.all.clear();
         try {

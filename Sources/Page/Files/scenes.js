@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenes as values: their words, where sources stand in them, and how one becomes another. Pure functions.
+// Scenes as values: their description as text, the places of their sources, and the conversion between scenes. Pure
+// functions.
 
 export const standardInset = { x: 0.725, y: 0.725, width: 0.25 };
-/** An inset's margin from the frame's edges and the step of its keys, as a part of the frame. */
+/** An inset's margin from the frame's edges, which is also the step of its keys, as a fraction of the frame. */
 const margin = 1 / 40;
-/** How near a line catches what is dragged. */
+/** The distance within which an inset that is dragged snaps to a line. */
 const reach = 0.012;
 const narrowest = 0.05;
-/** How many sources a grid begins with, and how many it has room for. */
+/** The number of sources with which a grid begins, and the most that it can show. */
 const grid = { first: 4, most: 9 };
 
 export const slate = { layout: "slate", sources: [] };
 export const insetOf = (scene) => scene.inset ?? standardInset;
 
-/** `Wide with Guest`; a scene's own name comes first. */
+/** The name of the scene, or a description such as `Wide with Guest`. */
 export function sceneWords(scene, name) {
     const [one, two] = scene.sources;
     const words = {
@@ -23,10 +24,10 @@ export function sceneWords(scene, name) {
     return name ? `${name} · ${words}` : words;
 }
 
-/** `Title, Logo over it`; empty where nothing stands over a scene. */
+/** A description such as `Title, Logo over it`; empty if the scene has no overlays. */
 export const overlayWords = ({ overlays }) => (overlays?.length ? `${overlays.join(", ")} over it` : "");
 
-/** Where each source stands, in the order of `sources`: fractions of the frame. */
+/** The place of each source, in the order of `sources`, as fractions of the frame. */
 export function placements(scene) {
     const fits = scene.fit === "contain";
     switch (scene.layout) {
@@ -50,7 +51,7 @@ export function placements(scene) {
     }
 }
 
-/** `scene` in another layout: its sources stay, and others fill what lacks. */
+/** `scene` in another layout: its sources are kept, and free places are filled with other sources. */
 export function inLayout(scene, layout, names) {
     if (scene.layout === layout) return scene;
     const all = [...scene.sources, ...names.filter((name) => !scene.sources.includes(name))];
@@ -58,14 +59,14 @@ export function inLayout(scene, layout, names) {
     return { ...kept(scene, layout), layout, sources: all.slice(0, number) };
 }
 
-/** What a layout can keep of another's details: what stands over the scene always. */
+/** The details of a scene that another layout keeps; overlays are always kept. */
 function kept(scene, layout) {
     const { inset, fit, overlays } = scene;
     return { ...(layout === "pip" && inset ? { inset } : {}), ...(layout.startsWith("split") && fit ? { fit } : {}),
         ...(overlays ? { overlays } : {}) };
 }
 
-/** `scene` with a source chosen: as its main one, or in a grid added or taken away. */
+/** `scene` after a source was selected: as its main source, or, in a grid, added or removed. */
 export function choosing(scene, name) {
     const { sources } = scene;
     if (scene.layout === "grid") {
@@ -90,14 +91,14 @@ function caught(value, lines) {
     return lines.find((line) => Math.abs(line - value) < reach) ?? value;
 }
 
-/** An inset moved to `x` and `y`: held by margins and the middle, if it `snaps`, and within the frame. */
+/** An inset moved to `x` and `y`, limited to the frame; if it `snaps`, it snaps to the margins and the middle. */
 export function moved(inset, x, y, snaps = true) {
     const room = 1 - inset.width;
     const place = (value) => rounded(within(snaps ? caught(value, [margin, room / 2, room - margin]) : value, 0, room));
     return { ...inset, x: place(x), y: place(y) };
 }
 
-/** An inset of another width, its upper left corner where it is. */
+/** An inset of another width, whose upper left corner stays in place. */
 export function resized(inset, width, snaps = true) {
     const [right, bottom] = [1 - inset.x, 1 - inset.y];
     const wanted = snaps ? caught(width, [right - margin, bottom - margin]) : width;
@@ -114,38 +115,38 @@ export function stepped(inset, key, isResizing) {
 // ---- Transitions ----
 
 const sides = ["left", "right", "up", "down"];
-/** What a dip goes through, and a card turns before, where nothing else is said. */
+/** The default color that a dip fades through, and before which a card turns. */
 export const usualColor = "#000000";
-/** What a color is for in a transition of this type; empty where it has none. */
+/** The label of the color in a transition of this type; empty if the type has no color. */
 export const colorWords = (type) => ({ dip: "Through", flip: "Before" }[familyOf(type).family] ?? "");
 
-/** Families of transitions, and the ways that each can go. */
+/** The families of transitions, with the directions of each. */
 export const families = {
     slide: sides, push: sides, wipe: sides, zoom: ["in", "out"], flip: ["horizontal", "vertical"],
 };
 
-/** `slide-left` as its family and its way. */
+/** `slide-left` split into its family and its direction. */
 export function familyOf(type) {
     const [family, way] = type.split("-");
     return { family, way };
 }
 
-/** The type of a family, the way it goes taken over from another if it can. */
+/** The type of a family, with the direction of another transition if the family has it. */
 export function typeOf(family, way) {
     const ways = families[family];
     return ways ? `${family}-${ways.includes(way) ? way : ways[0]}` : family;
 }
 
-/** Seconds that a transition lasts. */
+/** The duration of a transition in seconds. */
 export const lengthOf = (transition) => (transition.type === "cut" ? 0 : transition.seconds ?? 1);
 
-/** The next length, longer or shorter: by half a second, below one by a tenth. */
+/** The next longer or shorter duration: in steps of half a second, below one second of a tenth. */
 export function lengthAfter(seconds, isLonger) {
     const step = isLonger ? (seconds < 0.999 ? 0.1 : 0.5) : (seconds <= 1.001 ? 0.1 : 0.5);
     return Number(within(seconds + (isLonger ? step : -step), 0, 5).toFixed(1));
 }
 
-/** `Slide left 1.0 s`. */
+/** A description such as `Slide left 1.0 s`. */
 export function transitionWords(transition) {
     if (transition.type === "stinger") return `Stinger ${transition.name}`;
     const words = transition.type.replace("-", " ");

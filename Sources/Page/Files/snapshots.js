@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots of the sources: the newest frame of each that is looked at, several times a second, one request in flight
-// for each.
+// Snapshots of the sources: the newest frame of each visible source, several times a second, with one request at a time
+// for each source.
 
 import { channelPath, urlOf } from "./api.js";
 
-/** Milliseconds from one snapshot of a source to the next, and to the next try where there is none. */
+/** Milliseconds between two snapshots of a source, and before the next attempt if relay has no snapshot. */
 const pace = { next: 150, absent: 2000 };
-/** Milliseconds without a new snapshot from which the last one counts as old. */
+/** Milliseconds without a new snapshot after which the last one counts as old. */
 const lasts = 3000;
 
 export class Snapshots {
@@ -19,7 +19,7 @@ export class Snapshots {
         document.addEventListener("visibilitychange", () => this.#run());
     }
 
-    /** Looks at these sources of `channel`: a map of names to widths in pixels. */
+    /** Requests snapshots of these sources of `channel` from now on: a map of names to widths in pixels. */
     show(channel, wanted) {
         if (channel !== this.channel) this.forget();
         Object.assign(this, { channel, wanted });
@@ -33,7 +33,7 @@ export class Snapshots {
         this.channel = null;
     }
 
-    /** The newest snapshot of a source, null if there is none. */
+    /** The newest snapshot of a source; null if there is no snapshot. */
     get(name) { return this.known.get(name)?.bitmap ?? null; }
 
     isOld(name) { return performance.now() - (this.known.get(name)?.at ?? -Infinity) > lasts; }
@@ -76,7 +76,7 @@ async function snapshot(channel, name, width) {
     return createImageBitmap(await answer.blob());
 }
 
-/** What stands for a snapshot that there is none of. */
+/** Draws a placeholder with text in place of a missing snapshot. */
 export function drawPlaceholder(context, { x, y, width, height }, words) {
     context.fillStyle = "#171c25";
     context.fillRect(x, y, width, height);

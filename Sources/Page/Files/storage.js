@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this browser keeps: choices of whoever sits at it.
+// Settings of the user that are stored in this browser.
 
-/** What was kept under this name; null if nothing was. */
+/** The text stored under this name; null if there is no such text. */
 export function stored(name) {
     try {
         return localStorage.getItem(`relay.${name}`);
@@ -10,11 +10,11 @@ export function stored(name) {
     }
 }
 
-/** Keeps a text. */
+/** Stores a text under this name. */
 export function store(name, value) {
     try {
         localStorage.setItem(`relay.${name}`, value);
     } catch {
-        // A browser that keeps nothing forgets the choice.
+        // If the browser stores nothing, the setting is lost when the page is closed.
     }
 }

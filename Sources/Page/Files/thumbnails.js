@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A still of a recording in an image: what cannot be had yet is asked for again, ever more rarely.
+// A still of a recording in an image element. A still that is not available yet is requested again, at growing
+// intervals.
 
 import { setAttribute } from "./dom.js";
 
-/** Milliseconds to the second try; twice as many before each later one. */
+/** Milliseconds before the second attempt; doubled before each later one. */
 const pause = 2000;
-/** Tries of one address: over four minutes. */
+/** The most attempts for one address, which take over four minutes. */
 const tries = 8;
 
 export class Thumbnail {
@@ -18,7 +19,7 @@ export class Thumbnail {
         });
     }
 
-    /** Shows what is at `address`, if it is not shown or tried already; null leaves what is there. */
+    /** Shows the image at `address`, unless it is shown already or was attempted; null leaves the present image. */
     show(address) {
         if (address === null || address === this.address) return;
         clearTimeout(this.timer);
@@ -26,7 +27,7 @@ export class Thumbnail {
         setAttribute(this.image, "src", address);
     }
 
-    /** Shows nothing. */
+    /** Removes the image. */
     clear() {
         clearTimeout(this.timer);
         this.address = null;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The views of the page: which is shown, chosen by the header's tabs or by the phone's bar. The address's fragment
-// names the channel and remembers the view: `#main`, `#main/program`, `#main/clips`.
+// The views of the page. The view is selected with the header's tabs or with the phone's bar. The address's fragment
+// contains the channel and the view: `#main`, `#main/program`, `#main/clips`.
 
 import { byID, setAttribute, setShown } from "./dom.js";
 
-/** Channel and view that the address names; empty if it names none. */
+/** The channel and the view in the address; empty if the address contains none. */
 export function fragment() {
     const [channel = "", view = ""] = location.hash.slice(1).split("/");
     try {
@@ -30,13 +30,13 @@ export class Views {
         this.#show("live");
     }
 
-    /** The channel whose name the address bears. */
+    /** Writes the name of the channel into the address. */
     name(channel) {
         this.channel = channel;
         this.#write();
     }
 
-    /** Whether there is such a view of what is shown: without any, the switch does not appear. */
+    /** Sets whether the channel has this view. If it has only one view, the switch is hidden. */
     allow(name, isAllowed) {
         if (isAllowed) this.allowed.add(name);
         else this.allowed.delete(name);
@@ -78,7 +78,7 @@ export class Views {
         this.changed(view);
     }
 
-    /** One player for all views: what is on air plays on while it changes its place. */
+    /** All views share one player, so that the video continues to play while it is moved from view to view. */
     #moveStage(view) {
         const parent = byID({ program: "program-monitor", clips: "clips-monitor" }[view] ?? "deck");
         if (this.stage.parentNode === parent) return;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words for people: durations, sizes, times, states and causes. Pure functions.
+// Texts for people: durations, sizes, times, states and causes. Pure functions.
 
 const two = (number) => String(Math.floor(number)).padStart(2, "0");
 
-/** `04:17:33`, of seconds. */
+/** A number of seconds as `04:17:33`. */
 export const clock = (seconds) => `${two(seconds / 3600)}:${two((seconds / 60) % 60)}:${two(seconds % 60)}`;
 
-/** `21:08`, or `1:21:08` from an hour on. */
+/** A number of seconds as `21:08`, or as `1:21:08` from an hour on. */
 export const shortClock = (seconds) =>
     seconds >= 3600 ? clock(seconds) : `${two(seconds / 60)}:${two(seconds % 60)}`;
 
-/** A length in two units: `7 h 40 min`. A number and its unit stay in one line. */
+/** A duration in two units, such as `7 h 40 min`. A number and its unit are not separated by a line break. */
 export const duration = (seconds) => inTwoUnits(seconds).replace(/(\d) /g, "$1\u00a0");
 
 function inTwoUnits(seconds) {
@@ -21,7 +21,7 @@ function inTwoUnits(seconds) {
     return `${whole} s`;
 }
 
-/** A size in SI units: `1.37 GB`. */
+/** A size in SI units, such as `1.37 GB`. */
 export const size = (bytes) => inUnits(bytes).replace(" ", "\u00a0");
 
 function inUnits(bytes) {
@@ -31,34 +31,35 @@ function inUnits(bytes) {
     return `${Math.round(bytes / 1e3)} kB`;
 }
 
-/** `6.1`, of bits a second. */
+/** A bitrate in Mbit/s, such as `6.1`; the parameter is in bits a second. */
 export const megabits = (bitrate) => (bitrate / 1e6).toFixed(1);
 
-/** A number with a true minus. */
+/** A number with a typographic minus sign. */
 export const signed = (number, digits = 1) => {
     const text = Math.abs(number).toFixed(digits);
     return number < 0 && Number(text) !== 0 ? `−${text}` : text;
 };
 
-/** `1 gap`, `2 gaps`. */
+/** A number with its noun, such as `1 gap`, `2 gaps`. */
 export const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 
-/** Whole thousands apart: `12 345`. */
+/** An integer with its thousands separated, such as `12 345`. */
 export const grouped = (number) => String(Math.round(number)).replace(/\B(?=(\d{3})+$)/g, " ");
 
-/** Time of day in this browser's zone, `14:20:53`; `date` is a Date, milliseconds or ISO 8601. */
+/** The time of day in this browser's time zone, such as `14:20:53`; `date` is a Date, milliseconds or ISO 8601. */
 export function timeOfDay(date) {
     const value = new Date(date);
     return `${two(value.getHours())}:${two(value.getMinutes())}:${two(value.getSeconds())}`;
 }
 
-/** `14:20`. */
+/** The time of day without seconds, such as `14:20`. */
 export const hourAndMinute = (date) => timeOfDay(date).slice(0, 5);
 
-/** `23 Nov`. */
+/** The date, such as `23 Nov`. */
 export const day = (date) => new Date(date).toLocaleDateString("en-GB", { day: "numeric", month: "short" });
 
-/** The first letter large, unless it begins an address or a host's name, and a full stop at the end. */
+/** The text with a capital first letter, unless it begins with an address or a host's name, and with a full stop at
+ * its end. */
 export function sentence(words) {
     const text = String(words ?? "").trim();
     if (!text) return "";
@@ -66,7 +67,7 @@ export function sentence(words) {
     return /[.?…]$/.test(begun) ? begun : `${begun}.`;
 }
 
-/** `0:00:02:05` of the frame `frame`, counted from 0, at so many frames a second. */
+/** The timecode of the frame `frame`, counted from 0, at `rate` frames a second, such as `0:00:02:05`. */
 export function timecode(frame, rate) {
     const base = Math.max(1, Math.round(rate));
     const two = (value) => String(value).padStart(2, "0");
@@ -74,16 +75,16 @@ export function timecode(frame, rate) {
     return `${Math.floor(seconds / 3600)}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}:${two(frame % base)}`;
 }
 
-/** Milliseconds: `44 ms`, from a second on `3.0 s`. */
+/** A number of milliseconds as `44 ms`, or as `3.0 s` from a second on. */
 export const milliseconds = (value) => (value >= 1000 ? `${(value / 1000).toFixed(1)} s` : `${Math.round(value)} ms`);
 
-/** `RTMPS`, `SRT`, as the address says it. */
+/** The protocol of an output's address, such as `RTMPS` or `SRT`. */
 export function protocolOf(output) {
     const scheme = /^([a-z]+):/i.exec(output.address ?? "")?.[1] ?? output.kind ?? "";
     return (output.kind === "rtmp-listen" ? "RTMP listener" : scheme.toUpperCase());
 }
 
-/** `live.example.org:443` of an address. */
+/** The host and port in an address, such as `live.example.org:443`. */
 export function hostOf(address) {
     const [, scheme, authority] = /^([a-z]+):\/\/([^/?#]*)/i.exec(address ?? "") ?? [];
     if (!authority) return "its address";
@@ -92,7 +93,7 @@ export function hostOf(address) {
     return /:\d+$/.test(host) || !ports[scheme.toLowerCase()] ? host : `${host}:${ports[scheme.toLowerCase()]}`;
 }
 
-/** Why an output is off air, in a sentence; what the server said comes after it. */
+/** Why an output is off air, as a sentence, followed by the server's message. */
 export function causeWords(output) {
     const detail = output.detail ? sentence(output.detail) : "";
     const words = {
@@ -109,7 +110,7 @@ export function causeWords(output) {
     return words ?? detail;
 }
 
-/** The state of an output: symbol, class and words. */
+/** The state of an output: symbol, class and text. */
 export function outputState(output) {
     const attempt = output.attempt ?? 0;
     const next = output.nextAttemptSeconds;
@@ -130,12 +131,13 @@ export function outputState(output) {
     }
 }
 
-/** Whether an output should be on air and is not: a first attempt is no trouble yet. */
+/** Whether an output is off air although it should be on air. An output in its first attempt does not count as off
+ * air. */
 export const isOffAir = (output) =>
     ["backing_off", "refused", "given_up"].includes(output.state)
     || (output.state === "connecting" && ((output.attempt ?? 0) > 1 || output.wasLive === true));
 
-/** Whether only an operator can bring it back. */
+/** Whether the output stays off air until an operator acts. */
 export const needsOperator = (output) => ["refused", "given_up"].includes(output.state);
 
 const dropWords = {
@@ -143,11 +145,11 @@ const dropWords = {
     awaiting_keyframe: "until a keyframe",
 };
 
-/** All that an output's queue dropped, in packets. */
+/** The number of packets that an output's queue dropped. */
 export const dropped = (output) =>
     Object.values(output.queue?.drops ?? {}).reduce((sum, number) => sum + number, 0);
 
-/** `Dropped: 20 congestion, 4 until a keyframe`. */
+/** A sentence such as `Dropped: 20 congestion, 4 until a keyframe`. */
 export function dropSentence(output) {
     const parts = Object.entries(output.queue?.drops ?? {}).filter(([, number]) => number > 0);
     if (!parts.length) return "";
@@ -155,10 +157,10 @@ export function dropSentence(output) {
     return `Dropped: ${words.join(", ")}`;
 }
 
-/** What a source's state means. */
+/** The descriptions of a source's states. */
 export const sourceWords = { opening: "is being opened", waiting: "is waited for", ended: "is over", failed: "failed" };
 
-/** What a channel does, for the switcher. */
+/** The state of a channel, for the list of channels. */
 export function channelWords(channel) {
     const states = { on_air: "On air", opening: "Opening", waiting: "Waiting for its source", over: "Over" };
     const air = channel.isOnAir === false && channel.state === "on_air" ? "Off air"

@@ -3,9 +3,9 @@
 internal import Foundation
 internal import Glibc
 
-/// Whether a directory can be written to. The functions block on the disk.
+/// Tests whether a directory can be written to. The functions block on the disk.
 package enum DirectoryCheck {
-    /// Whether `path`, or the part of it that exists, can be written to.
+    /// Tests whether `path`, or the part of it that exists, can be written to.
     package static func check(_ path: String) -> OutputFinding {
         let existing = existing(path)
         guard access(existing, W_OK | X_OK) == 0 else {

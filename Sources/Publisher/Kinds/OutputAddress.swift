@@ -2,14 +2,15 @@
 
 package import Networking
 
-/// Where a live output goes, with the options of its kind.
+/// The destination of a live output, with the options of its kind.
 package struct OutputAddress: Sendable {
     /// The kind of output.
     package let kind: OutputKind
-    /// Where it goes.
+    /// The destination that was read from the address.
     package let destination: any OutputDestination
 
-    /// The address in `text`. The options of its kind are taken out of `options`; `defaults` is for what they leave open.
+    /// Reads the address in `text`. The options of its kind are taken out of `options`; `defaults` apply where an
+    /// option is missing.
     package init(
         _ text: String, options: inout OptionList, defaults: OutputDefaults = OutputDefaults()
     ) throws(AddressError) {

@@ -7,16 +7,16 @@ package import RTMP
 
 /// An address of one ``OutputKind`` that was read, with its options.
 package protocol OutputDestination: Sendable {
-    /// Descriptors that the output holds at most, except for the moment of a change from one connection to the next.
+    /// The most descriptors that the output uses, except for the moment of a change from one connection to the next.
     var descriptors: Int { get }
-    /// The port at which receivers call us; nil for an output that calls.
+    /// The port at which receivers call relay; nil for an output that calls its receiver.
     var listening: ListeningPort? { get }
     /// Whether the connection is encrypted, but the identity of the other end is not verified.
     var isUnverified: Bool { get }
-    /// The target at this address for the output `name`. Blocks until a port that it listens at is open; throws if it
-    /// cannot be.
+    /// Makes the target at this address for the output `name`. If the output listens, blocks until its port is open;
+    /// throws if the port cannot be opened.
     func target(name: String, with resources: OutputResources) throws(OutputFailure) -> any OutputTarget
-    /// Tries the address as far as that is possible without publishing anything. Blocks, 15 s at most.
+    /// Tests the address as far as that is possible without publishing. Blocks, 15 s at most.
     func check(with resources: OutputCheckResources) -> OutputFinding
 }
 
@@ -26,35 +26,36 @@ extension OutputDestination {
     package var isUnverified: Bool { false }
 }
 
-/// A port of this machine that an output takes.
+/// A port of this machine that an output uses.
 package struct ListeningPort: Sendable {
-    /// What the port is of.
+    /// The protocol of the port.
     package enum Transport: Sendable { case tcp, udp }
 
-    /// The address to listen at, numeric.
+    /// The address at which to listen, numeric.
     package let host: String
     /// The port's number.
     package let port: UInt16
-    /// What the port is of.
+    /// The protocol of the port.
     package let transport: Transport
-    /// What is offered by an RTMP server, which all streams at one address share; nil for a port of the output's own.
+    /// The stream that an RTMP server offers at this port, which all streams at one address share; nil for a port that
+    /// only this output uses.
     package var offer: RTMPListenURL?
 }
 
-/// What the targets of a channel's outputs are made with.
+/// The objects from which the targets of a channel's outputs are made.
 package struct OutputResources: Sendable {
-    /// The threads that write RTMP.
+    /// The threads that write RTMP connections.
     package let writers: RTMPWriterPool
     /// The server that RTMP players connect to.
     package let server: RTMPServer
-    /// What it shows to players who connect with TLS.
+    /// The certificate that the server presents to players that use TLS.
     package let identity: TLSServerIdentity?
-    /// Decides who may play; nil if everybody with the key may.
+    /// Decides which players may play; nil means that all players that have the key may.
     package let onPlay: RTMPAuthorization?
-    /// The encoding of the program that the output takes.
+    /// The encoding of the program that the output publishes.
     package var stream: PacketStream
 
-    /// Resources of these values.
+    /// Resources with these values.
     package init(
         writers: RTMPWriterPool, server: RTMPServer, identity: TLSServerIdentity?, onPlay: RTMPAuthorization?,
         stream: PacketStream
@@ -64,38 +65,38 @@ package struct OutputResources: Sendable {
     }
 }
 
-/// What an address is tried with.
+/// The objects with which an address is tested.
 package struct OutputCheckResources: Sendable {
     /// The server that RTMP players connect to.
     package let server: RTMPServer
-    /// Reads what it shows to players who connect with TLS; nil without a certificate.
+    /// Reads the certificate that the server presents to players that use TLS; returns nil if none is configured.
     package let identity: @Sendable () throws(OutputFailure) -> TLSServerIdentity?
 
-    /// Resources of these values.
+    /// Resources with these values.
     package init(server: RTMPServer, identity: @escaping @Sendable () throws(OutputFailure) -> TLSServerIdentity?) {
         (self.server, self.identity) = (server, identity)
     }
 }
 
-/// What the check of an address found.
+/// The result of the test of an address.
 package struct OutputFinding: Sendable, Equatable {
-    /// How it is.
+    /// The rating of an address.
     package enum Result: Sendable {
         case usable
-        /// It may be usable when the channel goes on air.
+        /// The address may be usable when the channel goes on air.
         case doubtful
         case unusable
     }
 
-    /// How it is.
+    /// The rating of the address.
     package let result: Result
-    /// What was found, without secrets.
+    /// The finding as a sentence without secrets.
     package let text: String
 
-    /// A finding of these values.
+    /// A finding with these values.
     package init(_ result: Result, _ text: String) { (self.result, self.text) = (result, text) }
 
-    /// What `work` finds; what it throws makes the address unusable.
+    /// The finding of `work`; an error that `work` throws makes the address unusable.
     static func of(_ work: () throws(OutputFailure) -> String) -> OutputFinding {
         do throws(OutputFailure) {
             return OutputFinding(.usable, try work())

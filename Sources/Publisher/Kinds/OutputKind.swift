@@ -3,20 +3,20 @@
 package import FanOut
 package import Networking
 
-/// One kind of live output, and all that relay knows of it. The command line, the configuration file, the help, the checks,
-/// the status and the metrics read it from here.
+/// One kind of live output, with everything that relay knows about it. The command line, the configuration file, the
+/// help, the checks, the status and the metrics read it from here.
 package struct OutputKind: Sendable {
-    /// The kind in one word. Outputs without a name of their own are called by it: `srt-1`.
+    /// The kind in one word. Outputs without a configured name are named after it: `srt-1`.
     package let name: String
-    /// How its addresses begin, such as `rtmp://` and `rtmps://`.
+    /// The prefixes of its addresses, such as `rtmp://` and `rtmps://`.
     package let beginnings: [String]
     /// The name of the protocol for sentences, such as `RTMP`.
     package let title: String
-    /// How an address of it is written, for the help of flags.
+    /// The syntax of its addresses, for the help of flags.
     package let help: String
     /// The options of this kind behind the `#` of an address.
     package let options: [AddressOption]
-    /// What its outputs count beside what all outputs tell.
+    /// The counters of its outputs, in addition to those that all outputs have.
     package let numbers: [OutputNumber]
     /// Reads an address, and takes the options of this kind out of a list.
     let read: @Sendable (String, inout OptionList, OutputDefaults) throws(AddressError) -> any OutputDestination
@@ -33,7 +33,7 @@ package struct OutputKind: Sendable {
         (self.options, self.numbers, self.read) = (options, numbers, read)
     }
 
-    /// The kind of the address in `text`, which need not be a valid one; nil if it begins as none of ours does.
+    /// The kind of the address in `text`, which need not be valid; nil if its prefix belongs to no kind.
     package static func of(_ text: String) -> OutputKind? {
         let scheme = text.prefix { $0 != ":" && $0 != "/" }.lowercased()
         return all.first { kind in
@@ -42,9 +42,9 @@ package struct OutputKind: Sendable {
     }
 }
 
-/// What flags say of all outputs, unless the options of one say otherwise.
+/// Settings of flags for all outputs, which the options of a single output override.
 package struct OutputDefaults: Sendable {
-    /// Whose certificates servers may show.
+    /// Which certificates of servers are accepted.
     package var tls = TLSVerification.system
 
     /// The usual defaults.

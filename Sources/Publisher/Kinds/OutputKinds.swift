@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension OutputKind {
-    /// Every kind of live output, in the order in which help and messages name them. A new one is a line here.
+    /// All kinds of live output, in the order in which help and messages list them. To add a kind, add a line here.
     package static let all: [OutputKind] = [
         .rtmp,
         .rtmpListen,

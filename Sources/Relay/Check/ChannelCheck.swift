@@ -19,16 +19,16 @@ struct ChannelCheck: Sendable {
 
     /// How long an input may take to answer.
     private static let patience = Duration.seconds(15)
-    /// How long anything may take.
+    /// How long a single check may take.
     static let longest = Duration.seconds(25)
-    /// The share of the machine's cores that may be taken, so that some are left to spare.
+    /// The share of the machine's cores that may be used, so that some are left for other work.
     static let share = 0.85
 
     let configuration: ChannelConfiguration
     let resources: HostResources
     let logger = Logger(label: "relay.check")
 
-    /// A check of the channel of `configuration`.
+    /// A check of the channel with this configuration.
     init(_ configuration: ChannelConfiguration, resources: HostResources) {
         (self.configuration, self.resources) = (configuration, resources)
     }
@@ -45,7 +45,7 @@ struct ChannelCheck: Sendable {
         return inputs + outputs() + untaken() + [recorded, uploaded, encoder?.row, sources].compactMap(\.self)
     }
 
-    /// Returns the result of `work` about `subject`, unless it takes too long.
+    /// Returns the result of `work` about `subject`, or a failure if it takes too long.
     func within(_ subject: String, _ work: @escaping @Sendable () -> Row) -> Row {
         Answer.of("relay.check", within: Self.longest, work)
             ?? row(subject, .failed, "it does not answer within \(Self.longest.components.seconds) s")
@@ -93,7 +93,7 @@ struct ChannelCheck: Sendable {
             let tracks = [video, description.hasAudio ? "audio" : nil].compactMap(\.self).joined(separator: ", ")
             return row(subject, .ok, "\(location): \(tracks)")
         } catch {
-            // Live input may come later; the channel waits for it.
+            // A live input may appear after the start; the channel waits for it.
             let isAwaited = location.isLiveByNature != false
             return row(subject, isAwaited ? .warning : .failed, "\(error)")
         }
@@ -132,7 +132,7 @@ struct ChannelCheck: Sendable {
         }
     }
 
-    /// What is found at the address of an output.
+    /// The row for the address of an output.
     func row(of address: OutputAddress, _ subject: String) -> Row {
         let tools = OutputCheckResources(server: resources.server, identity: identity)
         return within(subject) { row(subject, address.destination.check(with: tools)) }
@@ -168,7 +168,7 @@ struct ChannelCheck: Sendable {
             let entry = resources.ledger.enter(on: space.fileSystem, of: configuration.name) { [budget] in
                 budget.bytes(after: 0)
             }
-            // Includes what the channels before this one need on the same disk.
+            // The space that the earlier channels need on the same disk is included.
             budget.neededByOthers = resources.ledger.bytes(before: entry)
             let isEnough = space.free > budget.requiredBytes || recording.retention != nil
             let text =
@@ -183,8 +183,8 @@ struct ChannelCheck: Sendable {
 
     // MARK: Uploads
 
-    /// Checks an upload. rclone's configuration belongs to a user: another user's, especially the service's, may know
-    /// remotes that this one does not.
+    /// Checks an upload. rclone's configuration belongs to a user: another user, such as the service's, may have
+    /// remotes that this user does not have.
     func upload(to target: UploadTarget) -> CheckReport.Row {
         let remote: String? = if case .remote(let remote, _) = target { "\(remote)" } else { nil }
         do throws(UploadRefusal) {
@@ -233,7 +233,7 @@ struct ChannelCheck: Sendable {
     static func hundredths(_ number: Double) -> Double { Double((number * 100).rounded()) / 100 }
 }
 
-/// A receiver that no client publishes to: a port is only tried.
+/// A receiver without publications: a port is only opened as a test.
 private final class NoReceiver: RTMPStreamReceiver {
     func publicationBegan(_ publication: RTMPPublication) {}
     func publication(_ publication: RTMPPublication, sent message: RTMPPublishedMessage) {}

@@ -26,9 +26,9 @@ struct CheckCommand: BlockingCommand {
     var file: String
 
     func work() throws {
-        // The check must not cost a running relay a frame.
+        // The check runs at the lowest priority, so that a running relay loses no frame.
         setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19)
-        // Log lines are discarded, because the check prints its own results once.
+        // Log lines are discarded, because the check prints its own results.
         LoggingSystem.bootstrap { _ in SwiftLogNoOpLogHandler() }
         let configuration = try HostConfiguration.forCommand(at: file)
         let resources = HostResources()

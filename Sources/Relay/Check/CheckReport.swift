@@ -2,30 +2,30 @@
 
 /// The result of `relay check`.
 struct CheckReport: Encodable {
-    /// The result for one thing.
+    /// The result of one check.
     enum Result: String, Encodable {
         case ok
-        /// It may work when the channel goes on air, or it could not be tested.
+        /// The subject may work when the channel goes on air, or it could not be tested.
         case warning
         case failed
     }
 
-    /// One thing that a channel needs.
+    /// The result for one subject that a channel needs.
     struct Row: Encodable {
         let channel: String
-        /// `input`, `output two`, `recording`, `encoder`.
+        /// The subject: `input`, `output two`, `recording`, `encoder`.
         let subject: String
         let result: Result
-        /// What was found, without secrets.
+        /// The finding as a sentence without secrets.
         let text: String
     }
 
     var rows: [Row] = []
 
-    /// Whether every channel can go on air as it is.
+    /// Whether all channels can go on air with this configuration.
     var isGood: Bool { rows.allSatisfy { $0.result != .failed } }
 
-    /// The report for people: a line for each row, in columns.
+    /// The report for people: one line for each row, in columns.
     var text: String {
         let columns = rows.map { [$0.channel, $0.subject, $0.result.rawValue] }
         let widths = (0..<3).map { column in columns.map { $0[column].count }.max() ?? 0 }

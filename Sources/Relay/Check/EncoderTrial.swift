@@ -13,16 +13,16 @@ internal import Media
 struct EncoderTrial {
     private static let length = Duration.seconds(3)
 
-    /// What was encoded, such as `veryfast at 1920x1080, 50 fps`.
+    /// The preset and format that were encoded, such as `veryfast at 1920x1080, 50 fps`.
     let subject: String
-    /// Cores that encoding in real time keeps busy: processor time of the process by program time.
+    /// How many cores encoding in real time uses: processor time of the process divided by program time.
     let cores: Double
-    /// Cores that this process may use.
+    /// How many cores this process may use.
     static var available: Int { max(1, Int(sysconf(CInt(_SC_NPROCESSORS_ONLN)))) }
 
-    /// Runs the trial; blocks for as long as the machine needs for 3 s of program. The size and rate are the
-    /// configuration's, or those of the test pattern where the input decides; of a `rendition` they are its own. Throws
-    /// ``ChannelFailure``.
+    /// Runs the trial; blocks for as long as the machine needs for 3 s of program. The size and rate are those of the
+    /// configuration, or those of the test pattern if they depend on the input; for a `rendition` they are its own.
+    /// Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration, as rendition: RenditionSpecification? = nil, resources: HostResources,
         logger: Logger
@@ -55,7 +55,7 @@ struct EncoderTrial {
         subject = "\(trial.encoder.preset) at \(size)\(tenths) fps"
     }
 
-    /// Processor time of this process.
+    /// Processor time of this process, in seconds.
     static var processorSeconds: Double {
         var usage = rusage()
         getrusage(RUSAGE_SELF.rawValue, &usage)

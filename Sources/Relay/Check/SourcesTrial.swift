@@ -12,24 +12,24 @@ internal import Synchronization
 struct SourcesTrial {
     /// How much of each source is decoded, and how long that may take: live sources deliver in real time.
     private static let (length, patience) = (Duration.seconds(3), Duration.seconds(8))
-    /// How many frames are made.
+    /// How many frames are composed.
     private static let frames: Int64 = 60
 
     /// The result for one source.
     struct Decoded {
         let name: String
-        /// Its own shape.
+        /// The format of the source itself.
         let native: VideoFormat
-        /// Cores that decoding it in real time keeps busy.
+        /// How many cores decoding the source in real time uses.
         let cores: Double
-        /// One of its frames, in the program's format.
+        /// One of the source's frames, in the program's format.
         let frame: VideoFrame
     }
 
     private let configuration: ChannelConfiguration
     private let clock: any MonotonicClock
     private let logger: Logger
-    /// The program's shape: that of the first source which was decoded, but for what the flags say.
+    /// The program's format: that of the first source that was decoded, except for values that flags set.
     private(set) var format: VideoFormat?
     private(set) var decoded: [Decoded] = []
 
@@ -38,7 +38,7 @@ struct SourcesTrial {
         (self.configuration, self.clock, self.logger) = (configuration, clock, logger)
     }
 
-    /// Decodes a source, which must be one that answers. One of which nothing comes is left out. Blocks.
+    /// Decodes a source, which must be one that answers. A source that delivers nothing is omitted. Blocks.
     mutating func decode(_ source: ChannelConfiguration.Source) {
         let opening = SourceOpening(logger: logger)
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(15)) { opening.cancel() }
@@ -58,7 +58,7 @@ struct SourcesTrial {
         decoded.append(Decoded(name: source.name, native: native, cores: spent / length.inSeconds, frame: frame))
     }
 
-    /// The scene with the most decoded sources, or the first two side by side; nil if fewer were decoded.
+    /// The scene with the most decoded sources, or the first two side by side; nil if fewer than two were decoded.
     var heaviest: SceneLayout? {
         let names = decoded.map(\.name)
         let scenes = configuration.scenes.map(\.layout).filter { $0.sources.allSatisfy(names.contains) }
@@ -66,7 +66,7 @@ struct SourcesTrial {
         return names.count > 1 ? SceneLayout(.pip, Array(names.prefix(2))) : nil
     }
 
-    /// Cores that making the frames of `layout` in real time keeps busy. Blocks.
+    /// How many cores composing the frames of `layout` in real time uses. Blocks.
     func cores(for layout: SceneLayout) -> Double {
         guard let format else { return 0 }
         let frames = layout.sources.compactMap { name in decoded.first { $0.name == name }?.frame }
@@ -84,7 +84,7 @@ struct SourcesTrial {
         return (EncoderTrial.processorSeconds - before) / length.inSeconds
     }
 
-    /// What was decoded, such as `2 of 1920x1080 at 50 fps`.
+    /// A description of the decoded sources, such as `2 of 1920x1080 at 50 fps`.
     var subject: String {
         let shapes = decoded.map { "\($0.native.width)x\($0.native.height) at \($0.native.frameRate) fps" }
         let kinds = shapes.enumerated().filter { shapes.firstIndex(of: $1) == $0 }.map(\.element)
@@ -92,7 +92,7 @@ struct SourcesTrial {
     }
 }
 
-/// Takes what a source delivers, as fast as it comes, up to a length, and keeps one frame.
+/// Takes all media that a source delivers, without delay, up to a given duration, and keeps one frame.
 private final class TrialSink: SourceSink {
     private struct State {
         var frame: VideoFrame?
@@ -107,12 +107,12 @@ private final class TrialSink: SourceSink {
 
     init(upTo limit: Duration) { self.limit = limit }
 
-    /// Waits until so much was delivered, or the source is over.
+    /// Blocks until enough was delivered, the source has ended, or `patience` is over.
     func wait(_ patience: Duration) {
         _ = isEnough.wait(timeout: .now() + .nanoseconds(Int(patience.inNanoseconds)))
     }
 
-    /// The newest frame, and for how long frames were delivered; nil without any.
+    /// The newest frame, and the duration of the frames that were delivered; nil without any frame.
     var taken: (frame: VideoFrame, length: Duration)? {
         state.withLock { state in
             guard let frame = state.frame, let span = state.span else { return nil }
@@ -158,7 +158,7 @@ private final class TrialSink: SourceSink {
     func markCaughtUp() {}
 }
 
-/// Discards frames, because a trial has no output that wants them.
+/// Discards frames, because a trial has no output for them.
 private final class Nothing: ProgramSink {
     func encode(_ frame: VideoFrame, at index: Int64) {}
     func encode(_ audio: AudioBuffer) {}

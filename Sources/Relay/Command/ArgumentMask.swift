@@ -5,13 +5,13 @@ internal import Ingest
 
 /// Hides secrets from process listings.
 enum ArgumentMask {
-    /// Overwrites, in the memory that the system shows as the process's command line, the values of `flags`: what lies
-    /// behind the host of an address. The flags must have been read before.
+    /// Overwrites parts of the values of `flags` in the memory that the system shows as the process's command line: the
+    /// text behind the host of each address. Call only after the flags were parsed.
     static func hideSecrets(followingAny flags: Set<String>) {
         var hidesNext = false
         for index in 1..<max(1, Int(CommandLine.argc)) {
             guard let argument = CommandLine.unsafeArgv[index] else { continue }
-            // Bytes, not characters: what is not valid UTF-8 must not change the offsets.
+            // Works on bytes and not on characters, because text that is not valid UTF-8 would change the offsets.
             let bytes = UnsafeBufferPointer(start: argument, count: strlen(argument)).map { UInt8(bitPattern: $0) }
             let flag = bytes.prefix { $0 != UInt8(ascii: "=") }
             let isJoined = flag.count < bytes.count && flags.contains(String(decoding: flag, as: UTF8.self))
@@ -25,7 +25,8 @@ enum ArgumentMask {
         }
     }
 
-    /// Overwrites in the same place the values of `flags` as a whole. The flags must have been read before.
+    /// Overwrites the complete values of `flags` in the memory of the command line. Call only after the flags were
+    /// parsed.
     static func hideValues(followingAny flags: Set<String>) {
         var hidesNext = false
         for index in 1..<max(1, Int(CommandLine.argc)) {
@@ -39,8 +40,8 @@ enum ArgumentMask {
         }
     }
 
-    /// Overwrites in the same place what lies behind the host of each address that is an argument of its own. The
-    /// arguments must have been read before.
+    /// Overwrites the text behind the host of each address that is an argument of its own, in the memory of the command
+    /// line. Call only after the arguments were parsed.
     static func hideAddresses() {
         for index in 1..<max(1, Int(CommandLine.argc)) {
             guard let argument = CommandLine.unsafeArgv[index] else { continue }
@@ -62,8 +63,8 @@ enum ArgumentMask {
         }
     }
 
-    /// Returns the bytes of an address that may be secret: user info, and everything after the authority; in a filter
-    /// graph also everything from the first value of an option with a credential's name on.
+    /// Returns the range of bytes of an address that may be secret: user info, and everything after the authority; in a
+    /// filter graph also everything from the first value of an option whose name is that of a credential.
     static func secretRange(in address: [UInt8]) -> Range<Int>? {
         let range = addressRange(in: address)
         let isGraph = String(decoding: address.prefix(6), as: UTF8.self).lowercased() == "lavfi:"
@@ -94,8 +95,8 @@ enum ArgumentMask {
         return path + 1..<address.count
     }
 
-    /// Returns where an authority begins whose `://` begins at `colon`. Inside a filter, as in `lavfi:movie=rtmp\://…`,
-    /// backslashes and quotes may come between the three characters.
+    /// Returns the start of the authority whose `://` begins at `colon`; nil if there is no `://`. Inside a filter, as
+    /// in `lavfi:movie=rtmp\\://…`, backslashes and quotes may be between the three characters.
     private static func authorityStart(in address: [UInt8], after colon: Int) -> Int? {
         guard address[colon] == UInt8(ascii: ":") else { return nil }
         var slashes = 0

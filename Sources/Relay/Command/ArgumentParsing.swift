@@ -4,7 +4,7 @@ internal import ArgumentParser
 internal import Foundation
 internal import Media
 
-/// Readers of flag values. Each throws one sentence that says what would be right.
+/// Readers of flag values. Each throws one sentence that states what a valid value is.
 enum ArgumentParsing {
     static func duration(_ text: String) throws(TextFailure) -> Duration {
         let duration = try anyDuration(text)
@@ -14,12 +14,12 @@ enum ArgumentParsing {
         return duration
     }
 
-    /// A length of time that may be nothing.
+    /// A duration that may be zero.
     static func anyDuration(_ text: String) throws(TextFailure) -> Duration {
         try DurationText(parsing: text).duration
     }
 
-    /// How long something may last before it is an alarm; nothing for never.
+    /// The duration after which an alarm is raised; zero, which is written `off`, disables the alarm.
     static func alarm(_ text: String) throws(TextFailure) -> Duration { text == "off" ? .zero : try duration(text) }
 
     /// The time zone of this name, such as `Europe/Berlin`.
@@ -30,7 +30,7 @@ enum ArgumentParsing {
         return zone
     }
 
-    /// Does `body`. What is wrong with a text or an option becomes the parser's error, with its exit status.
+    /// Calls `body`. A fault of a text or an option is thrown as the parser's error, with the parser's exit status.
     static func usage<Result>(_ body: () throws -> Result) throws -> Result {
         do {
             return try body()

@@ -24,12 +24,12 @@ struct DevicesCommand: BlockingCommand {
     }
 }
 
-/// What `relay devices` prints.
+/// The list that `relay devices` prints.
 struct DeviceList: Encodable {
     let video: [VideoDevice]
     let audio: [AudioDevice]
 
-    /// The list for people.
+    /// The list as text for people.
     var text: String {
         let none =
             (video.isEmpty ? ["No device here captures video (V4L2)."] : [])

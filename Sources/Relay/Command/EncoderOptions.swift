@@ -56,7 +56,7 @@ struct EncoderOptions: ParsableArguments {
             valueName: "file"))
     var frameHashes: String?
 
-    /// Throws where values are out of their range or contradict each other.
+    /// Throws if values are out of range or contradict each other.
     func check() throws(TextFailure) {
         if let crf, !(1...51).contains(crf) {
             throw TextFailure("\(option: "--crf") must be from 1 to 51; 23 is usual.")
@@ -75,7 +75,7 @@ struct EncoderOptions: ParsableArguments {
         if let gop, gop > .seconds(60) { throw TextFailure("\(option: "--gop") must be at most 60s; 2s is usual.") }
     }
 
-    /// Throws where a flag is about a track that is passed through.
+    /// Throws if a flag is about a track that is passed through without encoding.
     func check(against copying: ChannelConfiguration.Copying, by copyFlag: String) throws(TextFailure) {
         let video: [(String, Bool)] = [
             ("--preset", preset != nil), ("--tune", tune != nil), ("--profile", profile != nil),

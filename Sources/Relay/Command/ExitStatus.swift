@@ -3,34 +3,34 @@
 internal import ArgumentParser
 internal import Media
 
-/// Exit statuses of the process, with the numbers of `sysexits.h`, so that a service manager or a script knows the
-/// reason.
+/// The exit statuses of the process, with the numbers of `sysexits.h`, from which a service manager or a script can
+/// tell the reason.
 enum ExitStatus: Int32 {
-    /// Done, or ended by a signal after having done its work.
+    /// The work is done, or was done before a signal ended the process.
     case done = 0
-    /// `relay recordings`: something is wrong with the recordings, or missing.
+    /// `relay recordings`: recordings are damaged or missing.
     case recordingsIncomplete = 1
     /// A flag or an address is wrong.
     case usage = 64
-    /// The input cannot be read, or has no frame.
+    /// The input cannot be read, or contains no frame.
     case inputUnreadable = 66
-    /// No output ever came on air, and nothing was recorded.
+    /// No output ever was on air, and no recording was made.
     case nothingDelivered = 69
     /// The encoder failed.
     case internalError = 70
     /// The record directory, or the clip of `relay recordings export`, cannot be written.
     case cannotRecord = 73
-    /// The storage guard refused, and there was nothing else to do.
+    /// The storage guard refused to record, and there was no other work.
     case storageRefused = 75
 
-    /// `relay ctl`: the running relay refused.
+    /// `relay ctl`: the running relay refused the request.
     static let refused = ExitStatus.recordingsIncomplete
 
     var code: ExitCode { ExitCode(rawValue) }
 }
 
 extension ExitStatus {
-    /// The status for a channel that failed for this cause.
+    /// The status for a channel that failed with this cause.
     init(_ cause: ChannelFailure.Cause) {
         self =
             switch cause {
@@ -43,7 +43,7 @@ extension ExitStatus {
             }
     }
 
-    /// The status for a channel with this end.
+    /// The status for a channel that ended in this way.
     init(_ end: ChannelEnd) {
         self =
             switch end {

@@ -6,8 +6,8 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// Holds back the first signal that asks for the end, so that running work can check for it and end cleanly. A later
-/// signal ends the process at once, by the rules of ``EndRequests``, even if a disk does not answer.
+/// Intercepts the first signal that asks the process to end, so that running work can check for it and end cleanly. A
+/// later signal ends the process at once, by the rules of ``EndRequests``, even if a disk does not respond.
 final class HeldSignals: Sendable {
     private struct State {
         var requests = EndRequests()
@@ -27,7 +27,7 @@ final class HeldSignals: Sendable {
         }
     }
 
-    /// The first such signal; nil if none came.
+    /// The first such signal; nil before the first.
     var first: CInt? { state.withLock { $0.first } }
 
     private func received(_ number: CInt) {

@@ -8,17 +8,17 @@ internal import Networking
 internal import Program
 internal import Studio
 
-/// Several inputs: a program that switches between them and shows some of them at once.
+/// The flags for several inputs: a program that switches between sources and shows several of them together.
 extension InputOptions {
-    /// More sources than a grid shows.
+    /// The most sources: more than a grid can show.
     private static let mostSources = 16
-    /// Names with another meaning: the slate, and the choices for audio.
+    /// Names with a special meaning: the slate, and the choices for audio.
     private static let reservedNames: Set = ["slate", "mix", "follow"]
 
-    /// Whether the program is composed of sources, of which there may be only one.
+    /// Whether the program is composed of sources. It may be composed of a single source.
     var isStudio: Bool { input.count > 1 || runDown != nil || !overlay.isEmpty }
 
-    /// Takes the sources of such a program, and what is said of them.
+    /// Applies the sources of such a program, and the flags about them.
     func applySources(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         guard isStudio else {
             let flags = [
@@ -39,7 +39,7 @@ extension InputOptions {
             throw TextFailure(
                 "\(option: "--unpaced") is for one \(option: "--input") without \(option: "--overlay"). Leave it out.")
         }
-        // A run-down without an input needs none.
+        // A program with a run-down needs no input.
         let inputs = runDown != nil && input == [Self.pattern] ? [] : input
         guard inputs.count <= Self.mostSources else {
             throw TextFailure("\(option: "--input") may be given \(Self.mostSources) times.")
@@ -87,7 +87,7 @@ extension InputOptions {
         try applyRunDown(to: &configuration)
     }
 
-    /// Sources without video: the name of `--audio-input`.
+    /// The names of sources without video: that of `--audio-input`.
     private var unseenSources: [String] { audioInput == nil ? [] : ["audio"] }
 
     private func applyOverlays(to configuration: inout ChannelConfiguration) throws(TextFailure) {
@@ -138,7 +138,7 @@ extension InputOptions {
         }
     }
 
-    /// The input in `text`.
+    /// The specification of the input in `text`.
     static func specification(_ text: String, number: Int?) throws(TextFailure) -> InputSpecification {
         let flag = OptionReference("--input", number.map { .number($0) })
         guard !text.isEmpty else { throw TextFailure("\(flag) is empty: name a file, a URL or test:.") }
@@ -150,11 +150,12 @@ extension InputOptions {
     }
 }
 
-/// A scene as a flag gives it: `name=layout:source,source`, with the place of an inset and its overlays behind a `#`.
+/// A scene in the syntax of its flag: `name=layout:source,source`, with the place of an inset and the overlays behind a
+/// `#`.
 struct NamedScene {
     let value: (name: String, layout: SceneLayout)
 
-    /// Reads `text`, whose sources must be among `sources`, and its overlays among `overlays`.
+    /// Reads `text`. Its sources must be among `sources`, and its overlays among `overlays`.
     init(_ text: String, sources: [String], overlays: [String]) throws(TextFailure) {
         guard let match = text.wholeMatch(of: /([A-Za-z0-9._-]{1,64})=([a-z-]+)(?::([^#]*))?(?:#(.*))?/) else {
             throw TextFailure("\(option: "--scene") is NAME=LAYOUT:SOURCE,SOURCE, such as duo=pip:cam1,cam2.")

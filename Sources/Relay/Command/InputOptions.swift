@@ -11,7 +11,7 @@ internal import Publisher
 internal import RTMP
 internal import Studio
 
-/// The flags that say where video and audio come from.
+/// The flags for the sources of video and audio.
 struct InputOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -36,7 +36,7 @@ struct InputOptions: ParsableArguments {
                 + "${NAME} and ${file:/path} in it are replaced as in --output.",
             valueName: "source"))
     var input = [InputOptions.pattern]
-    /// The source that is shown if no flag names one.
+    /// The source that is used if no flag names a source.
     static let pattern = "test:"
 
     @Option(
@@ -166,7 +166,7 @@ struct InputOptions: ParsableArguments {
         if loop { throw TextFailure("\(option: "--loop") is for files: \(input) has no end. Leave it out.") }
     }
 
-    /// The input, what takes its place, and how that is chosen.
+    /// Applies the input, its backups and slate, and the rules by which they are selected.
     private func applyChoice(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         let specification = try Self.specification(input[0], number: input.count > 1 ? 1 : nil)
         let source = ChannelConfiguration.Source(
@@ -235,7 +235,7 @@ struct InputOptions: ParsableArguments {
         }
     }
 
-    /// The flag that passes something through, if there is one.
+    /// The flag that passes video or audio through without encoding; nil if there is no such flag.
     var copyFlag: String? { copy ? "--copy" : copyVideo ? "--copy-video" : copyAudio ? "--copy-audio" : nil }
 
     private var copying: ChannelConfiguration.Copying {
@@ -273,10 +273,10 @@ struct InputOptions: ParsableArguments {
         try location.rtmpListenAddress.map { (text) throws(AddressError) in try RTMPListenURL(text, for: .input) }
     }
 
-    /// Takes the certificate that inputs and outputs show to those who connect to them with TLS.
+    /// Applies the certificate that inputs and outputs present to clients that connect with TLS.
     func applyCertificate(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         let isNeeded =
-            // An address that cannot be read was refused before.
+            // Addresses that cannot be read were refused earlier.
             configuration.allInputs.contains { (try? Self.listenURL(of: $0))?.isSecure == true }
             || configuration.outputs.contains { $0.address.destination.listening?.offer?.isSecure == true }
         switch (certificate, key) {

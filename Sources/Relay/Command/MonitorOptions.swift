@@ -4,7 +4,7 @@ internal import ArgumentParser
 internal import Media
 internal import Monitor
 
-/// The flags of what is watched of the program.
+/// The flags for the alarms and meters of the program.
 struct MonitorOptions: ParsableArguments {
     @Option(
         parsing: .unconditional,
@@ -48,7 +48,7 @@ struct MonitorOptions: ParsableArguments {
             "Video is frozen while no more of its pixels change than this. (default: 0.05)", valueName: "percent"))
     var frozenLevel: Double?
 
-    /// Throws where a value is out of its range.
+    /// Throws if a value is out of range.
     func check() throws(TextFailure) {
         let bounds: [(String, Double?, ClosedRange<Double>)] = [
             ("--loudness", loudness, -50 ... -5), ("--silence-level", silenceLevel, -100 ... -20),

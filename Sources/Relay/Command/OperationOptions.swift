@@ -3,7 +3,7 @@
 internal import ArgumentParser
 internal import Media
 
-/// The flags of the process as a whole.
+/// The flags that concern the process and not a channel.
 struct OperationOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("End after this much of the program.", valueName: "time"),
@@ -63,10 +63,10 @@ struct OperationOptions: ParsableArguments {
     var verbose = false
 }
 
-/// How log lines look.
+/// The format of log lines.
 enum LogFormat: String, ExpressibleByArgument, CaseIterable {
-    /// For people.
+    /// Text for people.
     case text
-    /// One JSON object a line.
+    /// One JSON object on each line.
     case json
 }

@@ -6,7 +6,7 @@ internal import Media
 internal import Networking
 internal import Publisher
 
-/// The flags that name live outputs. Addresses are read here and not by the parser, whose messages would show them
+/// The flags for live outputs. Addresses are parsed here and not by the argument parser, whose messages would show them
 /// with their keys.
 struct OutputOptions: ParsableArguments {
     @Option(
@@ -43,14 +43,14 @@ struct OutputOptions: ParsableArguments {
             "Trust the authorities in this PEM file, and no others, with all rtmps:// outputs.", valueName: "file"))
     var authorities: String?
 
-    /// How addresses of each kind are written.
+    /// The syntax of the addresses of each kind, for the help.
     private static var addressHelp: String {
         let others = OutputKind.all.filter { ![OutputKind.rtmp.name, OutputKind.srt.name].contains($0.name) }
         let forms = others.map(\.help)
         return "An address as for --rtmp or --srt, \(forms.dropLast().joined(separator: ", ")) or \(forms.last ?? "")."
     }
 
-    /// The options of all kinds, and of each.
+    /// The options of outputs for the help: those that all kinds have, and those of each kind.
     private static var optionHelp: String {
         let list = { (options: [AddressOption]) in options.map(\.help).joined(separator: ", ") + "." }
         let own = OutputKind.all.filter { !$0.options.isEmpty }.map { "For \($0.title): \(list($0.options))" }
@@ -84,7 +84,7 @@ struct OutputOptions: ParsableArguments {
         }
     }
 
-    /// How the output of this index among all of them was given, such as `--srt number 1`.
+    /// The flag of the output with this index among all outputs, such as `--srt number 1`.
     func label(of index: Int) -> OptionReference {
         var number = index
         for (flag, texts) in [("--rtmp", rtmp), ("--srt", srt)] {
@@ -94,7 +94,7 @@ struct OutputOptions: ParsableArguments {
         return OptionReference("--output", .number(number + 1))
     }
 
-    /// The index of the first of `texts` that is equal to one before it; nil if all differ.
+    /// The index of the first of `texts` that is equal to an earlier one; nil if all differ.
     private static func repeated(in texts: [String]) -> Int? {
         var seen: Set<String> = []
         return texts.firstIndex { !seen.insert($0).inserted }

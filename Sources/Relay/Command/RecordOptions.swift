@@ -188,7 +188,7 @@ struct RecordOptions: ParsableArguments {
         configuration.recording = recording
     }
 
-    /// Lets each source of `configuration` be recorded, too, if that was asked for and can be.
+    /// Adds a recording of each source of `configuration`, if that was requested and is possible.
     func applySources(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         guard recordSources, configuration.recording != nil else {
             guard sourceCoding == .copy else {
@@ -224,7 +224,8 @@ struct RecordOptions: ParsableArguments {
         }
     }
 
-    /// The wall clock says nothing to a program that runs faster than it.
+    /// Throws if files are to end by the wall clock although the program runs faster than the clock, or although the
+    /// length of files does not divide a day into equal parts.
     func checkAlignment(isPaced: Bool) throws(TextFailure) {
         guard record != nil, segmentAlign == .clock else { return }
         guard isPaced else {
@@ -242,7 +243,7 @@ struct RecordOptions: ParsableArguments {
     private static let usualLength = SegmentLength.duration(.seconds(1800))
     private static let usualReplay = Duration.seconds(10)
 
-    /// The first given flag about recording.
+    /// The first flag about recording that was given; nil if there is no such flag.
     private var given: String? {
         let flags = [
             ("--record-mount", recordMount != nil), ("--segment", segment != Self.usualLength),
@@ -279,18 +280,18 @@ struct RecordOptions: ParsableArguments {
     }
 }
 
-/// How live sources are recorded.
+/// How the recordings of live sources are encoded.
 enum SourceCodingChoice: String, ExpressibleByArgument, CaseIterable {
-    /// Their packets are copied.
+    /// The packets of the sources are copied.
     case copy
-    /// They are encoded like the program.
+    /// The sources are encoded like the program.
     case encode
 }
 
-/// Where files end.
+/// The times at which recorded files end.
 enum SegmentAlignment: String, ExpressibleByArgument, CaseIterable {
-    /// At multiples of their length, counted from the recording's start.
+    /// At multiples of their length, counted from the start of the recording.
     case start
-    /// Where the wall clock shows a multiple of their length.
+    /// When the wall clock shows a multiple of their length.
     case clock
 }

@@ -4,7 +4,7 @@ internal import ArgumentParser
 internal import Glibc
 internal import Media
 
-/// The command `relay`, which has no flags of its own: without the name of a subcommand, ``RunCommand`` is meant.
+/// The command `relay`, which has no flags of its own: without a subcommand, ``RunCommand`` runs.
 @main
 struct RelayCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -32,7 +32,7 @@ struct RelayCommand: AsyncParsableCommand {
         ],
         defaultSubcommand: RunCommand.self)
 
-    /// Like the parser's own method, whose messages would repeat arguments that may contain a key.
+    /// Replaces the parser's own method, whose messages would repeat arguments that may contain a key.
     static func main() async {
         Allocator.limit()
         let arguments = Array(CommandLine.arguments.dropFirst())
@@ -51,18 +51,19 @@ struct RelayCommand: AsyncParsableCommand {
                 Terminal.put(message + "\n", to: code.isSuccess ? STDOUT_FILENO : STDERR_FILENO)
             }
             fflush(nil)
-            // Libraries' threads may still be at work; destructors that run beside them are a known way to crash at the end.
+            // Threads of libraries may still be running; destructors that run in parallel are known to crash the
+            // process at its end.
             _exit(code.rawValue)
         }
     }
 
-    /// The help of the command as a whole: its subcommands, and the flags of the one that needs no name.
+    /// The help of the complete command: its subcommands, and the flags of ``RunCommand``, which needs no name.
     static var help: String { help(columns: nil) }
 
-    /// ``help`` in lines of at most `columns`; as wide as the terminal for nil.
+    /// The ``help`` in lines of at most `columns` characters; nil means the width of the terminal.
     static func help(columns: Int?) -> String {
         let run = helpMessage(for: RunCommand.self, columns: columns)
-        // The text above describes the command; its flags follow the paragraph about its usage.
+        // The text above describes the command; the flags follow the paragraph about the usage.
         let usage = run.firstRange(of: "USAGE:")?.lowerBound ?? run.startIndex
         return helpMessage(columns: columns) + "\n\n" + run[usage...]
     }

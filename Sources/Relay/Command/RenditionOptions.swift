@@ -5,7 +5,7 @@ internal import Channel
 internal import Encoder
 internal import Media
 
-/// The flag of further encodings of the program.
+/// The flag for additional encodings of the program.
 struct RenditionOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -39,7 +39,7 @@ struct RenditionOptions: ParsableArguments {
         }
     }
 
-    /// Throws where a rendition would be of something that is not encoded here, or faster than the clock.
+    /// Throws if a rendition is requested of a program that is not encoded here, or that runs faster than the clock.
     func check(against configuration: ChannelConfiguration, by copyFlag: String?) throws(TextFailure) {
         guard !rendition.isEmpty else { return }
         if let copyFlag {
@@ -54,8 +54,8 @@ struct RenditionOptions: ParsableArguments {
         }
     }
 
-    /// Throws where an output or the recording of `configuration` names a rendition that there is not. `label` is how an
-    /// output was given, by its number.
+    /// Throws if an output or the recording of `configuration` names a rendition that does not exist. `label` returns
+    /// the flag of the output with a given index.
     func checkNames(in configuration: ChannelConfiguration, label: (Int) -> OptionReference) throws(TextFailure) {
         let renditions = configuration.renditions
         let isKnown = { (name: String) in renditions.contains { $0.name == name } }

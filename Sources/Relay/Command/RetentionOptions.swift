@@ -6,7 +6,7 @@ internal import Channel
 internal import Media
 internal import Segmenter
 
-/// The flags of retention: which old recordings are deleted.
+/// The flags for retention: the rules by which old recordings are deleted.
 struct RetentionOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(

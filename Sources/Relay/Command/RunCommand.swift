@@ -9,7 +9,7 @@ internal import Media
 internal import Networking
 internal import Status
 
-/// `relay run`, or `relay` with flags: runs one channel, and ends with its status.
+/// `relay run`, or `relay` with flags: runs one channel, and exits with the channel's status.
 struct RunCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
@@ -46,9 +46,9 @@ struct RunCommand: BlockingCommand {
         try run(HostConfiguration(configuration, http: http))
     }
 
-    /// Runs what the file asks for.
+    /// Runs the channels of the configuration file.
     private func work(withFile path: String) throws {
-        // Ignored until there is a configuration that can be reloaded.
+        // SIGHUP is ignored until there is a configuration that can be reloaded.
         signal(SIGHUP, SIG_IGN)
         if let flag = Self.flagBesidesFile(in: CommandLine.arguments) {
             throw ValidationError("With --config, the file says what \(flag) says. Leave it out.")
@@ -57,12 +57,13 @@ struct RunCommand: BlockingCommand {
         try run(file)
     }
 
-    /// Runs a host to its end, and ends the process with its status. Flags about the log come before what the file says of it.
+    /// Runs a host to its end, and ends the process with its status. Flags about the log override the log settings of
+    /// the file.
     private func run(_ configuration: HostConfiguration) throws {
         let log = configuration.log
         let notifier = ServiceNotifier.take()
         let terminal = Terminal(showsStatus: log.showsStatus && !operation.noStatus)
-        // Flags run one channel, and a person who reads text knows which.
+        // Flags run only one channel, so text for people need not name the channel.
         let events = EventLog()
         let writer = LogWriter(
             format: operation.logFormat ?? log.format ?? .text, namesChannels: configuration.path != nil, events: events
@@ -96,8 +97,8 @@ struct RunCommand: BlockingCommand {
         return arguments.map { String($0.prefix { $0 != "=" }) }.first { $0.hasPrefix("--") && !allowed.contains($0) }
     }
 
-    /// The first repeated one of the flags that may be given only once: the parser silently takes the last of two, so
-    /// the first would be missed.
+    /// The first flag that is given twice although it may be given only once; nil if there is no such flag. The parser
+    /// would silently use the last of two, so that the first would have no effect.
     static func repeated(in arguments: [String]) -> String? {
         let single: Set = ["--audio-input", "--slate", "--rundown", "--record", "--segment", "--duration", "--channel"]
         var seen: Set<Substring> = []
@@ -105,10 +106,10 @@ struct RunCommand: BlockingCommand {
         return names.first { single.contains(String($0)) && !seen.insert($0).inserted }.map(String.init)
     }
 
-    /// The flags as one configuration, or the sentence that says what is wrong with them.
+    /// The configuration made from the flags; throws a sentence about their fault.
     func channelConfiguration() throws(TextFailure) -> ChannelConfiguration { try flags.channelConfiguration() }
 
-    /// What the flags say of the HTTP server, or the sentence that says what is wrong with them.
+    /// The settings of the HTTP server made from the flags; throws a sentence about their fault.
     private func httpSettings() throws -> ControlSettings {
         var keys = ControlKeys()
         (keys.address, keys.socket) = (operation.http, operation.httpSocket)
@@ -132,7 +133,7 @@ struct RunCommand: BlockingCommand {
         }
     }
 
-    /// The flag that stands for a key of `http`.
+    /// The flag that is equivalent to a key of `http`.
     private static func flag(of key: String) -> String {
         switch key.prefix(while: { $0 != "[" }) {
         case "address": "http"

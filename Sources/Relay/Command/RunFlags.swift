@@ -10,8 +10,8 @@ extension EncoderSettings.Preset: ExpressibleByArgument {}
 extension EncoderSettings.Tune: ExpressibleByArgument {}
 extension EncoderSettings.Profile: ExpressibleByArgument {}
 
-/// All flags of `relay run`. A channel of a configuration file is read as those that its keys stand for, so that one set of
-/// rules holds for both.
+/// All flags of `relay run`. A channel of a configuration file is converted to these flags, so that the same rules
+/// apply to both.
 struct RunFlags: ParsableArguments {
     @OptionGroup(title: "Input") var input: InputOptions
     @OptionGroup(title: "Outputs") var output: OutputOptions
@@ -22,7 +22,7 @@ struct RunFlags: ParsableArguments {
     @OptionGroup(title: "Monitors") var monitor: MonitorOptions
     @OptionGroup(title: "Operation") var operation: OperationOptions
 
-    /// The flags as one configuration, or the sentence that says what is wrong with them.
+    /// The configuration made from the flags; throws a sentence about their fault.
     func channelConfiguration() throws(TextFailure) -> ChannelConfiguration {
         try encoder.check()
         try monitor.check()

@@ -3,19 +3,20 @@
 internal import Media
 internal import Studio
 
-/// The flags that a channel of a configuration file stands for, and the nodes of the file that they come from.
+/// The flags that are equivalent to a channel of a configuration file, and the nodes of the file that they were read
+/// from.
 struct ChannelFlags {
-    /// One flag.
+    /// A flag with the node of the file that it was read from.
     struct Flag: Equatable {
         /// `--flag=value` or `--flag`.
         let argument: String
-        /// The key that stands for the flag, from the channel on, such as `encoder.gop` or `outputs`.
+        /// The key that is equivalent to the flag, relative to the channel, such as `encoder.gop` or `outputs`.
         let path: String
         /// The key of the node that was read, such as `outputs[1]`.
         let key: String
-        /// What the node is called, for one of a mapping of names.
+        /// The name of the node, if it is an entry of a mapping of names.
         let name: String?
-        /// The place of the node.
+        /// The position of the node in the file.
         let mark: ConfigurationMark
 
         /// The flag that was read from the node at `mark`.
@@ -26,7 +27,7 @@ struct ChannelFlags {
             (self.name, self.mark) = (name, mark)
         }
 
-        /// One of the mapping `path`, whose nodes have names.
+        /// An entry of the mapping `path`, whose entries have names.
         static func named(_ name: String, _ argument: String, path: String, _ mark: ConfigurationMark) -> Flag {
             Flag(argument, path: path, key: "\(path).\(name)", name: name, mark)
         }
@@ -35,21 +36,22 @@ struct ChannelFlags {
         var flag: Substring { argument.prefix { $0 != "=" } }
     }
 
-    /// All flags, in an order of its own and not the file's.
+    /// All flags. Their order is not that of the file.
     var flags: [Flag] = []
     /// The channel's key, such as `channels[0]`.
     let key: String
-    /// Where the channel is described.
+    /// The position in the file at which the channel begins.
     let mark: ConfigurationMark
-    /// Where each key is written, by its path from the channel on.
+    /// The position of each key, by its path relative to the channel.
     var marks: [String: ConfigurationMark] = [:]
-    /// Whether all of it could be read.
+    /// Whether the complete channel could be read.
     var isRead = true
 
-    /// A channel of which nothing is read yet.
+    /// A channel before its nodes are read.
     init(key: String, mark: ConfigurationMark) { (self.key, self.mark) = (key, mark) }
 
-    /// The node that `option` comes from, as its key from the channel on and its place; nil if the file does not have it.
+    /// The node from which `option` was read, as its key relative to the channel and its position; nil if the file does
+    /// not have it.
     func place(of option: OptionReference) -> (key: String, mark: ConfigurationMark)? {
         let given = flags.filter { $0.flag == option.flag }
         let one: Flag? =
@@ -60,14 +62,15 @@ struct ChannelFlags {
             }
         if let one { return (one.key, one.mark) }
         guard let path = ConfigurationKey.path(of: option.flag) else { return nil }
-        // A list or a mapping as a whole; of one input there may be a list, too.
+        // The option may be about a complete list or mapping. A key for one input also has a plural form for a
+        // list.
         for key in [path, path + "s"] {
             if let mark = marks[key] { return (key, mark) }
         }
         return nil
     }
 
-    /// What is wrong with an option, as a fault of the node that it comes from. `hiding` leaves secrets out of a sentence.
+    /// The fault of an option, as a fault of the node from which it was read. `hiding` removes secrets from a sentence.
     func fault(_ failure: TextFailure, hiding: (String) -> String) -> ConfigurationFailure.Fault {
         let text = failure.sentence.text { ConfigurationKey.path(of: $0) ?? $0 }
         let place = failure.options.lazy.compactMap { self.place(of: $0) }.first

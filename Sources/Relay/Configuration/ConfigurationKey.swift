@@ -6,24 +6,24 @@ internal import Program
 internal import Publisher
 internal import Studio
 
-/// A key of a channel in a configuration file, and the flag that it stands for. The flags are the one model of what a
-/// channel can do: a file is read as those that it stands for, so that both are checked by the same rules.
+/// A key of a channel in a configuration file, and its equivalent flag. Flags are the only model of a channel's
+/// settings: a file is converted to flags, so that both are checked by the same rules.
 struct ConfigurationKey {
-    /// What stands behind a key.
+    /// The values that a key may have.
     enum Form: Equatable {
-        /// What the flag takes.
+        /// The same text as the value of the flag.
         case text
-        /// What the flag takes, or a number of seconds.
+        /// The same text as the value of the flag, or a number of seconds.
         case time
-        /// `true` for the flag, `false` for none.
+        /// `true` to set the flag, `false` to omit it.
         case isGiven
-        /// A word for each flag without a value; none for the word that is usual.
+        /// A word that selects one of several flags without a value; no flag for the word that means the default.
         case choice([String: String?])
     }
 
-    /// The keys from the channel on, with dots between them.
+    /// The path of keys relative to the channel, separated by dots.
     let path: String
-    /// The flag; empty for a choice of flags.
+    /// The flag; empty for a choice between flags.
     let flag: String
     let form: Form
 
@@ -31,11 +31,11 @@ struct ConfigurationKey {
         (self.path, self.flag, self.form) = (path, flag, form)
     }
 
-    /// Keys that say what is recorded, and how long it is kept.
+    /// Whether the key is about the recording or its retention.
     var isOfRecording: Bool { path.hasPrefix("recording.") }
 
-    /// All keys but `input`, `inputs` and `outputs`, which are ``AddressOption/ofInput`` and
-    /// ``AddressOption/ofOutput`` behind an address, and ``mappings``.
+    /// All keys except `input`, `inputs` and `outputs`, whose options are ``AddressOption/ofInput`` and
+    /// ``AddressOption/ofOutput``, and except ``mappings``.
     static let all: [ConfigurationKey] = [
         .init("name", "--channel"),
         .init("duration", "--duration", .time),
@@ -97,7 +97,7 @@ struct ConfigurationKey {
         .init("recording.keepMin", "--keep-min", .time),
     ]
 
-    /// The key that stands for a flag; nil if no key does.
+    /// The key that is equivalent to a flag; nil if there is no such key.
     static func path(of flag: String) -> String? {
         switch flag {
         case "--input": return "input"
@@ -115,10 +115,10 @@ struct ConfigurationKey {
         return key?.path
     }
 
-    /// Keys with names below them.
+    /// Keys whose values are mappings of names.
     static let mappings = ["renditions", "scenes", "overlays", "stingers"]
 
-    /// Every word that is a key.
+    /// All words that occur in keys.
     static let words = Set(
         all.flatMap { $0.path.split(separator: ".").map(String.init) }
             + (AddressOption.ofInput + AddressOption.ofOutput).map(\.key)
@@ -130,8 +130,8 @@ struct ConfigurationKey {
                 "channels", "log", "input", "inputs", "outputs", "address", "format", "verbose", "status",
             ])
 
-    /// Flags that no key of a channel stands for: outputs are one list, scenes and the like mappings, and the rest is about the
-    /// process or the command line.
+    /// Flags that are not equivalent to a channel's key: outputs are one list, scenes, overlays, stingers and
+    /// renditions are mappings, and the rest is about the process or the command line.
     static let flagsWithoutKey: Set = [
         "--rendition", "--scene", "--overlay", "--stinger", "--rtmp", "--srt", "--http", "--http-socket",
         "--http-token", "--webhook", "--log-format", "--no-status",
@@ -154,7 +154,7 @@ extension AddressOption {
             .init("gain", "gain"), .init("muted", "muted", .answer),
             .init("backups", "backup", .addresses),
         ]
-    /// The options of an output, of whatever kind it is. Several kinds may have one of the same name.
+    /// The options of outputs of all kinds. Several kinds may have an option of the same name.
     static let ofOutput: [AddressOption] = (OutputSpecification.options + OutputKind.all.flatMap(\.options))
         .reduce(into: []) { options, option in
             if !options.contains(where: { $0.key == option.key }) { options.append(option) }

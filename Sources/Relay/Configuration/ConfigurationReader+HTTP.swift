@@ -3,7 +3,7 @@
 internal import Studio
 
 extension ConfigurationReader {
-    /// Reads what is said of the HTTP server.
+    /// Reads the settings of the HTTP server.
     mutating func readHTTP(_ node: ConfigurationNode) {
         httpMarks[""] = node.mark
         for entry in mapping(node, "http", "It is a mapping.") ?? [] {
@@ -26,9 +26,9 @@ extension ConfigurationReader {
         }
     }
 
-    /// The keys of `http`, for which there are no flags but of the first four.
+    /// The keys of `http`; only the first four have equivalent flags.
     static let httpKeys = ["address", "socket", "tokens", "webhooks", "certificate", "key", "hosts", "basePath"]
-    /// The keys of one of `webhooks`.
+    /// The keys of an entry of `webhooks`.
     static let webhookKeys = ["url", "secret", "events", "level", "tlsCa"]
 
     private mutating func readTokens(_ node: ConfigurationNode, _ key: String) {

@@ -2,12 +2,12 @@
 
 internal import Studio
 
-// Overlays and stingers by name, and the flags that they stand for.
+// Reads overlays and stingers, which have names, as the equivalent flags.
 extension ConfigurationReader {
     static let overlayKeys = ["image", "text", "x", "y", "width", "height", "opacity", "visible", "color", "font"]
     static let stingerKeys = ["file", "cut"]
 
-    /// `overlays`: a mapping of names to what is shown.
+    /// Reads `overlays`: a mapping of names to overlays.
     mutating func readOverlays(_ node: ConfigurationNode, _ key: String) -> [ChannelFlags.Flag]? {
         let entries = mapping(node, key, "It is a mapping, an overlay behind each name.") ?? []
         return entries.compactMap { entry in
@@ -37,7 +37,7 @@ extension ConfigurationReader {
         return contents[0] + (options.isEmpty ? "" : "#" + options.joined(separator: ","))
     }
 
-    /// `stingers`: a mapping of names to files.
+    /// Reads `stingers`: a mapping of names to files.
     mutating func readStingers(_ node: ConfigurationNode, _ key: String) -> [ChannelFlags.Flag]? {
         let entries = mapping(node, key, "It is a mapping, a file and its cut behind each name.") ?? []
         return entries.compactMap { entry in

@@ -3,21 +3,21 @@
 internal import Networking
 internal import Studio
 
-// Renditions by name, and the flags that they stand for.
+// Reads renditions, which have names, as the equivalent flags.
 extension ConfigurationReader {
-    /// The keys of a rendition. Each may be written as the option is, too.
+    /// The keys of a rendition. Each may also be spelled like the option of the flag.
     static let renditionOptions: [AddressOption] = [
         .init("videoBitrate", "video-bitrate"), .init("gop", "gop", .time), .init("size", "size"),
         .init("preset", "preset"), .init("tune", "tune"), .init("profile", "profile"), .init("bFrames", "bframes"),
         .init("audioBitrate", "audio-bitrate"),
     ]
 
-    /// `renditions`: a mapping of names to how each is encoded.
+    /// Reads `renditions`: a mapping of names to encoder settings.
     mutating func readRenditions(
         _ node: ConfigurationNode, _ key: String
     ) -> [ChannelFlags.Flag]? {
         let entries = mapping(node, key, "It is a mapping, a rendition behind each name.") ?? []
-        // Their order means nothing: another one is no change.
+        // The order of renditions has no meaning, so they are sorted: a file with another order is not a change.
         return entries.sorted { $0.key < $1.key }.compactMap { entry in
             readRendition(entry.node, "\(key).\(entry.key)").map {
                 .named(entry.key, "--rendition=\(entry.key)#\($0)", path: "renditions", entry.node.mark)

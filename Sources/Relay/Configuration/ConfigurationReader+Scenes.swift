@@ -3,9 +3,9 @@
 internal import Program
 internal import Studio
 
-// Scenes by name, and the flags that they stand for.
+// Reads scenes, which have names, as the equivalent flags.
 extension ConfigurationReader {
-    /// `scenes`: a mapping of names to layouts.
+    /// Reads `scenes`: a mapping of names to layouts.
     mutating func readScenes(_ node: ConfigurationNode, _ key: String) -> [ChannelFlags.Flag]? {
         let entries = mapping(node, key, "It is a mapping, a scene behind each name.") ?? []
         return entries.compactMap { entry in

@@ -3,10 +3,10 @@
 internal import Networking
 internal import Studio
 
-/// Reads a configuration file's tree as the flags that it stands for. Each fault is noted with its place, and reading
+/// Converts a configuration file's tree to the equivalent flags. Each fault is noted with its position, and reading
 /// continues, so that all faults are reported at once.
 struct ConfigurationReader: NodeReader {
-    /// How the log looks.
+    /// The settings of the log.
     struct Log: Equatable {
         var format: LogFormat?
         var isVerbose = false
@@ -15,13 +15,13 @@ struct ConfigurationReader: NodeReader {
 
     private(set) var channels: [ChannelFlags] = []
     private(set) var log = Log()
-    /// What is said of the HTTP server, where, and whether all of it could be read.
+    /// Whether all settings of the HTTP server could be read.
     private(set) var isHTTPRead = true
     var http = ControlKeys()
     var httpMarks: [String: ConfigurationMark] = [:]
     var faults: [ConfigurationFailure.Fault] = []
 
-    /// Reads the whole file.
+    /// Reads the complete file.
     init(_ root: ConfigurationNode) {
         guard let entries = mapping(root, "", "The file is a mapping with channels: and, if needed, log:.") else {
             return
@@ -138,7 +138,7 @@ extension ConfigurationReader {
         }
     }
 
-    /// A list of addresses, as the flags that they stand for.
+    /// Reads a list of addresses as the equivalent flags.
     private mutating func readAddresses(
         _ node: ConfigurationNode, _ key: String, _ path: String, _ flag: String, _ options: [AddressOption]
     ) -> [ChannelFlags.Flag]? {
@@ -153,7 +153,8 @@ extension ConfigurationReader {
         }
     }
 
-    /// An address with its options, as the flag takes it: a text, or a mapping with `address` and the options' keys.
+    /// Reads an address with its options in the form that the flag takes. The node is a text, or a mapping with
+    /// `address` and the keys of options.
     private mutating func address(
         _ node: ConfigurationNode, _ key: String, _ options: [AddressOption]
     ) -> String? {

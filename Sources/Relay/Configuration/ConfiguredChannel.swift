@@ -7,35 +7,35 @@ internal import Foundation
 internal import Media
 internal import Studio
 
-/// One channel as flags or a configuration file describe it, with what is needed to tell what another version of the
-/// file changes.
+/// One channel as flags or a configuration file describe it, with the data that is needed to find the changes in a
+/// later version of the file.
 struct ConfiguredChannel {
-    /// A live output of it.
+    /// A live output of the channel.
     struct Output: Hashable {
-        /// What the file says.
+        /// The output's text in the file.
         let text: String
-        /// The same with the secrets in place: not to be shown. It changes if a secret does.
+        /// The same text with secrets inserted, which must not be shown. A changed secret changes this value.
         let identity: String
     }
 
-    /// What it is to do.
+    /// The configuration for the channel's run.
     let configuration: ChannelConfiguration
     /// The outputs, in the order of ``ChannelConfiguration/outputs``.
     let outputs: [Output]
-    /// The flags that stand for how it is recorded.
+    /// The flags that are about its recording.
     let recording: [String]
     /// All other flags.
     let others: [String]
 
     var name: String { configuration.name }
 
-    /// A channel that flags describe, which are not read again.
+    /// A channel that was described by flags, which are not reloaded.
     init(_ configuration: ChannelConfiguration) {
         self.configuration = configuration
         (outputs, recording, others) = ([], [], [])
     }
 
-    /// Checks `flags` by the rules of the command line. Throws what is wrong, with its place in the file at `path`.
+    /// Checks `flags` by the rules of the command line. Throws the fault with its position in the file at `path`.
     init(_ flags: ChannelFlags, path: String) throws(ConfigurationFailure) {
         let arguments = flags.flags.map(\.argument)
         let has = { (path: String) in flags.flags.contains { $0.path == path } }
@@ -64,12 +64,12 @@ struct ConfiguredChannel {
         others = flags.flags.filter { $0.path != "outputs" && !recorded.contains($0.path) }.map(\.argument)
     }
 
-    /// Whether `other` asks for the same.
+    /// Whether `other` is configured identically.
     func isIdentical(to other: ConfiguredChannel) -> Bool {
         hasSameProgram(as: other) && outputs == other.outputs && recording == other.recording
     }
 
-    /// Whether `other` differs at most in its outputs and its recording.
+    /// Whether `other` has the same configuration except for its outputs and its recording.
     func hasSameProgram(as other: ConfiguredChannel) -> Bool {
         others == other.others && configuration.allInputs == other.configuration.allInputs
     }
@@ -91,7 +91,8 @@ struct ConfiguredChannel {
         return .init(mark: flags.mark, key: flags.key, text: hiding(RunFlags.message(for: error)))
     }
 
-    /// The parser's `message` about `flag`, which it shows in quotation marks with what it takes, as one about `path`.
+    /// The parser's `message` about `flag`, which it shows in quotation marks with its value, rewritten as a message
+    /// about `path`.
     private static func naming(_ path: String, insteadOf flag: Substring, in message: String) -> String {
         guard let start = message.range(of: "'\(flag)"), let end = message[start.upperBound...].firstIndex(of: "'")
         else { return message }

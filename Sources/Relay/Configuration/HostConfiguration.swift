@@ -5,30 +5,31 @@ internal import Control
 internal import Foundation
 internal import Studio
 
-/// What the process is asked to do, by a configuration file or by flags: read, checked, and free of contradictions.
+/// The configuration of the process, from a configuration file or from flags: read, checked, and free of
+/// contradictions.
 struct HostConfiguration {
-    /// The file; nil for flags, which are read once.
+    /// The path of the file; nil for flags, which are never reloaded.
     let path: String?
-    /// How the log looks.
+    /// The settings of the log.
     let log: ConfigurationReader.Log
-    /// How the HTTP server listens.
+    /// The settings of the HTTP server.
     let http: ControlSettings
-    /// At least one; each has a name of its own.
+    /// The channels, at least one; each has a unique name.
     let channels: [ConfiguredChannel]
 
-    /// What flags ask for: one channel, which is opened once.
+    /// The configuration made from flags: one channel.
     init(_ channel: ChannelConfiguration, http: ControlSettings) {
         (path, log, self.http) = (nil, ConfigurationReader.Log(), http)
         channels = [ConfiguredChannel(channel)]
     }
 
-    /// Reads the file at `path`. Blocks on the disk, and reads the files of secrets that it refers to. Throws all that is
-    /// wrong with it.
+    /// Reads the file at `path`. Blocks on the disk, and reads the files of secrets that the file refers to. Throws all
+    /// faults of the file.
     init(reading path: String) throws(ConfigurationFailure) {
         try self.init(parsing: try ConfigurationNode.text(at: path), path: path)
     }
 
-    /// Reads the file at `path`, which a command was given: what is wrong with it is printed, and thrown is the exit code.
+    /// Reads the file at `path` for a command: faults are printed, and the exit code is thrown.
     static func forCommand(at path: String) throws -> HostConfiguration {
         do throws(ConfigurationFailure) {
             return try HostConfiguration(reading: path)
@@ -38,7 +39,7 @@ struct HostConfiguration {
         }
     }
 
-    /// Reads `text`, what is in the file at `path`.
+    /// Reads `text`, the content of the file at `path`.
     init(parsing text: String, path: String) throws(ConfigurationFailure) {
         let reader = ConfigurationReader(
             try ConfigurationNode(parsing: text, path: path, words: ConfigurationKey.words))
@@ -56,7 +57,8 @@ struct HostConfiguration {
         var listening = ListeningPlan()
         listening.add(http)
         for flags in reader.channels {
-            // What is missing because it could not be read is no fault of its own.
+            // A channel that could not be read completely is not checked, because what is missing would be reported as
+            // further faults.
             guard flags.isRead else { continue }
             do throws(ConfigurationFailure) {
                 let channel = try ConfiguredChannel(flags, path: path)
@@ -93,6 +95,6 @@ struct HostConfiguration {
         return channel.configuration.recordedNames.first { names.contains($0) }
     }
 
-    /// Descriptors that all channels' outputs hold at most.
+    /// The most descriptors that the outputs of all channels use.
     var descriptors: Int { channels.reduce(0) { $0 + $1.configuration.descriptors } }
 }

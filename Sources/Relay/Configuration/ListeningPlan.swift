@@ -9,14 +9,14 @@ internal import RTMP
 internal import SRT
 internal import Studio
 
-/// Where the channels of a file and the HTTP server listen, and which of them conflict.
+/// The addresses at which the channels of a file and the HTTP server listen, and the conflicts between them.
 struct ListeningPlan {
     private enum Use {
-        /// One listener serves all who name the same address, if they agree about TLS.
+        /// One listener serves all users of the same address, if their TLS settings are the same.
         case rtmp(RTMPListenURL, certificate: String?)
-        /// One listener serves all inputs that name the same address, by their stream ids.
+        /// One listener serves all inputs that have the same address, and distinguishes them by their stream ids.
         case srtInput(SRTURL)
-        /// Nothing else listens there.
+        /// The address cannot be shared.
         case alone
     }
 
@@ -27,7 +27,7 @@ struct ListeningPlan {
         var transport = ListeningPort.Transport.tcp
         let use: Use
 
-        /// Whether one of the two takes the port of the other.
+        /// Whether the two would listen at the same port of the same address.
         func overlaps(_ other: Place) -> Bool {
             let any: Set = ["0.0.0.0", "::"]
             return transport == other.transport && port == other.port
@@ -38,14 +38,14 @@ struct ListeningPlan {
     private var places: [Place] = []
     private(set) var faults: [ConfigurationFailure.Fault] = []
 
-    /// Notes the HTTP server.
+    /// Adds the HTTP server.
     mutating func add(_ http: ControlSettings) {
         guard let address = http.address else { return }
         let host = address.host == "localhost" ? "127.0.0.1" : address.host
         places.append(Place(owner: "http.address", host: host, port: address.port, use: .alone))
     }
 
-    /// Notes a channel, and what of it contradicts what was noted before.
+    /// Adds a channel, and the conflicts of its addresses with those that were added before.
     mutating func add(_ channel: ConfiguredChannel, _ flags: ChannelFlags) {
         let configuration = channel.configuration
         let certificate = configuration.certificate?.certificate
@@ -94,7 +94,8 @@ struct ListeningPlan {
         places.append(place)
     }
 
-    /// Why two that overlap cannot listen at the same time, as what the other does; nil if they can.
+    /// Why two overlapping addresses cannot be listened at together, as a description of the other use; nil if they
+    /// can.
     private static func contradiction(_ place: Place, _ other: Place) -> String? {
         if case .srtInput(let url) = place.use, case .srtInput(let otherURL) = other.use, place.host == other.host {
             if url.hasSameStream(as: otherURL) { return "has the same stream id, or none, at port \(place.port)" }

@@ -6,19 +6,19 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// Decodes a few frames of a recording and encodes them again so that they fit it.
+/// Decodes a few frames of a recording and re-encodes them so that they can be inserted into it.
 struct PieceRender {
     private let source: StitchSource
     private let recording: StitchSource.Recording
     private var name: String { source.name }
 
-    /// A render of frames of `source`; nil if it is not known as a recording.
+    /// A render of frames of `source`; nil if the source was not read as a recording.
     init?(_ source: StitchSource) {
         guard let recording = source.recording else { return nil }
         (self.source, self.recording) = (source, recording)
     }
 
-    /// The frames of these `numbers` in the order of decoding. Their times count them, from 0 on.
+    /// The frames with these `numbers`, in decoding order. Their times are counted from 0.
     func render(_ numbers: Range<Int>, isCancelled: () -> Bool) throws -> [EncodedPacket] {
         let times = numbers.map(source.time)
         guard let first = times.first, let track = try recording.tracks.first?.video() else { return [] }

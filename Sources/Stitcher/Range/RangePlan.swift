@@ -3,23 +3,24 @@
 internal import MP4
 internal import Media
 
-/// Which frames and packets of which recordings a range has, each at the time at which it was on air. As few as possible
-/// are coded again. Pure.
+/// Decides which frames and packets of which recordings a range includes, each at the time at which it was on air. As
+/// few frames as possible are re-encoded. Pure.
 struct RangePlan {
     /// The frames, with times in ticks of the video.
     let frames: StitchPlan
-    /// The packets, all of which are copied; nil without any.
+    /// The packets, all of which are copied; nil if there is no audio.
     let audio: AudioPlan?
-    /// The parts of the range that no file holds.
+    /// The parts of the range that no file contains.
     let gaps: [ClipGap]
-    /// The part of the range for which there are frames, and what is shown, in ticks of the video from the first frame of
-    /// the first file on.
+    /// The part of the range for which there are frames, and the part that is shown, in ticks of the video from the
+    /// first frame of the first file on.
     let wanted: Range<Int64>
     let shown: Range<Int64>
 
-    /// A plan for what was on air from `start` to `end` (milliseconds since 1970): all of it, and nothing more if it
-    /// `isExact`. All `sources` meet the range and are in order. With `program` it has the frames that begin within these
-    /// times, in nanoseconds of the program, wherever on air they lie between two frames of a grid.
+    /// A plan for the media that was on air from `start` to `end` (milliseconds since 1970). If the range `isExact`,
+    /// nothing before or behind it is included. All `sources` overlap with the range and are in order. If `program` is
+    /// given, the frames that begin within these times of the program, in nanoseconds, are included, wherever between
+    /// two frames of a grid they were on air.
     init(
         _ sources: [StitchSource], from start: Int64, to end: Int64, isExact: Bool, program: Range<Int64>? = nil
     ) throws(ClipFailure) {
@@ -64,7 +65,7 @@ struct RangePlan {
         return gaps
     }
 
-    /// Where the range begins in the first file, and where it ends in the last one, in ticks.
+    /// The start of the range in the first file, and its end in the last, in ticks.
     private static func wanted(
         _ first: StitchSource, _ last: StitchSource, _ start: Int64, _ end: Int64, _ program: Range<Int64>?
     ) -> (start: Int64, end: Int64) {
@@ -76,15 +77,15 @@ struct RangePlan {
                 first.video.times.first { $0 >= max(0, low) } ?? first.video.end, min(last.video.end, high)
             )
         }
-        // A request for a thousand years means up to the end.
+        // The end is limited, because a request for a thousand years means the end of the last file.
         let late = TimeBase.milliseconds.rescale(min(end, last.endTime + 1000) - last.start, to: base)
         return (
             max(0, TimeBase.milliseconds.rescale(start - first.start, to: base)), min(last.video.end, late)
         )
     }
 
-    /// The frames of each file, from the number `begin` of the first file up to `stop` of the last one. Files in between
-    /// are copied whole, whatever they begin with: they are one stream.
+    /// The parts of each file, from the frame `begin` of the first file up to the frame `stop` of the last. Files in
+    /// between are copied completely, whatever frame they begin with, because all files are one stream.
     private static func cut(
         _ sources: [StitchSource], from begin: Int, to stop: Int, isExact: Bool
     ) -> (clips: [StitchPlan.Clip], parts: [StitchPlan.Part]) {
@@ -111,8 +112,8 @@ struct RangePlan {
         return (clips, parts)
     }
 
-    /// All packets that are heard while the frames are shown, and one before, which the decoder needs. A file's
-    /// hidden packet is one that the file before has already.
+    /// All packets whose audio is played while the frames are shown, and one packet before, which the decoder needs. A
+    /// packet that is hidden in a file is also in the file before, and is omitted.
     private static func audio(
         _ sources: [StitchSource], _ places: [RangeTimeline.Place], _ shown: Range<Int64>
     ) -> AudioPlan? {

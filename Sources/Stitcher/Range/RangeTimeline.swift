@@ -4,11 +4,11 @@ internal import Archive
 internal import MP4
 internal import Media
 
-/// A stretch of a range that no file holds.
+/// A part of a range that no file contains.
 package struct ClipGap: Sendable, Codable, Equatable {
-    /// When it began.
+    /// When the gap began.
     package var from: String
-    /// When it ended.
+    /// When the gap ended.
     package var to: String
 
     init(from: Int64, to: Int64) {
@@ -17,12 +17,13 @@ package struct ClipGap: Sendable, Codable, Equatable {
     }
 }
 
-/// Puts files one behind the other on one timeline, which begins with the first frame of the first file.
+/// Places files one behind the other on one timeline, which begins with the first frame of the first file.
 ///
-/// Files of one run lie as far apart as their program says, in whole frames; files of two runs as far as the wall clock
-/// says. Where no frame is missing, the audio continues where the audio of the previous file ends.
+/// The distance of files of one run is the distance in their program, in complete frames; the distance of files of two
+/// runs is that of the wall clock. If no frame is missing, the audio continues where the audio of the previous file
+/// ends.
 struct RangeTimeline {
-    /// Where a file's first frame lies, in ticks of the video, and the same place in samples of audio.
+    /// The place of a file's first frame, in ticks of the video and in samples of audio.
     struct Place: Equatable {
         var video: Int64
         var audio: Int64
@@ -31,9 +32,9 @@ struct RangeTimeline {
     private(set) var places: [Place] = []
     private(set) var gaps: [ClipGap] = []
 
-    /// Samples by which the audio of two files may seem to be apart because their times were rounded.
+    /// By how many samples the audio of two files may seem to be apart because their times were rounded.
     private static let rounding: Int64 = 2
-    /// Milliseconds by which the wall clock may say that two runs overlap.
+    /// By how many milliseconds two runs may overlap according to the wall clock.
     private static let clockTolerance: Int64 = 2000
 
     /// The timeline of `sources`, which are in order and of one kind.
@@ -59,12 +60,13 @@ struct RangeTimeline {
         }
     }
 
-    /// The last sample before a gap lasts until the next, and a table says that in 32 bits (ISO/IEC 14496-12, 8.6.1.2).
+    /// Throws if a gap is too long: the last sample before a gap lasts until the next, and a table stores its duration
+    /// in 32 bits (ISO/IEC 14496-12, 8.6.1.2).
     private static func checkDistance(
         _ before: StitchSource, _ after: StitchSource, _ missing: Int64
     ) throws(ClipFailure) {
         let finest = max(after.video.timeBase.denominator, after.audioBase.denominator)
-        // Less a minute, for the samples on both sides.
+        // A minute is subtracted for the samples on both sides.
         let longest = Int64(UInt32.max) / Int64(finest) - 60
         guard missing > 0, after.video.rate.timeBase.rescale(missing, to: TimeBase(1, 1), rounding: .up) > longest
         else { return }

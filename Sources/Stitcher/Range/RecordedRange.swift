@@ -4,26 +4,26 @@ internal import Archive
 internal import MP4
 internal import Media
 
-/// A range of recordings of one channel, of which the result is to have all that was on air, each frame at its time.
+/// A range of recordings of one channel. Its result contains all that was on air, each frame at its time.
 package struct RecordedRange: Sendable {
-    /// The recordings that meet the range, in the order of time: paths, and names for sentences about them.
+    /// The recordings that overlap with the range, in the order of time: their paths, and their names for messages.
     package var files: [(path: String, name: String)]
-    /// When it begins and ends: milliseconds since 1970-01-01T00:00:00Z.
+    /// The start and the end of the range: milliseconds since 1970-01-01T00:00:00Z.
     package var range: Range<Int64>
-    /// Whether frames at the ends are coded again so that the result is no longer than requested.
+    /// Whether frames at the ends are re-encoded so that the result is no longer than requested.
     package var isExact: Bool
-    /// Program times in nanoseconds, if the frames are wanted that begin within them.
+    /// Program times in nanoseconds, if the frames are requested that begin within these times; otherwise nil.
     package var program: Range<Int64>?
 
-    /// A range of these properties.
+    /// A range with these properties.
     package init(
         files: [(path: String, name: String)], range: Range<Int64>, isExact: Bool = true, program: Range<Int64>? = nil
     ) {
         (self.files, self.range, self.isExact, self.program) = (files, range, isExact, program)
     }
 
-    /// The recordings that have frames of the range. Blocks on the disk. Throws ``ClipFailure/isDifference`` if they are
-    /// not coded as one.
+    /// The recordings that contain frames of the range. Blocks on the disk. Throws ``ClipFailure/isDifference`` if the
+    /// recordings differ in coding.
     func read(isCancelled: () -> Bool) throws(ClipFailure) -> [StitchSource] {
         var indexes: [(name: String, index: SegmentIndex)] = []
         for file in files {
@@ -52,7 +52,8 @@ package struct RecordedRange: Sendable {
 }
 
 extension SegmentIndex {
-    /// What of this file a player could not take for a part of `other`; nil if there is nothing.
+    /// The difference because of which a player could not play this file as a part of `other`; nil if there is no
+    /// difference.
     fileprivate func difference(from other: SegmentIndex) -> String? {
         if video.size != other.video.size { return "another frame size" }
         if video.timescale != other.video.timescale
@@ -67,25 +68,25 @@ extension SegmentIndex {
     }
 }
 
-/// The outcome of an export of a range.
+/// The result of an export of a range, as reported to the user.
 package struct ClipReport: Sendable, Codable, Equatable {
     /// When the first frame was on air.
     package var start: String
-    /// How long the clip lasts, in milliseconds.
+    /// The duration of the clip in milliseconds.
     package var milliseconds: Int64
-    /// By how many milliseconds it begins earlier and ends later than requested.
+    /// By how many milliseconds the clip begins earlier and ends later than requested.
     package var widenedStart: Int64
     package var widenedEnd: Int64
-    /// Frames that are as they were recorded, and frames that were coded again.
+    /// Frames that were copied, and frames that were re-encoded.
     package var copiedFrames: Int
     package var encodedFrames: Int
-    /// Files that it is made of.
+    /// The number of files from which the clip was made.
     package var files: Int
-    /// The parts of the range that no file holds. The last frame before a gap stays, without audio.
+    /// The parts of the range that no file contains. The last frame before a gap is frozen, without audio.
     package var gaps: [ClipGap]
-    /// The file that is being written now, if the range reaches into it: it is not in the clip.
+    /// The file that was being written at the time, if the range extends into it: the clip does not include it.
     package var beingWritten: String?
-    /// Where the first packet of audio begins, from the first frame on, in nanoseconds; nil without audio.
+    /// When the first packet of audio begins, counted from the first frame, in nanoseconds; nil if there is no audio.
     package var audioOffset: Int64?
 
     enum CodingKeys: String, CodingKey {

@@ -4,9 +4,9 @@ internal import Archive
 internal import MP4
 internal import Media
 
-/// What a job says of a range of recordings.
+/// The report of a job about a range of recordings.
 extension StitchJob {
-    /// What it makes; nil for clips.
+    /// The report of the range; nil for clips.
     package var rangeReport: ClipReport? {
         guard let range else { return nil }
         func milliseconds(_ ticks: Int64) -> Int64 {
@@ -21,7 +21,7 @@ extension StitchJob {
             gaps: range.gaps, audioOffset: audioOffset)
     }
 
-    /// Where the copied audio begins, in nanoseconds from the first frame on; nil without any.
+    /// When the copied audio begins, in nanoseconds from the first frame on; nil if there is no copied audio.
     package var audioOffset: Int64? {
         guard let heard, case .copied(let clip, let packets) = heard.spans.first else { return nil }
         return sources[clip].audioBase.rescale(

@@ -5,10 +5,10 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// A recording as its own tables say it, with the times of its program.
+/// A recording as described by its own tables, with the times of its program.
 extension StitchSource {
-    /// The recording `index`, which sentences call `name`. All of its frames count as shown, those before its first frame
-    /// too; times are in ticks from that frame on.
+    /// The recording `index`, which messages call `name`. All of its frames count as shown, even those before its first
+    /// frame; times are in ticks from that first frame on.
     init(name: String, _ index: SegmentIndex) {
         let (track, leading) = (index.video, index.facts.leading)
         let scale = Int32(clamping: track.timescale)
@@ -31,7 +31,7 @@ extension StitchSource {
                 let scale = Int32(clamping: audio.timescale)
                 let begin = index.facts.audio?.offset ?? 0
                 let end = audio.samples.last.map { $0.pts + $0.duration } ?? begin
-                // The channels do not matter: nothing is decoded.
+                // The number of channels does not matter, because no audio is decoded.
                 return Audio(
                     stream: 1, codec: "aac", format: AudioFormat(sampleRate: scale, channels: 2),
                     timeBase: TimeBase(1, scale), range: begin..<max(begin, end), packets: audio.samples)
@@ -41,11 +41,11 @@ extension StitchSource {
             samples: track.samples, encoderSettings: index.encoderSettings, channel: index.facts.channel)
     }
 
-    /// When the first frame was on air, and when the last one ended: milliseconds since 1970-01-01T00:00:00Z.
+    /// When the first frame was on air, and when the last ended: milliseconds since 1970-01-01T00:00:00Z.
     var start: Int64 { created ?? 0 }
     var endTime: Int64 { start + video.timeBase.rescale(video.end, to: .milliseconds) }
 
-    /// Ticks that one frame lasts.
+    /// The duration of one frame in ticks.
     var frameDuration: Int64 { video.rate.timeBase.rescale(1, to: video.timeBase) }
 
     var packets: [IndexedSample] { audio?.packets ?? [] }
@@ -54,8 +54,8 @@ extension StitchSource {
     /// By how much times may be rounded, in nanoseconds: one millisecond, the unit in which RTMP and FLV count.
     private static let programRounding: Int64 = 1_000_000
 
-    /// Program time `time`, in nanoseconds, in ticks from the first frame on, as early as a frame of that time may seem to be;
-    /// nil for a file that does not say where it lies in its program.
+    /// Program time `time`, in nanoseconds, converted to ticks from the first frame on, at the earliest value that a
+    /// frame of that time may have because of rounding; nil for a file that does not state its place in its program.
     func ticks(atProgram time: Int64) -> Int64? {
         position.map {
             TimeBase.nanoseconds.rescale(
@@ -63,8 +63,8 @@ extension StitchSource {
         }
     }
 
-    /// Whether one of its frames begins within `program`, in nanoseconds of its program. True, too, if the file does
-    /// not say where it lies in its program.
+    /// Whether one of its frames begins within `program`, in nanoseconds of its program. Also true if the file does not
+    /// state its place in its program.
     func hasFrame(within program: Range<Int64>) -> Bool {
         guard let low = ticks(atProgram: program.lowerBound), let high = ticks(atProgram: program.upperBound) else {
             return true
@@ -73,19 +73,20 @@ extension StitchSource {
     }
 }
 
-/// Files that hold more than they show: a source's own stream, cut where there was no keyframe.
+/// Files that contain more frames than they show: parts of a source's own stream, cut where there was no keyframe.
 extension StitchSource {
     private var isTrimmed: Bool { position?.isTrimmed == true }
 
-    /// The distance of the file's first frame from that of `before`, in ticks of the video, if both files say it and are
-    /// parts of one stream; such frames have no length that could be counted.
+    /// The distance from the first frame of `before` to the first frame of this file, in ticks of the video; nil unless
+    /// both files state their places and are parts of one stream. The frames of such streams have no constant duration
+    /// that could be counted.
     func distance(from before: StitchSource) -> Int64? {
         guard isTrimmed, before.isTrimmed, let start = position, let other = before.position, start.run == other.run
         else { return nil }
         return TimeBase.nanoseconds.rescale(start.programStart - other.programStart, to: video.timeBase)
     }
 
-    /// `sources` without the samples that the file before holds, too: one behind the other they are the stream.
+    /// `sources` without the samples that the previous file also contains: joined, they are the complete stream.
     static func joined(_ sources: [StitchSource]) -> [StitchSource] {
         sources.enumerated().map { index, source in
             index > 0 ? source.behind(sources[index - 1]) : source
@@ -97,7 +98,7 @@ extension StitchSource {
             return self
         }
         let kept = video.samples.filter { $0.dts + distance > last + frameDuration / 2 }
-        // A file that lost so much is not what follows.
+        // A file without samples in common, or without samples of its own, is left unchanged.
         guard !kept.isEmpty, kept.count < video.samples.count else { return self }
         var source = self
         let order = kept.indices.sorted { kept[$0].pts < kept[$1].pts }

@@ -2,19 +2,20 @@
 
 internal import Media
 
-/// Which frames of a file a clip has: what was asked for and has both tracks, in frames that are whole in it, or seen in it. Of
-/// one that is to keep its time on air it is all that was asked for.
+/// The frames of a file that a clip includes: those that were requested and for which both tracks exist. Depending on
+/// the clip, frames must be complete within the requested range, or only begin within it. A clip that keeps its time on
+/// air includes all that was requested.
 struct ClipRange: Equatable {
-    /// Frames of the file, by their numbers.
+    /// The frames of the file, by their numbers.
     let frames: Range<Int>
-    /// Frames that they become at the result's rate.
+    /// The number of frames that they become at the result's frame rate.
     let count: Int
-    /// What is left out because a track is missing there.
+    /// Notes on parts that are dropped because a track is missing there.
     let notes: [String]
 
-    /// By how much one track may be shorter than the other: a packet of audio.
+    /// By how much one track may be shorter than the other: one packet of audio.
     private static let tolerance = Duration.milliseconds(25)
-    /// What containers round.
+    /// The rounding of times in containers.
     private static let rounding = Duration.milliseconds(1)
 
     /// The range of `clip` in `source`, for a result of `rate` frames a second.
@@ -37,7 +38,7 @@ struct ClipRange: Equatable {
             end = max(first + 1, times.partitionPoint { $0 >= high - slack })
         } else {
             first = times.partitionPoint { $0 >= low - slack }
-            // The frames whose end is not behind `high`, or their beginning.
+            // The number of frames that end at or before `high`, or that begin before it.
             end =
                 clip.takesBegun
                 ? times.partitionPoint { $0 >= high - slack }

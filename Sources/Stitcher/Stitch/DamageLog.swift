@@ -2,12 +2,12 @@
 
 internal import Media
 
-/// Which frames of which files are not what they were when they were coded: a decoder made them of what is left, or others are
-/// shown in their place. Used by one thread.
+/// Lists the frames of files that differ from the frames that were encoded: a decoder concealed damage in them, or
+/// another frame is shown in their place. Used by one thread.
 final class DamageLog {
     private var frames: [(source: StitchSource, numbers: Set<Int>)] = []
 
-    /// Takes note of the frame `number` of `source`, once.
+    /// Adds the frame `number` of `source`, unless it is in the list.
     func note(_ number: Int, of source: StitchSource) {
         guard let place = frames.firstIndex(where: { $0.source.path == source.path }) else {
             return frames.append((source, [number]))
@@ -15,7 +15,7 @@ final class DamageLog {
         frames[place].numbers.insert(number)
     }
 
-    /// One sentence for each file.
+    /// One sentence for each file that has damaged frames.
     var sentences: [String] {
         frames.compactMap { source, numbers in
             guard let first = numbers.min() else { return nil }

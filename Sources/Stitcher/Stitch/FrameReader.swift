@@ -4,8 +4,8 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// Decodes the frames of one file, as they are to look in the result. They are asked for by their numbers, mostly in order;
-/// a place far ahead, or behind, is sought. Used by one thread.
+/// Decodes the frames of one file and converts them to the result's format. Frames are requested by their numbers,
+/// mostly in order; for a frame far ahead, or behind, the reader seeks. Used by one thread.
 final class FrameReader {
     private let source: StitchSource
     private let demuxer: Demuxer
@@ -13,19 +13,19 @@ final class FrameReader {
     private let decoder: Decoder
     private let converter: FrameConverter
     private let damage: DamageLog
-    /// When frames are shown that the decoder says are damaged, since the last seek.
+    /// The times of frames that the decoder marks as damaged, since the last seek.
     private var damaged: Set<Int64> = []
-    /// Converted frames that are later than the last one that was asked for.
+    /// Converted frames that are later than the last frame that was requested.
     private var ahead: [VideoFrame] = []
     private var current: VideoFrame?
     private var last: Int?
     private var hasEnded = false
     private var isFromStart = true
 
-    /// Frames that are skipped by decoding rather than by seeking.
+    /// The longest distance, in frames, that is skipped by decoding; for a longer one the reader seeks.
     private static let stride = 250
 
-    /// A reader of the frames of `source`, which become those of `target`; what of them is damaged goes into `damage`.
+    /// A reader of the frames of `source`, converted to `target`. Damaged frames are added to `damage`.
     init(_ source: StitchSource, target: VideoFormat, fitting: FrameFitting, damage: DamageLog) throws {
         (self.source, self.damage) = (source, damage)
         (demuxer, stream) = try StitchInspector.open(source, stream: source.video.stream)
@@ -33,19 +33,19 @@ final class FrameReader {
         converter = try FrameConverter(stream, target: target, fitting: fitting, mapsTones: true, subject: source.name)
     }
 
-    /// The frame `number`. Throws if it cannot be decoded.
+    /// Returns the frame `number`. Throws if the frame cannot be decoded.
     func frame(_ number: Int) throws -> VideoFrame {
         if last.map({ number < $0 || number > $0 + Self.stride }) ?? (number > Self.stride) { try seek(to: number) }
         last = number
         if let frame = try find(number) { return looked(at: frame, number) }
         guard !isFromStart else { throw failure(number) }
-        // Some containers seek too far.
+        // Some containers seek too far, so this tries again from the start of the file.
         try rewind()
         guard let frame = try find(number) else { throw failure(number) }
         return looked(at: frame, number)
     }
 
-    /// `frame`, after a look whether it is what the frame `number` was.
+    /// Returns `frame` after a check whether it is the undamaged frame `number`; if it is not, that is logged.
     private func looked(at frame: VideoFrame, _ number: Int) -> VideoFrame {
         let distance = abs(frame.pts - source.time(number))
         let isOther = distance > 1 && distance > source.video.rate.timeBase.rescale(1, to: source.video.timeBase) / 2
@@ -56,7 +56,7 @@ final class FrameReader {
     private func find(_ number: Int) throws -> VideoFrame? {
         let wanted = source.time(number)
         let frame = source.video.rate.timeBase.rescale(1, to: source.video.timeBase)
-        // What filters round, unless a tick lasts as long as a frame.
+        // The rounding of filters, unless a tick lasts as long as a frame.
         let slack: Int64 = frame > 4 ? 1 : 0
         while true {
             while let next = ahead.first, next.pts <= wanted + slack {
@@ -66,7 +66,7 @@ final class FrameReader {
             if !ahead.isEmpty || hasEnded { break }
             try decodeMore()
         }
-        // A frame that is lost may be one of a stream that lost some; two are not.
+        // A single missing frame is replaced by the one before it; two missing frames in a row are an error.
         let earliest = number > 0 ? min(source.time(number - 1), wanted - frame) : wanted - frame
         if let current, current.pts + slack >= earliest { return current }
         guard let next = ahead.first, next.pts <= wanted + frame * 3 / 2 else { return nil }
@@ -91,7 +91,7 @@ final class FrameReader {
                 hasEnded = true
             }
         } catch {
-            // It costs a frame, which is missed when it is asked for.
+            // The error costs one frame, which is noticed when that frame is requested.
             guard error.isInvalidData else { throw error }
         }
     }

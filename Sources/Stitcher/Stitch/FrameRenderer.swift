@@ -4,15 +4,15 @@ internal import Kernels
 internal import LibAV
 internal import Media
 
-/// Makes the frames of clips that are coded again: decoded, and where one clip comes on over another, drawn of both. Asked
-/// for in the order of the result. Used by one thread.
+/// Makes the frames of clips that are re-encoded: decodes them and, during a transition, composes the frames of both
+/// clips. Frames must be requested in the result's order. Used by one thread.
 final class FrameRenderer {
     private let plan: StitchPlan
     private let clips: [StitchClip]
     private let sources: [StitchSource]
     private let fitting: FrameFitting
     private var readers: [Int: FrameReader] = [:]
-    /// What of the frames is damaged.
+    /// The damaged frames so far.
     let damage = DamageLog()
     private var drawing: (renderer: TransitionRenderer, pool: FramePool)?
 
@@ -20,7 +20,7 @@ final class FrameRenderer {
         (self.plan, self.clips, self.sources, self.fitting) = (plan, clips, sources, fitting)
     }
 
-    /// The frame `index` of the clip `clip`, from 0 on.
+    /// The frame `index` of the clip `clip`, counted from 0.
     func frame(_ index: Int, of clip: Int) throws -> VideoFrame {
         let planned = plan.clips[clip]
         readers = readers.filter { $0.key >= clip - 1 }

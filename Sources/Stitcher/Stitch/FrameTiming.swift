@@ -2,14 +2,15 @@
 
 internal import Media
 
-/// The rate of frames that are shown at some times, and whether they keep it.
+/// The frame rate that fits given frame times, and whether all frames keep it.
 struct FrameTiming: Equatable {
-    /// Frames a second; if the rate varies, this is the rate that comes nearest to it.
+    /// Frames a second; if the rate varies, the nearest rate.
     let rate: FrameRate
-    /// Whether each frame is where the rate says, but for what a container rounds.
+    /// Whether each frame is at its place by the rate, apart from a container's rounding.
     let isConstant: Bool
 
-    /// The timing of frames at `times`, in order and in ticks of `base`; `average` is what the container states.
+    /// The timing of frames at `times`, which are in order and in ticks of `base`; `average` is the frame rate that the
+    /// container states.
     init(_ times: [Int64], _ base: TimeBase, average: FrameRate?) {
         let stated = NominalRate.of(average: average, base: nil)
         guard let first = times.first, let last = times.last, last > first else {
@@ -30,11 +31,11 @@ struct FrameTiming: Equatable {
         self.init(rate: standard.first ?? stated, isConstant: false)
     }
 
-    /// More frames than a decoder can hold to put them in order (ITU-T H.264, A.3.1).
+    /// More frames than a decoder can retain for reordering (ITU-T H.264, A.3.1).
     private static let reorderLimit = 16
 
-    /// The timing of `times`, and how many of them are left if the last ones are torn off: that is so if all keep a
-    /// rate except for a few at the end, which follow a gap.
+    /// The timing of `times`, and the number of frames without an incomplete end: the last few frames are not counted
+    /// if they follow a gap and all frames before it keep a rate.
     static func whole(_ times: [Int64], _ base: TimeBase, average: FrameRate?) -> (count: Int, timing: FrameTiming) {
         let timing = FrameTiming(times, base, average: average)
         let frame = timing.rate.timeBase.rescale(1, to: base)
@@ -48,7 +49,7 @@ struct FrameTiming: Equatable {
 
     private init(rate: FrameRate, isConstant: Bool) { (self.rate, self.isConstant) = (rate, isConstant) }
 
-    /// The rate that follows from the distance of the first two frames, for a rate that no standard names.
+    /// The rate that follows from the distance of the first two frames, for a rate that is not in a standard.
     private static func own(_ times: [Int64], _ base: TimeBase) -> [FrameRate] {
         let step = Int128(times[1] - times[0]) * Int128(base.numerator)
         guard step > 0, step <= Int128(Int32.max), base.denominator / 1000 <= step else { return [] }

@@ -4,14 +4,14 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// Gives frames as they are coded in a file whose container does not hold them as a whole. Used by one thread.
+/// Reads encoded frames from a file whose container does not store each frame contiguously. Used by one thread.
 struct PacketCopier {
     private let source: StitchSource
     private let demuxer: Demuxer
     private let stream: StreamInfo
     private var units: AnnexBReader?
 
-    /// A frame as an MP4 has it.
+    /// A frame in the form in which an MP4 stores it.
     private struct Frame {
         let time: Int64
         let bytes: SharedBytes
@@ -23,7 +23,8 @@ struct PacketCopier {
         (demuxer, stream) = try StitchInspector.open(source, stream: source.video.stream)
     }
 
-    /// Gives the frames of the numbers `samples`, in the order of decoding; the first is shown.
+    /// Passes the frames with the numbers `samples` to `take`, in decoding order. The first of them must be a frame
+    /// that is shown.
     mutating func copy(_ samples: Range<Int>, _ take: (_ number: Int, _ bytes: SharedBytes) throws -> Void) throws {
         guard let first = samples.first else { return }
         let begin = source.time(Int(source.video.samples[first].pts))
@@ -46,7 +47,7 @@ struct PacketCopier {
         return try found(time)
     }
 
-    /// The frame that is shown at `time`; nil if there is no such frame from here on.
+    /// The frame that is shown at `time`; nil if the rest of the file contains no such frame.
     private mutating func found(_ time: Int64) throws -> Frame? {
         while let frame = try next() {
             if frame.time == time { return frame }
@@ -54,7 +55,7 @@ struct PacketCopier {
         return nil
     }
 
-    /// The next packet that has a time and a frame in it.
+    /// The next packet that has a time and contains a frame.
     private mutating func next() throws(AVFailure) -> Frame? {
         while let packet = try demuxer.readPacket() {
             guard packet.streamIndex == stream.index, let time = packet.pts ?? packet.dts else { continue }

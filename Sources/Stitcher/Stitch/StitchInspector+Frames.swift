@@ -5,14 +5,14 @@ internal import MP4
 internal import Media
 
 extension StitchInspector {
-    /// The packets of video, with numbers in place of their times.
+    /// The packets of video, with frame numbers in place of their times.
     private struct Numbers {
         var samples: [IndexedSample]
-        /// The times of the frames that are shown, in order.
+        /// The times of the visible frames, in order.
         var times: [Int64] = []
-        /// Whether frames that are not shown lie among them.
+        /// Whether hidden frames are between visible ones.
         var isPieced = false
-        /// How many frames at the beginning are not hidden but cannot be decoded.
+        /// The number of frames at the beginning that are not hidden but cannot be decoded.
         var headless = 0
     }
 
@@ -39,9 +39,9 @@ extension StitchInspector {
             dependentKeyframes: dependentKeyframes)
     }
 
-    /// Numbers the frames that are shown. A frame is not shown if an edit list hides it, or if it cannot be decoded
-    /// because the file begins in the middle of a GOP. A frame that is hidden where pieces meet gets the number of the
-    /// next frame that is shown.
+    /// Numbers the visible frames. A frame is not visible if an edit list hides it, or if it cannot be decoded because
+    /// the file begins in the middle of a GOP. A hidden frame where pieces meet gets the number of the next visible
+    /// frame.
     private func numbered() -> Numbers {
         let entry = packets.firstIndex(where: \.isEntry) ?? 0
         let start = packets.isEmpty ? 0 : packets[entry].sample.pts

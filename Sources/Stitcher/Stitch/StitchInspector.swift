@@ -6,8 +6,8 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// Finds all of a file's packets, without decoding them, to know what can be done with it: in its tables, or else by reading
-/// all of it.
+/// Finds all packets of a file without decoding them, to determine how the file can be used: from its tables if
+/// possible, otherwise by reading the complete file.
 struct StitchInspector {
     let name: String
     let demuxer: Demuxer
@@ -15,41 +15,44 @@ struct StitchInspector {
     let frames: StreamInfo.Video
     let audio: StreamInfo?
     let isMovie: Bool
-    /// The content of `avcC` or `hvcC`: of a transport stream what its first keyframe says.
+    /// The content of `avcC` or `hvcC`; for a transport stream, made from its first keyframe.
     private(set) var configuration: [UInt8]
     private(set) var sets: AVCParameterSets?
     private var hevcSets: HEVCParameterSets?
-    /// Nil for what has its parameter sets beside the frames.
+    /// Reads the parameter sets within a transport stream's packets; nil for files that store parameter sets apart from
+    /// the frames.
     private(set) var units: AnnexBReader?
 
     private(set) var packets: [Packet] = []
-    /// Keyframes, by their numbers, that are no beginning behind frames of another stream.
+    /// Keyframes, by their numbers, that cannot follow frames of another stream.
     private(set) var dependentKeyframes: Set<Int> = []
     private var changesSets = false
     private var hasEntry = false
-    /// What a transport stream lost.
+    /// The packets that a transport stream lost, as a sentence; nil if none.
     private var loss: String?
     private(set) var heard: Range<Int64>?
-    /// The packets of audio, with their times in ticks of its stream.
+    /// The packets of audio, with their times in ticks of the audio stream.
     var audioPackets: [IndexedSample] = []
-    /// The latest decoding time so far, and when the last packet of any stream ends.
+    /// The latest decoding time so far, and the end of the last packet of any stream.
     private var latest: Int64?
     private var end = Duration.zero
 
-    /// What is kept of a packet of video.
+    /// The properties of a packet of video that are kept.
     struct Packet {
-        /// A sync sample of H.264 is an IDR frame: only there it can follow frames of another stream.
+        /// The sample's place and time. `isSync` is set only for IDR frames of H.264, which can follow frames of
+        /// another stream.
         var sample: IndexedSample
-        /// Whether decoding can begin here, as the container says.
+        /// Whether decoding can begin here according to the container.
         var isEntry: Bool
         var isHidden: Bool
     }
 
-    /// How far libav may read for the size of the video (64 MiB, 20 s in microseconds): a file may begin between two
-    /// keyframes. It stops when it knows all.
+    /// How much libav may read to find the size of the video (64 MiB, 20 s in microseconds): a file may begin between
+    /// two keyframes. libav stops as soon as all properties are known.
     private static let probing = ["probesize": "67108864", "analyzeduration": "20000000"]
 
-    /// Opens the file at `path` for libav, which sees nothing but files: what names others may name nothing else.
+    /// Opens the file at `path` with libav, which may open only files: a file that names other addresses cannot make
+    /// libav connect to them.
     static func open(_ path: String, name: String) throws(ClipFailure) -> Demuxer {
         do throws(AVFailure) {
             let values = probing.merging(["protocol_whitelist": "file"]) { _, new in new }
@@ -61,7 +64,7 @@ struct StitchInspector {
         }
     }
 
-    /// Opens the file of `source` for reading the stream of the number `index` alone.
+    /// Opens the file of `source` to read only the stream with the number `index`.
     static func open(_ source: StitchSource, stream index: Int) throws(ClipFailure) -> (Demuxer, StreamInfo) {
         let demuxer = try open(source.path, name: source.name)
         guard let stream = demuxer.streams.first(where: { $0.index == index }) else {
@@ -71,7 +74,7 @@ struct StitchInspector {
         return (demuxer, stream)
     }
 
-    /// What the file `path` is made of. Blocks on the disk.
+    /// Inspects the file `path`. Blocks on the disk.
     static func read(_ path: String, isCancelled: () -> Bool) throws(ClipFailure) -> StitchSource {
         guard let found = realpath(path, nil) else {
             throw ClipFailure("\(FileFailure("read", path, code: errno)).")
@@ -79,7 +82,7 @@ struct StitchInspector {
         defer { free(found) }
         let resolved = String(cString: found)
         var quick = try StitchInspector(resolved, name: path)
-        // Tables do not say how long a frame lasts that is unlike the others.
+        // The tables do not state the duration of a frame that lasts longer or shorter than the others.
         if try quick.readTables(resolved, isCancelled), let source = try? quick.source(resolved),
             source.video.isConstant
         {
@@ -112,12 +115,13 @@ struct StitchInspector {
         hevcSets = video.codecName == "hevc" ? HEVCParameterSets(record: configuration) : nil
     }
 
-    /// Whether its head says how long all its streams last, and its end may be missing without a word from libavformat.
+    /// Whether the file's header states the duration of its streams, and libavformat does not report if the end is
+    /// missing.
     private var statesDuration: Bool { hasPackets }
 
-    /// Whether it is a container whose packets are those of an MP4, though they lie nowhere as a whole.
+    /// Whether the container's packets are the same as those of an MP4, although they are not stored contiguously.
     private var hasPackets: Bool { demuxer.formatName.hasPrefix("matroska") || demuxer.formatName == "flv" }
-    /// How much may be missing of that.
+    /// The shortest missing end that is reported.
     private static let missing = Duration.seconds(1)
 
     private mutating func readPackets(_ isCancelled: () -> Bool) throws(ClipFailure) {
@@ -134,7 +138,7 @@ struct StitchInspector {
         throw ClipFailure("\(name) is truncated: it ends after \(DurationText(end)) of \(DurationText(duration)).")
     }
 
-    /// Whether `ticks` are times of a file: of such sums and differences can be taken.
+    /// Whether `ticks` are plausible times of a file, whose sums and differences do not overflow.
     static func canHold(_ ticks: [Int64]) -> Bool { ticks.allSatisfy { $0.magnitude <= 1 << 60 } }
 
     /// The next packet of either stream; nil at the end.
@@ -155,7 +159,7 @@ struct StitchInspector {
         return packet
     }
 
-    /// By how much decoding times may go back where they are guessed.
+    /// By how much decoding times may go back in containers in which they are guessed.
     private static let guessing = Duration.milliseconds(500)
 
     private mutating func takeFrame(_ packet: PacketBox) throws(ClipFailure) {
@@ -180,14 +184,15 @@ struct StitchInspector {
         take(sample, isHidden: packet.isHidden) { _ in unit.payload.array }
     }
 
-    /// Notes what keeps a transport stream's frames from being copied. Frames before the first keyframe do not count.
+    /// Notes damage that prevents a transport stream's frames from being copied. Frames before the first keyframe are
+    /// ignored.
     private mutating func noteLosses(_ packet: PacketBox) {
         guard hasEntry else { return }
         if packet.isCorrupt { loss = "packets of it are missing or damaged" }
         if packet.size > 0, packet.pts == nil, packet.dts == nil { loss = "frames of it have no time stamps" }
     }
 
-    /// The frame in a packet of a transport stream; nil if the packet has no frame.
+    /// The frame in a packet of a transport stream; nil if the packet contains no frame.
     private mutating func readUnit(_ packet: PacketBox) -> AnnexBReader.AccessUnit? {
         let before = units?.sets
         let unit = units?.read(packet.content, isRandomAccess: packet.isKeyframe)
@@ -201,14 +206,14 @@ struct StitchInspector {
         return unit
     }
 
-    /// Takes a frame. If the container calls it a keyframe, `content` returns its first bytes, or all of them if
-    /// `isWhole` is set.
+    /// Adds a frame. If the container marks it as a keyframe, `content` is called for its first bytes, or for all of
+    /// them if `isWhole` is true.
     mutating func take(_ sample: IndexedSample, isHidden: Bool, content: (_ isWhole: Bool) -> [UInt8]?) {
         var sample = sample
         let isEntry = sample.isSync
         if sample.isSync, let sets {
             var look = sets.looks(at: content(false) ?? [])
-            // A frame that is cut off may look as if it had another set, or no set.
+            // A frame of which only the beginning was read may seem to have other parameter sets, or none.
             if !look.isIDR || look.hasOtherSets { look = sets.looks(at: content(true) ?? []) }
             sample.isSync = look.isIDR
             changesSets = changesSets || look.hasOtherSets
@@ -231,7 +236,7 @@ struct StitchInspector {
                 size: Int64(packet.size), isSync: true))
     }
 
-    /// Notes what is heard of a packet of audio.
+    /// Notes the range of audio that a packet covers.
     mutating func takeHeard(_ packet: PacketBox) {
         guard let audio, let pts = packet.pts, audio.sampleRate > 0 else { return }
         let sample = TimeBase(1, Int32(clamping: audio.sampleRate))
@@ -253,7 +258,7 @@ extension StitchInspector {
             position: (try? SegmentReader.read(path))?.position, notes: leftOut)
     }
 
-    /// Why frames cannot be copied from where they lie.
+    /// The reason why frames cannot be copied from the file; nil if they can be.
     func obstacle(isPieced: Bool) -> String? {
         guard isMovie || hasPackets || units != nil else {
             return "its container is \(demuxer.formatName), not MP4, MOV, Matroska, FLV or a transport stream"
@@ -270,7 +275,7 @@ extension StitchInspector {
 }
 
 extension UTCTime {
-    /// A moment as containers state it: `2026-11-21T14:03:10.123456Z`, with a fraction of any length or none.
+    /// A time as containers state it: `2026-11-21T14:03:10.123456Z`, with a fraction of any length or none.
     init?(stated text: String) {
         let seconds = text.prefix(19)
         let fraction = text.dropFirst(19).first == "." ? text.dropFirst(20).prefix { $0.isNumber } : ""

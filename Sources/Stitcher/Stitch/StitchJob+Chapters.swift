@@ -4,7 +4,7 @@ internal import MP4
 internal import Media
 
 extension StitchJob {
-    /// One for each clip, if there are several.
+    /// One chapter for each clip; empty for a single clip.
     var chapters: [Chapter] {
         guard plan.clips.count > 1 else { return [] }
         return zip(plan.clips, request.clips).map { planned, clip in
@@ -15,16 +15,16 @@ extension StitchJob {
         }
     }
 
-    /// A file's name without its directory and its ending.
+    /// A file's name without its directory and its extension.
     static func name(of path: String) -> String {
         let name = path.split(separator: "/").last ?? ""
         let dot = name.lastIndex(of: ".") ?? name.endIndex
         return String(dot == name.startIndex ? name : name[..<dot])
     }
 
-    /// Returns the chapters as the samples of a track, and appends them to `file`: each lasts up to the next one, and
-    /// the last one up to the end of `frames`. Nil if there are no chapters, or for files in which players do not look
-    /// for such a track.
+    /// Appends the chapters to `file` and returns them as samples of a track: each chapter lasts until the next, and
+    /// the last until the end of `frames`. Nil if there are no chapters, or for files in which players do not support
+    /// such a track.
     func chapterTrack(in file: ClipFile, like frames: ClipTrack, timescale: UInt32) throws -> ClipTrack? {
         let chapters = self.chapters.prefix(Chapter.most)
         guard request.form == .mov, !chapters.isEmpty else { return nil }

@@ -6,19 +6,20 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// The outcome of stitching.
+/// The result of stitching, as reported to the user.
 package struct StitchReport: Sendable, Codable, Equatable {
-    /// The file.
+    /// The path of the file.
     package var output: String
-    /// How long it lasts.
+    /// The duration of the file.
     package var milliseconds: Int64
     package var clips: Int
-    /// Frames that are as they were, and frames that were coded again.
+    /// Frames that were copied, and frames that were re-encoded.
     package var copiedFrames: Int
     package var encodedFrames: Int
-    /// How many of the latter an earlier run had already coded; nil if the request was not to resume one.
+    /// How many of the re-encoded frames an earlier run had already encoded; nil if the request was not to resume a
+    /// run.
     package var resumedFrames: Int?
-    /// The damage that decoders found in the files, one sentence each.
+    /// Damage that decoders found in the files, one sentence each.
     package var warnings: [String] = []
 
     enum CodingKeys: String, CodingKey {
@@ -29,21 +30,22 @@ package struct StitchReport: Sendable, Codable, Equatable {
     }
 }
 
-/// Makes one file of pieces of others: looks at all of them, plans, and does it. These are clips, one behind the other, or
-/// a range of recordings.
+/// Makes one file from pieces of others: inspects all files, makes a plan, and carries it out. The pieces are clips,
+/// one after the other, or a range of recordings.
 package struct StitchJob {
     let request: StitchRequest
-    /// The range of recordings that it makes; nil for clips.
+    /// The range of recordings that the file contains; nil for clips.
     let range: RangePlan?
-    /// What the clips are made of, by their numbers.
+    /// The source files of the clips, by number.
     package let sources: [StitchSource]
-    /// What will be done.
+    /// The plan that is carried out.
     package let plan: StitchPlan
-    /// What is heard; nil for nothing.
+    /// The audio of the result; nil for a result without audio.
     let heard: AudioPlan?
     private let leftOut: [String]
 
-    /// Reads the files of `request` and plans. Blocks on the disk. `looked` is told how many clips were looked at.
+    /// Reads the files of `request` and makes the plan. Blocks on the disk. `looked` is called with the number of clips
+    /// inspected so far.
     package init(
         _ request: StitchRequest, looked: (_ clips: Int) -> Void = { _ in }, isCancelled: () -> Bool
     ) throws(ClipFailure) {
@@ -77,7 +79,8 @@ package struct StitchJob {
         (self.plan, range) = (plan, nil)
     }
 
-    /// Reads the recordings of `range` and plans; `request` says where it goes, and has no clips. Blocks on the disk.
+    /// Reads the recordings of `range` and makes the plan; `request` names the result, and contains no clips. Blocks on
+    /// the disk.
     package init(
         _ range: RecordedRange, _ request: StitchRequest, isCancelled: () -> Bool
     ) throws(ClipFailure) {
@@ -88,7 +91,7 @@ package struct StitchJob {
         (self.range, self.plan, heard, self.request, leftOut) = (plan, plan.frames, plan.audio, request, [])
     }
 
-    /// What is heard, with copied packets as far as new ones meet them.
+    /// The audio of the result, in which packets are copied if re-encoded packets can be joined to them.
     private static func heard(
         _ plan: StitchPlan, _ request: StitchRequest, _ sources: [StitchSource], isCancelled: () -> Bool
     ) throws(ClipFailure) -> AudioPlan? {
@@ -106,7 +109,8 @@ package struct StitchJob {
         }
     }
 
-    /// Those of `clips` that have frames, or must have, and their numbers; and of the others why they are left out.
+    /// The `clips` that contain frames or are required to, with their numbers, and the reasons why the others are
+    /// dropped.
     static func filled(
         _ clips: [StitchClip], _ sources: [StitchSource]
     ) throws(ClipFailure) -> (clips: [StitchClip], numbers: [Int], leftOut: [String]) {
@@ -124,7 +128,7 @@ package struct StitchJob {
                 }
             }
             var clip = clip
-            // The transition leads to the next clip that is left.
+            // The transition now leads to the next clip that was not dropped.
             clip.transition = clip.transition ?? transition
             transition = nil
             filled.append(clip)
@@ -134,7 +138,7 @@ package struct StitchJob {
         return (filled, numbers, leftOut)
     }
 
-    /// The parts of the clips that are left out although the request includes them.
+    /// Notes on the requested parts of clips that are dropped nevertheless.
     package var notes: [String] {
         leftOut
             + plan.clips.flatMap { clip in
@@ -153,19 +157,19 @@ package struct StitchJob {
         heard?.spans.contains { if case .copied(index, _) = $0 { true } else { false } } ?? false
     }
 
-    /// Why the audio of the clip `index` is coded again; nil if it is copied, or if there is no audio.
+    /// Why the audio of the clip `index` is re-encoded; nil if it is copied, or if there is no audio.
     package func audioReason(of index: Int) -> String? {
         guard let heard, index < heard.reasons.count else { return nil }
         return heard.reasons[index]
     }
 
-    /// By how much the frames of the clip `index` come later than their rate says.
+    /// By how much the frames of the clip `index` are later than their frame rate requires.
     package func move(of index: Int) -> Duration {
         guard let heard, let base = plan.audio?.timeBase, index < heard.moves.count else { return .zero }
         return base.duration(heard.moves[index])
     }
 
-    /// Bytes of the disk that are needed at most, as far as that can be known, tables included.
+    /// The most bytes that are needed on the disk, as far as can be known, including tables.
     package var estimatedBytes: Int64 {
         var bytes: Int64 = 0
         for part in plan.parts {
@@ -173,8 +177,9 @@ package struct StitchJob {
             case .copied(let clip, let samples):
                 bytes += sources[clip].video.samples[samples].reduce(0) { $0 + $1.size }
             case .encoded(let clip, let frames):
-                // A twentieth of a byte for each pixel is more than x264 makes of most videos at such a quality, and a tenth of
-                // that of a frame that stays; what is kept for a later run is there twice.
+                // The estimate is a twentieth of a byte for each pixel, which is more than x264 needs for most videos
+                // at this quality, and a tenth of that for a frame that does not change. Packets that are kept for a
+                // later run need the space twice.
                 let moving = frames.clamped(to: 0..<plan.clips[clip].count - plan.clips[clip].held).count
                 let weighed = Int64(moving + (frames.count - moving) / 10)
                 bytes += weighed * Int64(plan.video.width * plan.video.height) / (request.resumes ? 10 : 20)
@@ -185,18 +190,18 @@ package struct StitchJob {
             bytes += sources[clip].audio?.packets[packets].reduce(0) { $0 + $1.size } ?? 0
         }
         if range != nil {
-            // A file system that is nearly full may need more for the file than its bytes.
+            // A file system that is nearly full may need more space for a file than the file's size.
             bytes += 1 << 20
         } else if plan.audio != nil {
             bytes += seconds * Int64(request.settings.encoder.audioBitrate / 8)
         }
-        // Fragments are made of a file that is there, too.
+        // A fragmented file is made from a complete file, so both need space.
         return (bytes + tableBytes) * (request.form == .fragmented ? 2 : 1)
     }
 
-    /// More than the tables can take: for each frame its size, its place among the keyframes, a change of order and, at joins, of
-    /// duration; for each packet of audio its size; for each of either a chunk of its own, and that it is another than before;
-    /// and for each chapter its size and duration.
+    /// An upper bound for the size of the tables. For each frame: its size, its place among the keyframes, a change of
+    /// order and, at joins, of duration; for each packet of audio: its size; for each frame and packet: a chunk of its
+    /// own, and a change of its description; for each chapter: its size and duration.
     private var tableBytes: Int64 {
         let frames = plan.clips.indices.reduce(Int64(0)) { $0 + Int64(plan.written(of: $1).count) }
         let packets = (plan.audio?.timeBase).map { base in
@@ -205,7 +210,7 @@ package struct StitchJob {
         return (64 << 10) + frames * 36 + Int64(plan.clips.count) * 28 + (packets ?? 0) * 24
     }
 
-    /// Makes the file. `progress` is told frames; `isCancelled` is asked often.
+    /// Makes the file. `progress` is called with numbers of frames; `isCancelled` is called often.
     package func run(
         progress: @escaping (_ done: Int, _ total: Int) -> Void, isCancelled: @escaping () -> Bool
     ) throws -> StitchReport {
@@ -215,7 +220,7 @@ package struct StitchJob {
         try FinishedFile.checkRoom(
             for: max(0, estimatedBytes - there) + request.reserve, at: request.output,
             range != nil ? "it needs" : request.reserve > 0 ? "with what stays free it may need" : "it may need")
-        // The tables of a range are written behind the media, as those of recordings are.
+        // The tables of a range are written behind the media, like those of recordings.
         let reserved = range == nil ? tableBytes : 0
         let file = try ClipFile(request.output, replaces: request.replaces, reserving: reserved)
         let pieces = try pieces(isCancelled)
@@ -244,8 +249,8 @@ package struct StitchJob {
         return report
     }
 
-    /// What is coded again of a range, by the numbers of the plan's parts: before anything is copied, because it is not
-    /// possible to continue the stream of another encoder.
+    /// The frames of a range that are re-encoded, by the numbers of the plan's parts. They are encoded before any frame
+    /// is copied, because the stream of another encoder cannot be continued afterwards.
     private func pieces(_ isCancelled: () -> Bool) throws -> [Int: [EncodedPacket]] {
         guard range != nil else { return [:] }
         var pieces: [Int: [EncodedPacket]] = [:]
@@ -258,7 +263,7 @@ package struct StitchJob {
         return pieces
     }
 
-    /// The journal of an earlier run, or a new one for a later run; nil if the request does not resume.
+    /// The journal of an earlier run, or a new one for a later run; nil if the request is not to resume a run.
     private func journal() throws -> StitchJournal? {
         guard request.resumes else {
             // A range leaves the journal of a joining that may be resumed.
@@ -305,7 +310,7 @@ package struct StitchJob {
         return layout
     }
 
-    /// Clips some of whose frames are copied.
+    /// The clips of which at least some frames are copied.
     private var copiedClips: Set<Int> {
         Set(plan.parts.compactMap { if case .copied(let clip, _) = $0 { clip } else { nil } })
     }
@@ -320,12 +325,12 @@ package struct StitchJob {
 }
 
 extension StitchSource {
-    /// The file's name without its directory, which a viewer of the result alone need not know.
+    /// The file's name without its directory, which must not be disclosed to viewers of the result.
     fileprivate var fileName: String { name.split(separator: "/").last.map(String.init) ?? name }
 }
 
 extension ClipFailure {
-    /// What is wrong with `source`, with no more of its path than the file's name.
+    /// The failure of `source` as a sentence that contains the file's name but not its directory.
     fileprivate func text(of source: StitchSource) -> String {
         let text = description.hasSuffix(".") ? String(description.dropLast()) : description
         return text.replacing(source.name, with: source.fileName)

@@ -5,20 +5,20 @@ internal import Foundation
 internal import LibAV
 internal import Media
 
-/// Keeps what was encoded for a result so far in a hidden file beside it, so that an interrupted run can be resumed.
-/// Used by one thread.
+/// Keeps the frames that were encoded for a result so far, in a hidden file in the same directory, so that an
+/// interrupted run can be resumed. Used by one thread.
 ///
 /// The file is a list of records: the length of the description in four bytes, most significant first; the description
-/// in JSON; and, for all but the first record, the packets, one behind the other. A record holds all that an encoder
-/// made, from its first frame to its last. An incomplete record ends the list; a record whose packets are not what was
-/// written is not used.
+/// in JSON; and, for all but the first record, the packets, one after the other. A record contains all packets of one
+/// run of an encoder, from its first frame to its last. An incomplete record ends the list; a record whose packets do
+/// not match their digest is ignored.
 final class StitchJournal {
     /// The output of one run of an encoder.
     struct Session: Codable {
-        /// The frame of the result that it began with, and how many it was given.
+        /// The first frame of the result that the encoder was given, and the number of frames.
         var first: Int
         var frames: Int
-        /// The content of its `avcC`.
+        /// The content of the encoder's `avcC`.
         var configuration: [UInt8]
         /// The packets in the order of decoding.
         var packets: [Packet]
@@ -26,7 +26,7 @@ final class StitchJournal {
         var digest: [UInt8] = []
     }
 
-    /// Where a packet belongs; `pts` in frames of the result, `size` in bytes.
+    /// The time and size of a packet: `pts` in frames of the result, `size` in bytes.
     struct Packet: Codable {
         var pts: Int64
         var size: Int
@@ -35,20 +35,20 @@ final class StitchJournal {
 
     private struct Header: Codable {
         var job: [UInt8]
-        /// When the job was first begun, in milliseconds since 1970.
+        /// When the job first began, in milliseconds since 1970.
         var start: Int64
     }
 
     private static let (prefix, longest): (Int64, Int) = (4, 16 << 20)
 
-    /// When the job was first begun.
+    /// When the job first began.
     private(set) var start = UTCTime.now
     private let descriptor: FileDescriptor
     private var end: Int64 = 0
     private var sessions: [Int: (session: Session, place: Int64)] = [:]
 
-    /// Opens the journal that a run for `output` left; begins a new one if there is no file, or if it is of another
-    /// `job`. Throws if another process is using it.
+    /// Opens the journal that a run for `output` left; begins a new one if there is no such file, or if that file
+    /// belongs to another `job`. Throws if another process is using the file.
     init(of output: String, job: [UInt8]) throws {
         let path = FinishedFile.journal(beside: output)
         let existing = try? FileDescriptor.open(existing: path)
@@ -71,16 +71,16 @@ final class StitchJournal {
         }
     }
 
-    /// Whether the file is empty or begins like the files that this type writes.
+    /// Whether the file is empty, or begins like a journal.
     private static func isOurs(_ file: FileDescriptor) -> Bool {
         guard let begin = try? file.read(at: 0, count: Int(prefix) + 1) else { return false }
         return begin.count <= Int(prefix) || begin[0] == 0 && begin[Int(prefix)] == UInt8(ascii: "{")
     }
 
-    /// How many bytes of the disk it takes.
+    /// The number of bytes that the journal takes on the disk.
     func size() throws -> Int64 { try descriptor.size() }
 
-    // A process that is just being started may hold the descriptor for a moment longer.
+    // A child process that is being started may keep the descriptor open for a moment longer.
     deinit { descriptor.unlock() }
 
     /// Removes the journal that a run for `output` left, unless another process is using it.
@@ -90,7 +90,7 @@ final class StitchJournal {
         FinishedFile.removeUnused(path)
     }
 
-    /// Removes the journal, because the result is complete.
+    /// Removes the journal. Call when the result is complete.
     func remove() throws { try FinishedFile.remove(descriptor) }
 
     /// The run of an encoder that began with frame `first` of the result, and its packets; nil if no such run is
@@ -105,7 +105,7 @@ final class StitchJournal {
         return try Self.digest(of: packets) == session.digest ? (session, packets) : nil
     }
 
-    /// Adds what an encoder made.
+    /// Appends the output of one run of an encoder.
     func append(_ session: Session, _ packets: [SharedBytes]) throws {
         var session = session
         session.digest = try Self.digest(of: packets)
@@ -144,7 +144,8 @@ final class StitchJournal {
         }
     }
 
-    /// What is described at `offset`, and where the description ends; nil if there is nothing, or what broke off.
+    /// The description at `offset`, and the offset at which it ends; nil if there is no description, or if it is
+    /// incomplete.
     private func record<Value: Decodable>(at offset: Int64, of type: Value.Type) throws -> (value: Value, end: Int64)? {
         let prefix = try descriptor.read(at: offset, count: Int(Self.prefix))
         guard prefix.count == Int(Self.prefix) else { return nil }

@@ -4,13 +4,13 @@ internal import Archive
 internal import Foundation
 internal import Media
 
-/// In which order clips are put.
+/// The order in which clips are joined.
 package enum StitchOrder: String, Sendable, CaseIterable {
-    /// As they were given.
+    /// The order in which the clips were given.
     case given
-    /// By their files' names, with numbers as numbers.
+    /// By the names of their files; numbers in names are compared as numbers.
     case byName
-    /// By when they were recorded: as the file says, or its name.
+    /// By the time at which they were recorded, as stated in the file, or else in its name.
     case byTime
 
     /// The numbers of the clips in this order.
@@ -38,7 +38,7 @@ package enum StitchOrder: String, Sendable, CaseIterable {
         String(source.name.split(separator: "/").last ?? "")
     }
 
-    /// The moment in a name such as `cam_20261121T140310Z.mp4`, `2026-11-21 14.03.10.mov` or `VID_20261121_140310.mp4`.
+    /// The time in a name such as `cam_20261121T140310Z.mp4`, `2026-11-21 14.03.10.mov` or `VID_20261121_140310.mp4`.
     static func time(inName name: String) -> Int64? {
         let pattern = /(\d{4})-?(\d\d)-?(\d\d)[T_ -]?(\d\d)[-:._]?(\d\d)[-:._]?(\d\d)(?:\.(\d{3}))?/
         guard let found = name.firstMatch(of: pattern) else { return nil }

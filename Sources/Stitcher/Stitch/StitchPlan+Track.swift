@@ -4,10 +4,11 @@ internal import MP4
 internal import Media
 
 extension StitchPlan {
-    /// The track of `frames` in ticks of `timescale`; they come in the order of decoding, and their times are frames of the
-    /// result. Each is shown on the grid of the rate, but that those of each clip come later by what `moves` says, in ticks;
-    /// or when its file says. Those in front of a hole may last longer. Each is decoded as late as the order allows, at one
-    /// distance throughout, so that decoding times grow at joins, too.
+    /// The track of `frames` in ticks of `timescale`. The frames are in decoding order, and their times are frames of
+    /// the result. Each frame is shown on the grid of the frame rate, moved later by its clip's value in `moves` (in
+    /// ticks); or, in a plan whose frames keep their times, at the time in its file. Frames in front of a gap may last
+    /// longer. Each frame is decoded as late as the order allows, at a constant distance, so that decoding times also
+    /// grow at joins.
     func track(
         of frames: [IndexedSample], _ sources: [StitchSource], timescale: UInt32, moves: [Int64]
     ) throws(ClipFailure) -> ClipTrack {

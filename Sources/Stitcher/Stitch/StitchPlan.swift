@@ -4,78 +4,80 @@ internal import Kernels
 package import LibAV
 package import Media
 
-/// Which frames of which files are copied and which are coded again, and where all of them lie in the result. Pure.
+/// Decides which frames of which files are copied and which are re-encoded, and the place of each frame in the result.
+/// Pure.
 package struct StitchPlan: Sendable {
-    /// One clip in the result.
+    /// The place and the frames of a clip in the result.
     package struct Clip: Sendable, Equatable {
-        /// Its number among the sources.
+        /// The clip's number among the sources.
         package var source: Int
-        /// The first of the source's frames that is shown, and the one behind the last, by their numbers.
+        /// The range of the source's frames that are shown, by their numbers.
         package var frames: Range<Int>
-        /// How many frames of the result it has, and which is the first.
+        /// The number of frames that the clip has in the result, and the number of its first frame there.
         package var count: Int
         package var place: Int
-        /// How many of them, at its end, repeat its last frame, which is held. They are coded, unless the plan
-        /// ``lengthens``.
+        /// How many frames at the clip's end repeat its last frame, which is frozen. These frames are encoded, unless
+        /// the plan ``lengthens``.
         package var held = 0
-        /// How many of them are a transition from the clip before.
+        /// How many of the clip's frames belong to a transition from the clip before.
         package var transition = 0
-        /// Why its frames are coded again; empty if they are copied, as far as its ends allow.
+        /// Why the clip's frames are re-encoded; empty if they are copied, as far as the clip's ends allow.
         package var reasons: [String] = []
-        /// What of the file is left out, and is no choice of the user's.
+        /// Notes on parts of the file that are dropped without the user's request.
         package var notes: [String] = []
     }
 
     /// Frames of one clip, in the order of the result.
     package enum Part: Sendable, Equatable {
-        /// These samples of the clip's source, in the order of decoding, as they are.
+        /// These samples of the clip's source, in decoding order, are copied.
         case copied(clip: Int, samples: Range<Int>)
-        /// These frames of the clip, from 0 on, coded again.
+        /// These frames of the clip, counted from 0, are re-encoded.
         case encoded(clip: Int, frames: Range<Int>)
     }
 
     package private(set) var video: VideoFormat
     package let audio: AudioFormat?
-    /// `h264`, or `hevc` if all of it is copied.
+    /// `h264`, or `hevc` if the result consists of copied HEVC frames only.
     package private(set) var codec: String
     package private(set) var clips: [Clip]
     package private(set) var parts: [Part] = []
-    /// How frames are turned when they are shown: the same as in all clips, if all are copied.
+    /// The orientation with which frames are to be shown: that of all clips, if all frames are copied.
     package private(set) var orientation = Orientation.upright
-    /// The parameter sets of what is copied; empty if nothing is.
+    /// The parameter sets of the copied frames; empty if no frame is copied.
     package private(set) var configuration: [UInt8] = []
-    /// Whether a held frame lasts longer instead of being coded repeatedly. That is so only if all frames are copied
-    /// and the encoder could not code any of them in the same way.
+    /// Whether a frozen frame gets a longer duration instead of being encoded repeatedly. This is so only if all frames
+    /// are copied and the encoder could not encode any of them in the same way.
     package private(set) var lengthens = false
-    /// Where each clip's file begins in the result, in ticks of its video, if frames keep the times that they have in their
-    /// files, as those of a range do; nil if they lie on the grid of the rate.
+    /// The place in the result at which each clip's file begins, in ticks of its video, if frames keep their times in
+    /// the files, as in a range; nil if they are on the grid of the frame rate.
     private(set) var places: [Int64]?
-    /// Frames in front of the first one that are coded, and not shown.
+    /// The number of frames in front of the first visible frame that are in the file but hidden.
     private(set) var hidden = 0
 
-    /// Frames of the result.
+    /// The number of frames in the result.
     package var frameCount: Int { clips.last.map { $0.place + $0.count } ?? 0 }
-    /// Frames that are copied; a frame that is lengthened counts as often as it would be shown.
+    /// The number of copied frames; a frozen frame counts as often as it would be shown at the frame rate.
     package var copiedFrames: Int {
         parts.reduce(lengthens ? clips.reduce(0) { $0 + $1.held } : 0) {
             if case .copied(_, let samples) = $1 { $0 + samples.count } else { $0 }
         }
     }
 
-    /// Frames of the clip `index` that are copied.
+    /// The number of copied frames of the clip `index`.
     package func copiedFrames(of index: Int) -> Int {
         parts.reduce(lengthens ? clips[index].held : 0) {
             if case .copied(index, let samples) = $1 { $0 + samples.count } else { $0 }
         }
     }
 
-    /// Frames of the result that are in the file of the clip `index`: without those for which its last one is lengthened.
+    /// The frames of the result that are stored in the file for the clip `index`: without those that only lengthen its
+    /// last frame.
     func written(of index: Int) -> Range<Int> {
         let clip = clips[index]
         return clip.place..<clip.place + clip.count - (lengthens ? clip.held : 0)
     }
 
-    /// A plan for `clips`, each of a source of its own: the one of the same number among `sources`.
+    /// A plan for `clips`. The source of each clip is the one with the same number in `sources`.
     package init(_ clips: [StitchClip], of sources: [StitchSource], _ settings: StitchSettings) throws(ClipFailure) {
         guard var target = StitchTarget(sources, settings), clips.count == sources.count else {
             throw ClipFailure("There is no clip to stitch.")
@@ -99,18 +101,19 @@ package struct StitchPlan: Sendable {
             }
         }
         planParts(sources, target, codec: "h264")
-        // What is coded again is of 8 bits: too few for high dynamic range.
+        // Re-encoded frames have 8 bits, which is too few for high dynamic range.
         guard !isCopied, target.video.color.isHDR else { return }
         target.video.color = .bt709
         video = target.video
         planParts(sources, target, codec: "h264")
     }
 
-    /// A plan for `clips` of recordings of one kind, whose frames keep their times; `places` is where each one's file begins.
+    /// A plan for `clips` of recordings of one kind, whose frames keep their times. `places` has the start of each
+    /// clip's file.
     ///
-    /// A frame that is coded alone is a keyframe. Where what follows begins with one, too, these are two in a row of two
-    /// encoders, which cannot be told apart (ITU-T H.264, 7.4.1.2.4: idr_pic_id). So the frame before it is coded with it,
-    /// and hidden.
+    /// A frame that is re-encoded alone is a keyframe. If the copied frames behind it also begin with a keyframe, two
+    /// keyframes of two encoders follow each other, which cannot be distinguished (ITU-T H.264, 7.4.1.2.4: idr_pic_id).
+    /// So the frame before it is encoded together with it, and hidden.
     init(recorded clips: [Clip], _ parts: [Part], places: [Int64], video: VideoFormat, audio: AudioFormat?) {
         (self.clips, self.parts, self.places) = (clips, parts, places)
         (self.video, self.audio, codec) = (video, audio, "h264")
@@ -121,7 +124,7 @@ package struct StitchPlan: Sendable {
         self.parts[0] = .encoded(clip: 0, frames: -1..<1)
     }
 
-    /// The clip of the number `index`, which is put behind those that are there.
+    /// The plan of the clip with the number `index`, which is placed behind the clips planned so far.
     private func planned(
         _ clip: StitchClip, _ index: Int, _ source: StitchSource
     ) throws(ClipFailure) -> Clip {
@@ -137,11 +140,11 @@ package struct StitchPlan: Sendable {
         return planned
     }
 
-    /// The longest time for which a frame may stay: mostly it is coded as often as it is shown.
+    /// The longest time for which a frame may be frozen: in most plans it is encoded as often as it is shown.
     private static let longestHold = Duration.seconds(12 * 3600)
 
-    /// Puts `next` where it was on air, if both it and the first clip say that and it is behind the end of the last one, whose
-    /// last frame stays until then.
+    /// Places `next` at its time on air, if both `next` and the first clip have such a time and it is behind the end of
+    /// the last clip. The last frame of that clip is frozen until then.
     private mutating func hold(
         until next: inout Clip, _ clips: [StitchClip], _ sources: [StitchSource]
     ) throws(ClipFailure) {
@@ -161,23 +164,24 @@ package struct StitchPlan: Sendable {
         next.place += held
     }
 
-    /// Whether a file can express how long held frames last: it has 32 bits for that (ISO/IEC 14496-12, 8.6.1.2).
+    /// Whether a file can store how long frozen frames last: 32 bits are available for that (ISO/IEC 14496-12,
+    /// 8.6.1.2).
     private var canLengthen: Bool {
         let frame = Int64(video.frameRate.timeBase.numerator)
         return clips.allSatisfy { Int64($0.held + 2) * frame <= Int64(UInt32.max) }
     }
 
-    /// When the first frame of `clip` was on air; nil if the request does not say it.
+    /// When the first frame of `clip` was on air; nil if the request does not state it.
     private static func airtime(of clip: Clip, _ clips: [StitchClip], _ sources: [StitchSource]) -> Duration? {
         let (source, first) = (sources[clip.source], clip.frames.lowerBound)
         let distance = source.video.timeBase.rescale(source.time(first) - source.time(0), to: .nanoseconds)
         return clips[clip.source].airtime.map { $0 + .nanoseconds(distance) }
     }
 
-    /// The pause between two frames from which on it is reported.
+    /// The shortest pause between two frames that is reported.
     private static let pause = Duration.seconds(2)
 
-    /// What to report about `frames` of `source`.
+    /// Notes for the report about `frames` of `source`.
     private static func notes(_ source: StitchSource, _ frames: Range<Int>) -> [String] {
         let track = source.video
         var notes = source.notes
@@ -201,10 +205,10 @@ package struct StitchPlan: Sendable {
         count == 1 ? "frame lacks those before it and is" : "\(count) frames lack those before them and are"
     }
 
-    /// Whether nothing is coded again.
+    /// Whether no frame is re-encoded.
     private var isCopied: Bool { parts.allSatisfy { if case .copied = $0 { true } else { false } } }
 
-    /// Clips of high dynamic range some of whose frames are coded again.
+    /// The clips of high dynamic range of which some frames are re-encoded.
     func mappedClips(_ sources: [StitchSource]) -> [Int] {
         clips.indices.filter { sources[clips[$0].source].color.isHDR && copiedFrames(of: $0) < clips[$0].count }
     }
@@ -227,13 +231,13 @@ package struct StitchPlan: Sendable {
         if copiedFrames == 0 { configuration = [] }
     }
 
-    /// Among the clips that could be copied, those are copied whose parameter sets most frames share: two parameter
-    /// sets with the same number cannot be told apart.
+    /// Chooses the parameter sets that most frames share, among the clips that could be copied; only clips with these
+    /// sets are copied. Two different parameter sets with the same number could not be distinguished.
     private mutating func chooseConfiguration(_ sources: [StitchSource]) {
         let sets = clips.map { sources[$0.source].video.parameterSets }
         var frames: [[[UInt8]]: Int] = [:]
         for index in clips.indices where clips[index].reasons.isEmpty {
-            // Held frames are coded in any case.
+            // Frozen frames are encoded in any case.
             frames[sets[index], default: 0] += clips[index].count - clips[index].held
         }
         let most = frames.values.max()
@@ -246,11 +250,12 @@ package struct StitchPlan: Sendable {
         }
     }
 
-    /// Copies what can be decoded by itself, and codes the rest at both ends again, `count` frames in all. A clip that
-    /// `continues` the one before as one stream is copied from its first sample on.
+    /// The parts of a clip of `count` frames: samples that can be decoded by themselves are copied, and the frames
+    /// before and after them are re-encoded. A clip that `continues` the stream of the clip before is copied from its
+    /// first sample on.
     static func copy(_ index: Int, _ clip: Clip, _ cut: FrameCut, count: Int, continues: Bool = false) -> [Part] {
         let (begin, end) = (Int64(clip.frames.lowerBound + clip.transition), Int64(clip.frames.upperBound))
-        // Behind its frames the last one may stay.
+        // Behind the clip's frames its last frame may be frozen.
         let first = Int64(clip.frames.lowerBound)
         let stop = first + Int64(count)
         func encoded(_ numbers: Range<Int64>) -> Part {
@@ -259,7 +264,7 @@ package struct StitchPlan: Sendable {
         let entry = continues ? 0 : cut.entry(after: begin)
         var exit = cut.end(before: end, from: entry)
         if let last = cut.latest(entry..<exit), last + 1 < stop {
-            // What is encoded behind it begins with a keyframe.
+            // The encoded frames that follow begin with a keyframe.
             exit = cut.exit(before: end, from: entry)
         }
         guard exit > entry, let from = cut.earliest(entry..<exit), let last = cut.latest(entry..<exit) else {
@@ -272,14 +277,15 @@ package struct StitchPlan: Sendable {
         return parts
     }
 
-    /// The number of the source's frame that is shown as the frame `index` of `clip`. Behind the clip's last frame
-    /// these are, for a transition, the source's following frames, as long as there are more, and then its last one.
+    /// The number of the source's frame that is shown as the frame `index` of `clip`. Behind the clip's last frame, a
+    /// transition shows the source's following frames, as long as there are any, and then its last frame.
     func number(of index: Int, in clip: Clip, _ source: StitchSource) -> Int {
         let times = source.video.times
         if source.video.isConstant, source.video.rate == video.frameRate {
             return min(times.count - 1, clip.frames.lowerBound + index)
         }
-        // The time half a frame later is looked up, so that on average no frame is seen later or sooner than it was.
+        // The frame is chosen by the time half a frame later, so that on average frames are shown neither earlier nor
+        // later than in the source.
         let halves = TimeBase(video.frameRate.timeBase.numerator, video.frameRate.timeBase.denominator &* 2)
         let wanted =
             source.time(clip.frames.lowerBound) + halves.rescale(Int64(2 * index + 1), to: source.video.timeBase)
@@ -288,8 +294,8 @@ package struct StitchPlan: Sendable {
 }
 
 extension RandomAccessCollection where Index == Int {
-    /// How many elements are in front of the first one that fulfills `predicate`, provided that all elements behind it
-    /// fulfill it, too; the count if no element does.
+    /// The number of elements in front of the first that fulfills `predicate`, provided that all elements behind it
+    /// fulfill it as well; the count if no element does.
     func partitionPoint(_ predicate: (Element) -> Bool) -> Int {
         var (low, high) = (startIndex, endIndex)
         while low < high {

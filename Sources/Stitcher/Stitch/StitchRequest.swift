@@ -6,21 +6,21 @@ package import LibAV
 package import MP4
 package import Media
 
-/// How one clip gives way to the next.
+/// The transition from the clip before to a clip.
 package struct StitchTransition: Sendable, Equatable {
-    /// What is seen.
+    /// The visual effect.
     package var transition: Transition
-    /// From the clip's first frame on.
+    /// The duration, counted from the clip's first frame.
     package var duration: Duration
-    /// The color that is seen in it, in place of the transition's own, which is one of frames; black without it.
+    /// A color that replaces the transition's own color, which is in a frame's color space; nil means black.
     package var color: RGBColor?
 
-    /// A transition.
+    /// A transition with these properties.
     package init(_ transition: Transition, duration: Duration, color: RGBColor? = nil) {
         (self.transition, self.duration, self.color) = (transition, duration, color)
     }
 
-    /// What is drawn in frames of this color.
+    /// The transition as it is drawn in frames of this color description.
     func drawn(in description: ColorDescription) -> Transition {
         var drawn = transition
         drawn.color = PixelColor(color ?? .black, in: description)
@@ -28,30 +28,33 @@ package struct StitchTransition: Sendable, Equatable {
     }
 }
 
-/// A piece of a file that is to be in the result.
+/// A piece of a file that is to be part of the result.
 package struct StitchClip: Sendable, Equatable {
-    /// The file.
+    /// The path of the file.
     package var path: String
-    /// From where on and up to where, from the file's first frame on; nil for all.
+    /// The start and the end of the piece, counted from the file's first frame; nil for the start or the end of the
+    /// file.
     package var from: Duration?
     package var to: Duration?
-    /// Whether the frames that are seen at `from` and just before `to` belong to it, if they are not whole in the range.
+    /// Whether the frames that are shown at `from` and just before `to` belong to the piece, even if they are only
+    /// partly within the range.
     package var coversEnds = false
-    /// Whether the frames that begin within the range belong to it, whole or not.
+    /// Whether the frames that begin within the range belong to the piece, even if they end behind it.
     package var takesBegun = false
-    /// Whether it is left out if it has no frame with audio: it is an end of something that lies in several files.
+    /// Whether the piece is dropped without an error if it contains no frame with audio. This is set for the end of a
+    /// range that extends over several files.
     package var mayBeEmpty = false
-    /// When the file's first frame was on air, on one clock for all clips of the result; nil where clips follow each other at
-    /// once. Behind a hole such a clip begins when it was on air: the last frame of the one before stays until then, and there
-    /// is no audio. Frames without audio belong to it, too.
+    /// When the file's first frame was on air, on one clock for all clips of the result; nil if clips directly follow
+    /// each other. After a gap, such a clip begins at its time on air: until then the last frame of the clip before is
+    /// frozen, and there is no audio. Frames without audio are included as well.
     package var airtime: Duration?
-    /// How it comes on; a cut for nil. The first has none.
+    /// The transition to this clip; nil means a cut. The first clip has no transition.
     package var transition: StitchTransition?
-    /// By how much its audio is to be later; earlier for less than nothing.
+    /// By how much the clip's audio is moved later; a negative value moves it earlier.
     package var audioOffset = Duration.zero
-    /// What its chapter is called; nil for the file's name.
+    /// The title of the clip's chapter; nil means the file's name.
     package var title: String?
-    /// Where somebody wrote it down, such as `show.yaml:7:11`; nil for nowhere.
+    /// The line of the list in which the clip was written, such as `show.yaml:7:11`; nil if there is no list.
     package var origin: String?
 
     /// A piece of the file `path`.
@@ -59,7 +62,7 @@ package struct StitchClip: Sendable, Equatable {
         (self.path, self.from, self.to) = (path, from, to)
     }
 
-    /// What `body` returns. What it throws says where the clip was written down.
+    /// Returns the result of `body`. The clip's origin is added to an error that `body` throws.
     func placing<Result>(_ body: () throws(ClipFailure) -> Result) throws(ClipFailure) -> Result {
         do throws(ClipFailure) {
             return try body()
@@ -70,38 +73,38 @@ package struct StitchClip: Sendable, Equatable {
     }
 }
 
-/// Which audio is copied.
+/// Which packets of audio are copied.
 package enum StitchAudio: String, Sendable, CaseIterable {
-    /// What can be copied while each frame keeps its time, and that of clips of a minute and more, whose frames may come half a
-    /// packet of audio later or sooner for it.
+    /// Packets that can be copied while each frame keeps its time; and those of clips of a minute or more, whose frames
+    /// may then be up to half a packet of audio later or earlier.
     case automatic = "auto"
-    /// Whatever can be copied.
+    /// All packets that can be copied.
     case copy
-    /// None.
+    /// No packet: all audio is re-encoded.
     case encode
 }
 
-/// How clips become one.
+/// The properties of the result into which clips are joined.
 package struct StitchSettings: Sendable, Equatable {
-    /// Where the size of the result comes from.
+    /// The source of the result's frame size.
     package enum Size: Sendable, Equatable {
-        /// The first clip.
+        /// The size of the first clip.
         case first
-        /// The clip with the fewest pixels.
+        /// The size of the clip with the fewest pixels.
         case smallest
-        /// This one.
+        /// The given size.
         case exactly(FrameSize)
     }
 
     package var size = Size.first
-    /// Frames a second; the first clip's for nil.
+    /// Frames a second; nil means the rate of the first clip.
     package var rate: FrameRate?
     package var fitting = FrameFitting.contain
     package var audio = StitchAudio.automatic
-    /// How frames are encoded that cannot be copied, and the audio.
+    /// The settings with which frames that cannot be copied, and audio, are encoded.
     package var encoder: EncoderSettings
 
-    /// The usual settings.
+    /// The default settings.
     package init() {
         encoder = EncoderSettings()
         encoder.rateControl = .quality(18)
@@ -109,24 +112,24 @@ package struct StitchSettings: Sendable, Equatable {
     }
 }
 
-/// What is to be stitched.
+/// A request to join clips into one file.
 package struct StitchRequest: Sendable {
     package var clips: [StitchClip]
     package var settings: StitchSettings
     package var order: StitchOrder
-    /// The file to make, and whether it may replace what has that name.
+    /// The path of the file to be made, and whether an existing file of that name may be replaced.
     package var output: String
     package var replaces: Bool
-    /// The program's version, for the tags.
+    /// The program's version, for the file's tags.
     package var version: String
     /// Whether to resume an interrupted run, and to leave a journal that a later run can resume.
     package var resumes = false
-    /// How many bytes of the disk must stay free.
+    /// How many bytes must stay free on the disk.
     package var reserve: Int64 = 0
-    /// What the file is to be like.
+    /// The form of the file, such as a plain or a fragmented MP4.
     package var form = MovieForm.mp4
 
-    /// A request of these properties.
+    /// A request with these properties.
     package init(
         clips: [StitchClip] = [], settings: StitchSettings = StitchSettings(), order: StitchOrder = .given,
         output: String, replaces: Bool, version: String

@@ -5,53 +5,53 @@ package import LibAV
 package import MP4
 package import Media
 
-/// An input as a plan sees it: what it is made of, and when its frames are shown.
+/// A file as a plan uses it: its tracks, and the times of its frames.
 package struct StitchSource: Sendable {
-    /// The track of frames.
+    /// The video track.
     package struct Video: Sendable {
         /// The stream's number in the file.
         package var stream: Int
         /// The codec's name, such as `h264`.
         package var codec: String
-        /// What frames look like as coded, before any turn.
+        /// The format of the frames as they are coded, before they are rotated for display.
         package var frames: FrameFormat
         package var orientation: Orientation
         package var isInterlaced: Bool
         /// The content of `avcC` or `hvcC`.
         package var configuration: [UInt8]
-        /// Why its frames cannot be copied, whatever else is in the result; nil if they can.
+        /// Why the track's frames can never be copied; nil if they can be.
         package var obstacle: String?
-        /// Whether frames are copied as a demuxer gives them, because they lie nowhere in the file as a whole.
+        /// Whether frames are copied as a demuxer returns them, because the file does not store them contiguously.
         package var isDemuxed = false
-        /// How a transport stream's frames are read, with the parameter sets that all of them have; nil for what has these
-        /// beside the frames.
+        /// The reader of a transport stream's frames, with the parameter sets that all of them have; nil for files that
+        /// store parameter sets apart from the frames.
         package var units: AnnexBReader?
-        /// Whether frames are of the kind that the encoder makes. That concerns H.264; in other codecs nothing can be
-        /// coded as it was.
+        /// Whether frames are of the format that the encoder makes. This matters only for H.264, because the encoder
+        /// makes no other codec.
         package var is8Bit420 = true
         package var timeBase: TimeBase
-        /// The frames in the order of decoding. Their `pts` is the number in the order in which they are shown: from 0 on, and
-        /// below that or from the count on for those that are not shown. Their `dts` is in ticks.
+        /// The frames in decoding order. Their `pts` is their number in the order in which they are shown, from 0;
+        /// hidden frames have numbers below 0 or from the count on. Their `dts` is in ticks.
         package var samples: [IndexedSample]
-        /// When the frames are shown, in order, in ticks.
+        /// When each frame is shown, in order, in ticks.
         package var times: [Int64]
-        /// When the last one ends.
+        /// When the last frame ends, in ticks.
         package var end: Int64
         package var rate: FrameRate
         package var isConstant: Bool
-        /// Frames at the beginning that are not shown because those before them are missing.
+        /// The number of frames at the beginning that are hidden because frames that they refer to are missing.
         package var headless = 0
-        /// Frames at the end that are not shown because those before them are missing: the program that cut the file
-        /// counted frames in the order of decoding.
+        /// The number of frames at the end that are hidden because frames that they refer to are missing: the program
+        /// that cut the file counted frames in decoding order.
         package var torn = 0
-        /// Frames, by their numbers in the order of decoding, at which decoding can begin besides keyframes, but for those shown
-        /// before them: H.264 has recovery points in open GOPs.
+        /// Frames other than keyframes, by their numbers in decoding order, at which decoding can begin, except for the
+        /// frames that are shown before them: recovery points in open GOPs of H.264.
         package var openEntries: Set<Int> = []
-        /// Keyframes, by their numbers in the order of decoding, behind which only frames of the same stream can follow those
-        /// before them: CRA frames of HEVC (ITU-T H.265, 7.4.2.2).
+        /// Keyframes, by their numbers in decoding order, that must follow frames of their own stream, because the
+        /// frames behind them refer to frames before them: CRA frames of HEVC (ITU-T H.265, 7.4.2.2).
         package var dependentKeyframes: Set<Int> = []
 
-        /// What a decoder is told: the parameter sets, whatever else the container says of them.
+        /// The parameter sets that a decoder is given, without any other data of the container about them.
         var parameterSets: [[UInt8]] {
             let units =
                 codec == "hevc"
@@ -59,10 +59,10 @@ package struct StitchSource: Sendable {
             return units ?? [configuration]
         }
 
-        /// Ticks from the frame `number` to the next one.
+        /// Ticks from the frame `number` to the next frame.
         func step(_ number: Int) -> Int64 { times[number + 1] - times[number] }
 
-        /// The frames, of which those are keyframes that can follow frames of another stream.
+        /// The frames, with only those keyframes marked that can follow frames of another stream.
         var joinableSamples: [IndexedSample] {
             guard !dependentKeyframes.isEmpty else { return samples }
             var samples = samples
@@ -71,66 +71,66 @@ package struct StitchSource: Sendable {
         }
     }
 
-    /// The track of audio.
+    /// The audio track.
     package struct Audio: Sendable {
         package var stream: Int
         package var codec: String
         package var format: AudioFormat
         package var timeBase: TimeBase
-        /// What is heard, in ticks.
+        /// The range in which there is audio, in ticks.
         package var range: Range<Int64>
-        /// What a decoder is told before the first packet.
+        /// The configuration that a decoder needs before the first packet.
         package var configuration: [UInt8] = []
-        /// All packets, if they can be copied, with times in ticks: 1024 samples each, which are ticks, unless it is a
-        /// recording.
+        /// All packets, if they can be copied, with times in ticks. A packet lasts 1024 samples, and a tick is one
+        /// sample, except in recordings.
         package var packets: [IndexedSample] = []
-        /// Why they cannot; nil if they can.
+        /// Why the packets cannot be copied; nil if they can be.
         package var obstacle: String?
     }
 
-    /// What a recording says that other files do not.
+    /// Properties of a recording that other files do not have.
     package struct Recording: Sendable {
-        /// The open file, which is the same however it is called meanwhile.
+        /// The open file, which stays the same even if it is renamed in the meantime.
         package var file: FileDescriptor
-        /// How its tracks are coded, the video first.
+        /// The coding of its tracks, the video first.
         package var tracks: [MovieLayout.Track]
-        /// All frames in the order of decoding, with their times in ticks.
+        /// All frames in decoding order, with their times in ticks.
         package var samples: [IndexedSample]
-        /// The encoder's settings in its own words; empty if the file does not say them.
+        /// The encoder's settings as the encoder wrote them; empty if the file does not contain them.
         package var encoderSettings: String
         package var channel: String
     }
 
-    /// The file as the user named it, for sentences about it.
+    /// The file's name as the user wrote it, for messages.
     package var name: String
-    /// Where it is, without symbolic links.
+    /// The file's path, without symbolic links.
     package var path: String
-    /// The container, in libavformat's words.
+    /// The name of the container in libavformat.
     package var container: String
     package var video: Video
     package var audio: Audio?
-    /// When it was recorded, as the file says: milliseconds since 1970.
+    /// When the file was recorded, as stated in it: milliseconds since 1970; nil if it is not stated.
     package var created: Int64?
-    /// Where it lies in a program, if it is a recording of this program.
+    /// The file's place in a program, if it is a recording of a program.
     package var position: SegmentPosition?
-    /// What of the file is in no result.
+    /// Notes on parts of the file that cannot be in a result.
     package var notes: [String] = []
-    /// Set if its tables were read as those of a recording, for a range.
+    /// Set if the file's tables were read as those of a recording, for a range.
     package var recording: Recording?
 
-    /// The file, for a caller that copies its samples.
+    /// The open file, from which a caller copies samples.
     func opened() throws(FileFailure) -> FileDescriptor {
         if let recording { return recording.file }
         return try .open(readOnly: path)
     }
 
-    /// How long it is, from the first frame to the end of the last.
+    /// The duration from the first frame to the end of the last.
     package var duration: Duration { video.timeBase.duration(video.end - (video.times.first ?? 0)) }
 
-    /// The color of its frames, with what is unspecified filled in.
+    /// The color description of its frames, with defaults for unspecified values.
     var color: ColorDescription { video.frames.color.resolved(width: video.frames.width, height: video.frames.height) }
 
-    /// What its frames look like upright.
+    /// The format of its frames after rotation for display.
     var upright: FrameFormat {
         var frames = video.frames
         guard video.orientation.swapsAxes else { return frames }
@@ -140,12 +140,12 @@ package struct StitchSource: Sendable {
         return frames
     }
 
-    /// When the frame `number` begins; the end for the one behind the last.
+    /// When the frame `number` begins; behind the last frame, the time at which that ends.
     func time(_ number: Int) -> Int64 {
         number < video.times.count ? video.times[max(0, number)] : video.end
     }
 
-    /// Whether `next` continues where this source ends, as two recordings of one program do.
+    /// Whether `next` continues where this source ends, as one of two recordings of one program does.
     func isFollowed(by next: StitchSource) -> Bool {
         if isStream(before: next) { return true }
         guard let one = position, let other = next.position, one.run == other.run else { return false }
@@ -153,8 +153,8 @@ package struct StitchSource: Sendable {
         return abs(end - other.programStart) < video.rate.timeBase.rescale(1, to: .nanoseconds) / 2
     }
 
-    /// Whether `next` was cut off this transport stream at its end: the time stamps continue, and what its first packet
-    /// of audio needs to be decoded is in this file.
+    /// Whether `next` is the continuation of this transport stream, which was cut into files: the time stamps continue,
+    /// and the packet that is needed to decode the first audio of `next` is in this file.
     func isStream(before next: StitchSource) -> Bool {
         guard container == "mpegts", next.container == container, video.timeBase == next.video.timeBase, let audio,
             let other = next.audio, audio.codec == other.codec, audio.format == other.format,
@@ -164,6 +164,6 @@ package struct StitchSource: Sendable {
             && abs(audio.range.upperBound - other.range.lowerBound) <= audio.timeBase.ticks(Self.rounding)
     }
 
-    /// By how much times are rounded if a frame is not a whole number of ticks long.
+    /// The rounding of times if a frame's duration is not an integer number of ticks.
     private static let rounding = Duration.milliseconds(1)
 }

@@ -3,21 +3,22 @@
 internal import LibAV
 internal import Media
 
-/// What all frames and all audio of the result look like.
+/// The format of all frames and all audio of the result.
 struct StitchTarget: Equatable {
     var video: VideoFormat
-    /// Nil if no clip has audio.
+    /// The format of the audio; nil if no clip has audio.
     var audio: AudioFormat?
-    /// How frames are turned, and whether they are interlaced: only where all of them are copied.
+    /// The orientation of the frames, and whether they are interlaced; other values than the defaults only if all
+    /// frames are copied.
     var orientation = Orientation.upright
     var isInterlaced = false
-    /// Whether all frames are to be copied: then they may be of a kind that the encoder does not make.
+    /// Whether all frames are to be copied: then their format may be one that the encoder cannot make.
     private(set) var isWhole = false
 
-    /// Rates at which players play AAC everywhere.
+    /// Sample rates at which all players support AAC.
     private static let audioRates: Set<Int32> = [32_000, 44_100, 48_000]
 
-    /// What `settings` make of the clips' `sources`, of which there is at least one.
+    /// The target for the clips' `sources`, at least one, by `settings`.
     init?(_ sources: [StitchSource], _ settings: StitchSettings) {
         guard let first = sources.first else { return nil }
         var frames = first.upright
@@ -41,7 +42,7 @@ struct StitchTarget: Equatable {
         }
     }
 
-    /// This target, but with the frames as `first` has them coded; nil if the result is to look different.
+    /// This target, with the coding of the frames of `first`; nil if the result is to have another format.
     func whole(like first: StitchSource) -> StitchTarget? {
         let (frames, upright) = (first.video.frames, first.upright)
         guard (video.width, video.height) == (upright.width, upright.height),
@@ -56,13 +57,13 @@ struct StitchTarget: Equatable {
         return target
     }
 
-    /// Whether frames of H.264 that are coded here can lie beside copied ones of all `sources`.
+    /// Whether H.264 frames that are encoded here can be mixed with copied frames of all `sources`.
     func takes(_ sources: [StitchSource]) -> Bool {
         !video.color.isHDR && sources.allSatisfy { differences(of: $0, codec: "h264").isEmpty }
     }
 
-    /// How `source` differs from this, one piece of a sentence each: why its frames cannot be copied. `codec` is the
-    /// codec of the result.
+    /// The differences between `source` and this target, because of which its frames cannot be copied; each is part of
+    /// a sentence. `codec` is the codec of the result.
     func differences(of source: StitchSource, codec: String) -> [String] {
         let track = source.video
         var found: [String] = []
@@ -91,7 +92,7 @@ struct StitchTarget: Equatable {
 }
 
 extension ColorDescription {
-    /// What is another than in `wanted`, one piece of a sentence each.
+    /// The differences from `wanted`; each is part of a sentence.
     fileprivate func differences(from wanted: ColorDescription) -> [String] {
         var found: [String] = []
         func compare(_ what: String, _ own: UInt8, _ other: UInt8, _ names: [UInt8: String]) {

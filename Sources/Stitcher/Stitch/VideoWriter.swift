@@ -6,7 +6,7 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// Puts the frames of a plan into a file, part by part, and collects their places. Used by one thread.
+/// Writes the frames of a plan into a file, part by part, and collects their places. Used by one thread.
 final class VideoWriter {
     private let plan: StitchPlan
     private let sources: [StitchSource]
@@ -14,28 +14,28 @@ final class VideoWriter {
     private let renderer: FrameRenderer
     private let file: ClipFile
     private let audio: AudioWriter?
-    /// What was encoded before, by the numbers of the plan's parts.
+    /// The parts that were encoded in advance, by the numbers of the plan's parts.
     private let pieces: [Int: [EncodedPacket]]
-    /// Where what is encoded is kept for a later run; nil for nowhere.
+    /// The journal that keeps encoded packets for a later run; nil if none is kept.
     private let journal: StitchJournal?
-    /// Told of each second of frames that is in the file, or more often; throws to end it.
+    /// Called for each second of frames that is in the file, or more often; throws to cancel.
     private let wrote: (_ frames: Int) throws -> Void
 
-    /// The frames in the order of decoding; their times are frames of the result.
+    /// The frames in decoding order; their times are frames of the result.
     private var frames: [IndexedSample] = []
-    /// Frames of the result for which those that are in the file were lengthened.
+    /// The number of frames of the result that are not stored because an earlier frame lasts longer instead.
     private var lengthened = 0
     private var encoder: RenderEncoder?
-    /// The frame of the result that the encoder counts from.
+    /// The number of the result's frame that was the encoder's first.
     private var encoderStart = 0
-    /// Frames that it was given, and what it made of them, for the journal.
+    /// The frames that the encoder was given and the packets that it made, for the journal.
     private var fed = 0
     private var coded: [EncodedPacket] = []
     /// The content of the encoders' `avcC`.
     private var configuration: [UInt8]?
-    /// Frames that an earlier run encoded and that are already in the file.
+    /// The number of frames that an earlier run encoded and that are already in the file.
     private var ahead = 0
-    /// How many there were.
+    /// The total number of frames that earlier runs had encoded.
     private(set) var resumedFrames = 0
 
     init(
@@ -48,16 +48,15 @@ final class VideoWriter {
         (self.file, self.audio, self.journal, self.wrote) = (file, audio, journal, wrote)
     }
 
-    /// How much of an encoder's work is lost at most when a run is interrupted and resumed later, in seconds of the
-    /// result.
+    /// The most work of an encoder that is lost when a run is interrupted and resumed later, in seconds of the result.
     private static let sessionSeconds = 10
-    /// How many frames a deinterlacer looks back, and a few more.
+    /// How many earlier frames a deinterlacer uses, and a few more.
     private static let remembered = 4
 
-    /// How many frames are coded at most before the audio is looked at again.
+    /// The most frames that are encoded before audio is written again.
     private var second: Int { max(1, Int(plan.video.frameRate.value.rounded(.up))) }
 
-    /// Frames of the result up to the last that is in the file.
+    /// The number of the result's frames up to the last that is in the file.
     private var done: Int { frames.count + lengthened }
 
     /// Writes all parts.
@@ -85,7 +84,8 @@ final class VideoWriter {
         try wrote(done)
     }
 
-    /// Goes on to where the next clip begins, a minute at a time: the silence of a long hole is coded meanwhile.
+    /// Advances to the start of the next clip, a minute at a time, so that the silence of a long gap is encoded in
+    /// parallel.
     private func lengthen(to count: Int) throws {
         while lengthened < count {
             lengthened = min(count, lengthened + 60 * second)
@@ -93,7 +93,7 @@ final class VideoWriter {
         }
     }
 
-    /// Copies frames, and the packets of audio that lie beside them, in runs of bytes.
+    /// Copies frames together with the packets of audio between them, in contiguous runs of bytes.
     private func copy(_ samples: Range<Int>, of clip: Int) throws {
         let planned = plan.clips[clip]
         let source = sources[planned.source]
@@ -131,7 +131,8 @@ final class VideoWriter {
             if encoder == nil, ahead == 0 { try resume(at: plan.clips[clip].place + index) }
             if ahead > 0 {
                 ahead -= 1
-                // What filters remember of the frames before is to be the same.
+                // The last of these frames are rendered all the same, because filters need the frames before the next
+                // one.
                 if ahead < Self.remembered { _ = try renderer.frame(index, of: clip) }
                 continue
             }
@@ -142,7 +143,7 @@ final class VideoWriter {
         }
     }
 
-    /// Takes what an earlier run encoded from `frame` of the result on, if there is anything.
+    /// Uses the packets that an earlier run encoded from `frame` of the result on, if there are any.
     private func resume(at frame: Int) throws {
         guard let (session, packets) = try journal?.session(at: frame) else { return }
         configuration = session.configuration
@@ -174,7 +175,7 @@ final class VideoWriter {
         try keep()
     }
 
-    /// Adds the output of the encoder that has ended to the journal.
+    /// Appends the output of the encoder that has just ended to the journal.
     private func keep() throws {
         let session = StitchJournal.Session(
             first: encoderStart, frames: fed, configuration: configuration ?? [],
@@ -203,14 +204,14 @@ final class VideoWriter {
 }
 
 extension VideoWriter {
-    /// How the track is coded. For after ``writeAll()``.
+    /// The coding of the track. Valid after ``writeAll()``.
     var description: TrackDescription {
         let base = plan.video.frameRate.timeBase
         var record = configuration ?? plan.configuration
         if let configuration, let own = AVCParameterSets(record: configuration),
             let copied = AVCParameterSets(record: plan.configuration)
         {
-            // Clips with more sets than a record has room for are written by no encoder.
+            // Joining the sets fails only if there are more than a record has room for, which no encoder writes.
             record = copied.joined(with: own) ?? configuration
         }
         return TrackDescription(
@@ -218,7 +219,7 @@ extension VideoWriter {
             decoderConfiguration: SharedBytes(record))
     }
 
-    /// The track in ticks of `timescale`; see ``StitchPlan/track(of:_:timescale:moves:)``. For after ``writeAll()``.
+    /// The track in ticks of `timescale`; see ``StitchPlan/track(of:_:timescale:moves:)``. Valid after ``writeAll()``.
     func track(timescale: UInt32, moves: [Int64]) throws(ClipFailure) -> ClipTrack {
         try plan.track(of: frames, sources, timescale: timescale, moves: moves)
     }

@@ -6,11 +6,11 @@ import Testing
 @testable import Ingest
 @testable import SourceClock
 
-@Suite("Tracks that a sender continues in other streams")
+@Suite("Detection of tracks that move to other streams")
 struct MovedTracksTests {
     private func at(_ milliseconds: Int64) -> Timestamp { Timestamp(milliseconds, in: .milliseconds) }
 
-    @Test("A track has moved when it came for three seconds in a new stream and not in its own")
+    @Test("A track counts as moved after its packets arrived for 3 s only in a new stream")
     func moved() {
         var tracks = MovedTracks(reading: [0: .video, 1: .audio], wanted: [.video, .audio], patience: .seconds(1))
         for time in stride(from: Int64(0), to: 3000, by: 40) {
@@ -20,7 +20,7 @@ struct MovedTracksTests {
         #expect(tracks.note(2, late: .video, at: at(3000)) == .video)
     }
 
-    @Test("A track that continues in its own stream stays, whatever else comes, and in whatever bursts")
+    @Test("A track that continues in its own stream does not count as moved, whatever else arrives, even in bursts")
     func stays() {
         var tracks = MovedTracks(reading: [0: .video, 1: .audio], wanted: [.video, .audio], patience: .seconds(1))
         for segment in Int64(0)..<5 {
@@ -31,7 +31,8 @@ struct MovedTracksTests {
         }
     }
 
-    @Test("A second audio track, last in one burst and first in the next, was taken for the one that is read")
+    @Test(
+        "A second audio track that is last in one segment and first in the next is not taken for the one that is read")
     func bursts() {
         let patience = SourceClockSettings.playlist(target: .seconds(6)).patience
         var tracks = MovedTracks(reading: [0: .video, 1: .audio], wanted: [.video, .audio], patience: patience)
@@ -44,7 +45,7 @@ struct MovedTracksTests {
         }
     }
 
-    @Test("Audio of an input that had none counts where it is wanted, and streams of other kinds never do")
+    @Test("A new audio stream counts as moved audio only if audio is wanted, and streams of other kinds never count")
     func added() {
         var wanted = MovedTracks(reading: [0: .video], wanted: [.video, .audio], patience: .seconds(1))
         var unwanted = MovedTracks(reading: [0: .video], wanted: [.video], patience: .seconds(1))
@@ -55,7 +56,7 @@ struct MovedTracksTests {
         }
     }
 
-    @Test("Audio that was left out, or chosen by number or language, is not followed")
+    @Test("Audio that is excluded, or chosen by number or language, is not followed to other streams")
     func options() {
         var options = TrackOptions()
         #expect(options.followed([.video, .audio]) == [.video, .audio])

@@ -7,9 +7,9 @@ import Testing
 @testable import Ingest
 @testable import LibAV
 
-@Suite("Packets of several inputs in one stream")
+@Suite("Splicing of packets of several inputs")
 struct PacketSplicerTests {
-    /// A sender's track, known by one byte of configuration.
+    /// The track of a sender, which is recognized by one byte of its configuration.
     private static func video(_ mark: UInt8) -> TrackDescription {
         TrackDescription(
             video: .h264,
@@ -23,13 +23,13 @@ struct PacketSplicerTests {
             frameLength: 960)
     }
 
-    /// A sender of 25 frames and 50 pieces of audio a second, with a keyframe each second.
+    /// A sender of 25 frames and 50 packets of audio a second, with a keyframe each second.
     private struct Sender {
         let video: TrackDescription
         let audio: TrackDescription
-        /// Its stamps when the clock shows 0, in milliseconds.
+        /// The sender's stamps when the clock is 0, in milliseconds.
         let offset: Int64
-        /// How much later than its video audio comes, in milliseconds.
+        /// By how much audio arrives later than video of the same time, in milliseconds.
         let lag: Int64
 
         init(_ mark: UInt8, offset: Int64, lag: Int64 = 0) {
@@ -59,7 +59,7 @@ struct PacketSplicerTests {
 
     private var senders = [Sender(0, offset: 5000), Sender(1, offset: 900_000)]
 
-    /// Whose packet it is.
+    /// The mark of the sender of a packet.
     private func mark(_ packet: EncodedPacket) -> UInt8? { packet.description.decoderConfiguration.array.first }
 
     private func milliseconds(_ packets: [EncodedPacket]) -> [Int64] {
@@ -82,7 +82,7 @@ struct PacketSplicerTests {
         return splicer
     }
 
-    @Test("Nothing is on air until an input is shown, and then its packets pass as they are")
+    @Test("No packet is on air until an input is shown; then its packets are passed on unchanged")
     func one() {
         var splicer = splicer()
         #expect(run(0..<1000, &splicer, from: [0, 1]).isEmpty)
@@ -94,13 +94,13 @@ struct PacketSplicerTests {
         #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 40 })
     }
 
-    @Test("Another input goes on air at its keyframe, when it came: times continue, and no track overlaps")
+    @Test("A switch takes effect at the other input's keyframe, by its arrival: times continue, and no track overlaps")
     func change() throws {
         var splicer = splicer()
         splicer.show(0)
         let before = run(0..<1400, &splicer, from: [0, 1])
         splicer.show(1)
-        // Until the keyframe the first one stays.
+        // The first input stays on air until the keyframe.
         let between = run(1400..<2000, &splicer, from: [0, 1])
         #expect(between.allSatisfy { mark($0) == 0 })
         #expect(between.contains { $0.track == .video })
@@ -111,13 +111,14 @@ struct PacketSplicerTests {
         #expect(zip(videos, videos.dropFirst()).allSatisfy { $1 - $0 == 40 })
         let audios = milliseconds((before + between + after).filter { $0.track == .audio })
         #expect(zip(audios, audios.dropFirst()).allSatisfy { $1 - $0 >= 20 && $1 - $0 <= 60 })
-        // The relation of audio to video is the sender's.
+        // The offset of audio to video stays that of the sender.
         let audio = try #require(after.first { $0.track == .audio && mark($0) == 1 })
         let (own, lead) = (milliseconds([audio])[0], milliseconds([first])[0])
         #expect((own - lead) % 20 == 0)
     }
 
-    @Test("Audio that comes behind its video is whole at a switch, too", arguments: [(800, 800), (800, 0), (0, 800)])
+    @Test(
+        "Audio that arrives later than its video is complete at a switch", arguments: [(800, 800), (800, 0), (0, 800)])
     func trailingAudio(before: Int64, after: Int64) {
         var test = self
         test.senders = [Sender(0, offset: 5000, lag: before), Sender(1, offset: 900_000, lag: after)]
@@ -131,14 +132,14 @@ struct PacketSplicerTests {
         let times = test.milliseconds(audio)
         #expect(zip(times, times.dropFirst()).allSatisfy { $1 > $0 })
         let holes = zip(times, times.dropFirst()).map { $1 - $0 - 20 }.filter { $0 > 0 }
-        // What comes later than the other's first audio would have to be held back, and the program with it.
+        // Audio behind the other input's first audio would have to be delayed, and the program with it.
         #expect(holes.reduce(0, +) <= max(0, before - after) + 20, "\(holes)")
         let own = zip(audio, times).filter { mark($0.0) == 1 }
         let first = packets.first { $0.track == .video && mark($0) == 1 }.map { test.milliseconds([$0])[0] }
         #expect(first.map { start in own.allSatisfy { $0.1 >= start - 10 } } == true)
     }
 
-    @Test("Nothing of an input that was lost comes in behind what took its place")
+    @Test("No packet of a lost input is passed on after another input has replaced it")
     func lostForGood() {
         var splicer = splicer()
         splicer.show(0)
@@ -148,7 +149,7 @@ struct PacketSplicerTests {
         _ = run(3600..<4000, &splicer, from: [1])
         let keyframe = senders[1].packets(at: 4000).filter { $0.track == .video }
         var packets = keyframe.flatMap { splicer.take($0, of: 1, at: Timestamp(nanoseconds: 4_000_000_000)) }
-        // What it still had in its buffers.
+        // The packets that the lost input still had in its buffers.
         packets += senders[0].packets(at: 2000).flatMap {
             splicer.take($0, of: 0, at: Timestamp(nanoseconds: 4_010_000_000))
         }
@@ -156,7 +157,7 @@ struct PacketSplicerTests {
         #expect(splicer.onAir == 1 && !packets.isEmpty && packets.allSatisfy { mark($0) == 1 })
     }
 
-    @Test("Returns of an input whose first packets were held back do not put the program ahead of the clock")
+    @Test("Switching to inputs whose first packets were delayed does not put the program ahead of the clock")
     func heldBack() throws {
         var splicer = splicer()
         splicer.show(0)
@@ -168,7 +169,7 @@ struct PacketSplicerTests {
             time += 3000
             splicer.open(0, senders[0].description)
             splicer.show(0)
-            // Two seconds that probing had read, before anything else of the other input comes.
+            // Two seconds that probing had read, before other packets of that input arrive.
             for early in stride(from: time - 2000, to: time, by: 40) {
                 for packet in senders[0].packets(at: early) {
                     _ = splicer.take(packet, of: 0, at: Timestamp(nanoseconds: early * 1_000_000))
@@ -182,14 +183,14 @@ struct PacketSplicerTests {
         }
     }
 
-    @Test("An input that is wanted again before another one took its place continues as if nothing had happened")
+    @Test("If a switch is cancelled before it took effect, the input on air continues without any change")
     func changeOfMind() {
         var splicer = splicer()
         splicer.show(0)
         let before = run(0..<1400, &splicer, from: [0])
         splicer.show(1)
         splicer.show(0)
-        // Its next keyframe arrives late, which must not show.
+        // The input's next keyframe arrives late, which must have no effect.
         let late = senders[0].packets(at: 1400).flatMap {
             splicer.take($0, of: 0, at: Timestamp(nanoseconds: 1_777_000_000))
         }
@@ -200,7 +201,7 @@ struct PacketSplicerTests {
         #expect(times.count == 100 && zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 40 })
     }
 
-    @Test("What was missing stays missing: the time that nothing came is not closed")
+    @Test("A pause of all inputs stays in the program as a gap of the same length")
     func gap() throws {
         var splicer = splicer()
         splicer.show(0)
@@ -213,7 +214,7 @@ struct PacketSplicerTests {
         #expect(milliseconds([first])[0] - milliseconds([last])[0] == 3040)
     }
 
-    @Test("An input that was closed and is opened again comes back where the time is")
+    @Test("An input that was closed and opened again continues at the program's present time")
     func back() throws {
         var splicer = splicer()
         splicer.show(0)
@@ -230,7 +231,7 @@ struct PacketSplicerTests {
         #expect(splicer.onAir == 0 && splicer.next == nil)
     }
 
-    @Test("An input that was opened again while it was on air never came back")
+    @Test("An input that is opened again while on air continues on air with its next keyframe")
     func reopened() {
         var splicer = splicer()
         splicer.show(0)
@@ -241,7 +242,7 @@ struct PacketSplicerTests {
         #expect(packets.allSatisfy { $0.dtsNanoseconds >= 2_900_000_000 })
     }
 
-    @Test("The times in splice information move with the frames that they are about, also behind a switch")
+    @Test("Times in splice information are moved together with the frames, even after a switch")
     func splices() throws {
         var splicer = splicer()
         let track = TrackDescription(data: .scte35, timeBase: .mpegTS)

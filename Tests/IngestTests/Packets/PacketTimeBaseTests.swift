@@ -6,7 +6,7 @@ import Testing
 
 @testable import Ingest
 
-/// The clocks that packets of a source go on air with: finer than milliseconds.
+/// Tests the time bases that packets have on air, which are finer than milliseconds.
 @Suite struct PacketTimeBaseTests {
     private let video = TrackDescription(
         video: .h264, frames: FrameFormat(width: 320, height: 180), timeBase: .milliseconds,
@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(
-        "Audio whose stamps are rounded to milliseconds, down or to the nearest, is exact to the sample by and by, for 20 minutes",
+        "Audio with stamps rounded to milliseconds becomes exact to the sample, and stays so for 20 minutes",
         arguments: [false, true])
     func samples(isNearest: Bool) throws {
         var timeline = timeline()
@@ -42,7 +42,7 @@ import Testing
             let taken = timeline.take(packet(audio, stamp), at: Timestamp(nanoseconds: stamp * 1_000_000))
             let placed = try #require(taken.first)
             #expect(placed.timeBase == TimeBase(1, 44_100) && placed.duration == 1024)
-            // Never off its stamp by more than rounding can have done, and a sample.
+            // The time never differs from the stamp by more than rounding and one sample.
             let off: Double = Double(placed.pts) / 44.1 - Double(stamp)
             #expect(abs(off) < 0.523)
             if let last, number > 100 { #expect(placed.pts - last == 1024) }
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test("Video times in milliseconds are passed on in 90 kHz, each as it was")
+    @Test("Video times in milliseconds are converted to 90 kHz exactly")
     func frames() {
         var timeline = timeline()
         let stamps: [(Int64, Int64)] = [(5000, 5067), (5033, 5200), (5067, 5133), (5100, 5100), (5300, 5301)]
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test("The tracks that outputs are told of before the first packet are those of the packets")
+    @Test("The tracks that a timeline announces before the first packet are the tracks of its packets")
     func identity() throws {
         var timeline = timeline()
         let stream = timeline.stream
@@ -71,7 +71,7 @@ import Testing
         #expect(placed.count == 2 && placed.allSatisfy { stream.holds($0) })
     }
 
-    @Test("Audio times start again at a sender's jump, and do not follow it sample by sample")
+    @Test("After a jump of a sender's stamps, audio begins at the new time and is not adjusted sample by sample")
     func jump() throws {
         var timeline = timeline()
         _ = timeline.take(packet(video, 0), at: .zero)

@@ -6,7 +6,7 @@ import Testing
 @testable import Ingest
 @testable import SourceClock
 
-/// The program's times of packets that are passed through.
+/// Tests the program times of packets that are passed through.
 @Suite struct PacketTimelineTests {
     private static let video = videoTrack()
     private static let audio = TrackDescription(
@@ -40,8 +40,8 @@ import Testing
             of: Self.audio, pts: time, dts: time, duration: 21, isKeyframe: true, payload: SharedBytes([2]))
     }
 
-    /// Whether `packets` are decoded at `times`, in milliseconds, but for what stamps in whole milliseconds leave open: on air
-    /// their clocks are finer.
+    /// Whether `packets` are decoded at `times`, in milliseconds, apart from the rounding of stamps in whole
+    /// milliseconds: on air the time bases are finer.
     private func are(_ packets: [EncodedPacket], at times: [Int64]) -> Bool {
         packets.count == times.count
             && zip(packets, times).allSatisfy { abs(Self.milliseconds($0.dts, of: $0) - Double($1)) < 0.55 }
@@ -51,12 +51,12 @@ import Testing
         Double(packet.timeBase.duration(time).inNanoseconds) / 1e6
     }
 
-    /// What goes on air of `packets`, which come at once.
+    /// The packets that go on air as a result of `packets`, which all arrive at once.
     private func take(_ packets: [EncodedPacket], by timeline: inout PacketTimeline) -> [EncodedPacket] {
         packets.flatMap { timeline.take($0, at: Timestamp(nanoseconds: 0)) }
     }
 
-    @Test("Time 0 is where the first keyframe is shown; frames before it are left out, and audio that ends before it")
+    @Test("Time 0 is the presentation of the first keyframe; earlier frames, and audio that ends before, are dropped")
     func begin() {
         var timeline = timeline()
         let packets = [
@@ -64,14 +64,14 @@ import Testing
             frame(1040, shown: 1120, isKeyframe: true),
         ]
         let taken = take(packets + [audioFrame(1063), frame(1080)], by: &timeline)
-        // The audio begins with what is heard from the keyframe's decoding on.
+        // Audio begins with the packet that is played when the keyframe is decoded.
         #expect(taken.map(\.track) == [.audio, .audio, .video, .audio])
         #expect(are(taken, at: [-99, -78, -80, -57]))
         #expect(taken[2].pts == 0 && taken[2].isKeyframe)
         #expect(timeline.counts.undecodableFrames == 2, "one before the keyframe, and one that is shown before it")
     }
 
-    @Test("Radio begins with its first audio, and keeps each interval of its sender")
+    @Test("Audio without video begins at time 0 and keeps all intervals of its sender")
     func radio() {
         var timeline = timeline(nil)
         let taken = take([5000, 5021, 5043, 5064].map(audioFrame), by: &timeline)
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test(
-        "A file's track that is away for 16 s while the other one comes keeps its times: it was moved by the 16 s",
+        "A track of a file that pauses for 16 s while the other track continues keeps its times",
         arguments: [TrackKind.video, .audio])
     func awayInFile(track: TrackKind) {
         var timeline = timeline()
@@ -89,7 +89,7 @@ import Testing
         #expect(are(back, at: [16_000]))
     }
 
-    @Test("A track that stops while the other continues is reported once, as is its return; so is a jump of the stamps")
+    @Test("A track that stops while the other continues is reported once, as are its return and a jump of the stamps")
     func silence() {
         var timeline = PacketTimeline(
             PacketSourceDescription(
@@ -118,7 +118,7 @@ import Testing
             Issue.record("\(told)")
             return
         }
-        // A sender that was away comes back with its video first.
+        // A sender that returns begins with its video.
         run(20_000..<20_500, hasVideo: true, later: 100_000)
         let video = frame(120_500, isKeyframe: true)
         _ = timeline.take(video, at: Timestamp(nanoseconds: 30_000_000_000))
@@ -127,7 +127,7 @@ import Testing
         #expect(!told.dropFirst(3).contains { if case .silent = $0 { true } else { false } }, "\(told)")
     }
 
-    @Test("Times that count whole frames are passed on in 90 kHz, or a switch would move them by half a frame")
+    @Test("Times that count whole frames are converted to 90 kHz")
     func wholeFrames() {
         let track = Self.video.timed(in: TimeBase(1, 25))
         var timeline = timeline(track)
@@ -140,7 +140,7 @@ import Testing
         #expect(taken.allSatisfy { $0.timeBase == .mpegTS })
     }
 
-    @Test("Stamps that wrap at 2^32 leave no trace, and audio stays with its video")
+    @Test("Stamps that wrap at 2^32 cause no jump, and audio stays in sync with video")
     func wrap() {
         let start = Int64(1) << 32 - 100
         var timeline = timeline(bits: 32)
@@ -162,7 +162,7 @@ import Testing
         let before = take(
             (0..<10).flatMap { [frame($0 * 40, isKeyframe: $0 == 0), audioFrame($0 * 40)] }, by: &timeline)
         timeline.restart()
-        // The new sender's stamps have nothing to do with the old ones; an open GOP's first frames cannot be decoded.
+        // The new sender's stamps are unrelated to the old ones; the first frames of an open GOP cannot be decoded.
         let after = take(
             [
                 frame(90_000), frame(90_040, shown: 90_120, isKeyframe: true), frame(90_080, shown: 90_080),
@@ -179,7 +179,7 @@ import Testing
         #expect(abs(distance - 5) < 0.55, "audio stays where its sender has it")
     }
 
-    @Test("Describing a track again in the same words changes nothing; other words make it another track")
+    @Test("A track described again with the same content keeps its description, and other content makes a new track")
     func descriptions() throws {
         var timeline = timeline()
         let (same, other) = (Self.videoTrack(), Self.videoTrack(configuration: [1, 2, 4]))
@@ -193,7 +193,7 @@ import Testing
         #expect(taken.map(\.description.decoderConfiguration.array) == configurations)
     }
 
-    @Test("Audio that waits for a keyframe is bounded, and the newest is kept")
+    @Test("The audio kept until the first keyframe is limited to the newest packets")
     func preRoll() {
         var timeline = timeline()
         let audio = (0..<5000).map { time in

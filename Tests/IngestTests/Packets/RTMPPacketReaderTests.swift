@@ -9,7 +9,7 @@ import Testing
 @testable import Ingest
 @testable import RTMP
 
-/// What is published, as packets.
+/// Tests the conversion of published messages to packets.
 @Suite struct RTMPPacketReaderTests {
     private let directory: TemporaryDirectory
 
@@ -23,12 +23,12 @@ import Testing
         RTMPPublishedMessage(timestamp: time, content: .audio(try #require(try FLVAudio(body: body[...]))))
     }
 
-    /// `avcC` of a clip, as it is published.
+    /// The `avcC` of a clip as a published message.
     private func configuration(_ clip: CodedClip) throws -> RTMPPublishedMessage {
         try video([0x17, 0, 0, 0, 0] + (clip.description.video?.decoderConfiguration.array ?? []))
     }
 
-    /// A frame of a clip that is shown `offset` milliseconds after its decoding.
+    /// A frame of a clip that is shown `offset` milliseconds after it is decoded.
     private func frame(_ packet: EncodedPacket, at time: UInt32, offset: UInt8 = 0) throws -> RTMPPublishedMessage {
         try video([packet.isKeyframe ? 0x17 : 0x27, 1, 0, 0, offset] + packet.payload.array, at: time)
     }
@@ -37,7 +37,7 @@ import Testing
         try CodedClip(video: "libx264", audio: "aac", options: options, name: name, in: directory.path)
     }
 
-    @Test("Audio tracks besides the first are named once, whether or not they come with it")
+    @Test("Additional audio tracks are listed once, whether or not they are in the same message as the first")
     func otherTracks() throws {
         var reader = RTMPPacketReader()
         let opus = Array("Opus".utf8)
@@ -51,7 +51,7 @@ import Testing
             reader.complaints == ["audio track 2 (Opus) is not carried", "audio track 3 (AAC) is not carried"])
     }
 
-    @Test("Video is described with its first keyframe, by its parameter sets, and each frame stays as it was")
+    @Test("Video is described by its parameter sets with the first keyframe, and frames stay unchanged")
     func avc() throws {
         let clip = try clip(["-bf", "2"])
         let frames = clip.packets.filter { $0.track == .video }
@@ -78,7 +78,7 @@ import Testing
         #expect(frames.contains(where: \.isDisposable) && reader.complaints.isEmpty)
     }
 
-    @Test("The same configuration again changes nothing; another one is another track from its keyframe on")
+    @Test("A repeated configuration keeps the track, and a changed one makes a new track from its keyframe on")
     func change() throws {
         let (small, large) = (try clip(), try clip(["-s", "640x360"], name: "large.mp4"))
         var reader = RTMPPacketReader()
@@ -92,7 +92,7 @@ import Testing
         #expect(tracks[2].frameFormat?.width == 640)
     }
 
-    @Test("A configuration that cannot be read is told once, and its frames are left out")
+    @Test("A configuration that cannot be read is reported once, and its frames are dropped")
     func damaged() throws {
         var reader = RTMPPacketReader()
         let records: [[UInt8]] = [
@@ -108,7 +108,7 @@ import Testing
         #expect(reader.complaints.contains { $0.contains("fewer than 4 bytes") }, "\(reader.complaints)")
     }
 
-    @Test("AAC is described by its configuration, and Opus by its head")
+    @Test("AAC is described by its configuration, and Opus by its identification header")
     func configuredAudio() throws {
         var reader = RTMPPacketReader()
         #expect(reader.read(try audio([0xAF, 1, 9, 9])) == nil, "nothing is known of it yet")
@@ -127,12 +127,12 @@ import Testing
         [0x2F, 0xFF, isHalf ? 0xF3 : 0xFB, 0x94, isMono ? 0xC0 : 0, 1, 2, 3]
     }
 
-    /// The head of a frame of AC-3: 48 kHz, 5.1 channels or stereo.
+    /// The header of a frame of AC-3: 48 kHz, 5.1 channels or stereo.
     private func ac3(isSurround: Bool) -> [UInt8] {
         [0x91] + Array("ac-3".utf8) + [0x0B, 0x77, 0, 0, 0x1C, 0x40, isSurround ? 0xE1 : 0x40, 0, 1, 2]
     }
 
-    @Test("MP3 and AC-3 are described by a frame")
+    @Test("MP3 and AC-3 audio is described by its first frame")
     func framedAudio() throws {
         for (body, rate, channels, length) in [
             (mp3(), 48_000, 2, 1152), (mp3(isHalf: true, isMono: true), 24_000, 1, 576),
@@ -145,19 +145,19 @@ import Testing
         }
     }
 
-    @Test("A publisher that changed its audio codec sent frames of the new one as the old one's")
+    @Test("After a change of the audio codec, frames have the description of the new codec")
     func otherAudio() throws {
         var reader = RTMPPacketReader()
         _ = reader.read(try audio([0xAF, 0, 0x11, 0x90]))
         #expect(reader.read(try audio([0xAF, 1, 9]))?.description.codec == .aac)
         #expect(reader.read(try audio(mp3()))?.description.codec == .mp3)
         #expect(reader.read(try audio(ac3(isSurround: true)))?.description.codec == .ac3)
-        // Opus needs its head first.
+        // Opus needs its identification header first.
         #expect(reader.read(try audio([0x91] + Array("Opus".utf8) + [7])) == nil)
         #expect(reader.read(try audio([0xAF, 1, 9])) == nil, "and AAC again its configuration")
     }
 
-    @Test("MP3 and AC-3 that change their rate or channels were described as before")
+    @Test("A change of rate or channels in MP3 or AC-3 makes a new track")
     func otherFrames() throws {
         var reader = RTMPPacketReader()
         let bodies = [mp3(), mp3(), mp3(isMono: true), ac3(isSurround: true), ac3(isSurround: false)]
@@ -166,7 +166,7 @@ import Testing
         #expect(tracks.compactMap(\.audioFormat?.channels) == [2, 2, 1, 6, 2])
     }
 
-    @Test("What is not carried is told once, and there is no end of complaints")
+    @Test("Content that is not carried is reported once, and the number of reports is limited")
     func complaints() throws {
         var reader = RTMPPacketReader()
         for number in 0..<20 {

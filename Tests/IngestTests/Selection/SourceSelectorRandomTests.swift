@@ -5,12 +5,12 @@ import Media
 import TestSupport
 import Testing
 
-/// Sources that come, go, freeze and flap as they like, and what must hold all the time.
-@Suite("The choice of a source, at random")
+/// Tests a selector with sources that connect, disconnect and freeze at random, and checks rules that must always hold.
+@Suite("Selection of a source, at random")
 struct SourceSelectorRandomTests {
     private static let frame: Int64 = 40
 
-    /// A source as the world sees it; times are milliseconds.
+    /// The real state of a source; times are in milliseconds.
     private struct Source {
         var isThere = true
         var changesAt: Int64 = 0
@@ -20,7 +20,7 @@ struct SourceSelectorRandomTests {
         var healthySince: Int64?
     }
 
-    /// Moves a selector and a world with sources through an hour.
+    /// Simulates an hour of a selector and its sources.
     private struct World {
         let options: SourceSelector.Options
         var selector: SourceSelector
@@ -28,11 +28,12 @@ struct SourceSelectorRandomTests {
         var random: SeededRandom
         var now: Int64 = 0
         var onAir: SourceSelector.OnAir?
-        /// Since when something else should be on air.
+        /// Since when another source should be on air.
         var wrongSince: Int64?
         var failures: [String] = []
         var switches = 0
-        /// Told of every millisecond, where the other is told of the deadlines it asked for.
+        /// A second selector, which gets a tick each millisecond, while the first gets only the ticks that it asked
+        /// for.
         var twin: SourceSelector
 
         init(count: Int, _ options: SourceSelector.Options, _ random: SeededRandom) {
@@ -102,7 +103,7 @@ struct SourceSelectorRandomTests {
             check()
         }
 
-        /// One source's ten milliseconds.
+        /// Simulates ten milliseconds of one source.
         private mutating func live(_ index: Int) {
             if now >= sources[index].changesAt {
                 sources[index].isThere.toggle()
@@ -123,7 +124,8 @@ struct SourceSelectorRandomTests {
             tell(.video(index, at: moment))
         }
 
-        /// Nothing without video is on air for longer than the timeout and a frame while another source has video.
+        /// Checks that no source without video is on air for longer than the timeout and a frame while another source
+        /// has video.
         private mutating func check() {
             let others = sources.indices.contains(where: { isLive($0) && .source($0) != onAir })
             var isWrong = others
@@ -138,7 +140,7 @@ struct SourceSelectorRandomTests {
     }
 
     @Test(
-        "An hour each: one on air, never without video while another has it, back only after it was healthy",
+        "In an hour of random events, a source with video is on air, and only healthy sources return",
         arguments: SourceSelector.Standby.allCases, [Duration.seconds(10), nil])
     func hour(standby: SourceSelector.Standby, returnAfter: Duration?) {
         var random = SeededRandom("\(standby) \(String(describing: returnAfter))")

@@ -5,11 +5,11 @@ import Media
 import TestSupport
 import Testing
 
-@Suite("The choice of a source")
+@Suite("Selection of a source")
 struct SourceSelectorTests {
     private typealias Action = SourceSelector.Action
 
-    /// A selector with a clock in milliseconds, which is told of time only when it asked for it.
+    /// A selector with a clock in milliseconds, which gets only the ticks that it asked for.
     private struct Driver {
         var selector: SourceSelector
         var now: Int64 = 0
@@ -26,7 +26,7 @@ struct SourceSelectorTests {
 
         mutating func handle(_ event: (Timestamp) -> SourceSelector.Event) { note(selector.handle(event(moment))) }
 
-        /// Lets time pass, in which these sources have a frame every 40 ms.
+        /// Advances the clock, while these sources have a frame every 40 ms.
         mutating func pass(_ milliseconds: Int64, video: Set<Int> = []) {
             let end = now + milliseconds
             while now < end {
@@ -39,7 +39,7 @@ struct SourceSelectorTests {
             }
         }
 
-        /// What was done since the last call, with its moments in milliseconds.
+        /// The actions since the last call; their times are in milliseconds.
         mutating func take() -> [SourceSelector.Action] {
             defer { actions = [] }
             return actions.map(\.action)
@@ -52,7 +52,7 @@ struct SourceSelectorTests {
         }
     }
 
-    @Test("The first source is opened and on air at its first frame; cold backups are not opened")
+    @Test("The first source is opened and on air with its first frame; cold backups are not opened")
     func start() {
         var driver = Driver(count: 3)
         #expect(driver.take() == [.open(0, .all)])
@@ -62,7 +62,7 @@ struct SourceSelectorTests {
         #expect(driver.take() == [.air(.source(0), .start)])
     }
 
-    @Test("Hot and keyframe backups are opened at the start, and decoded as they say")
+    @Test("Hot and keyframe backups are opened at the start, and decoded completely or only their keyframes")
     func standby() {
         var hot = Driver(count: 2, .init(standby: .hot))
         #expect(hot.take() == [.open(0, .all), .open(1, .all)])
@@ -74,7 +74,7 @@ struct SourceSelectorTests {
         #expect(keyframes.take() == [.decode(1, .all), .air(.source(1), .disconnected), .decode(0, .keyframes)])
     }
 
-    @Test("Only keyframes of a source on air that is not wanted are decoded, and all frames when it is wanted again")
+    @Test("Of an unwanted source on air only keyframes are decoded, and all frames when it is wanted again")
     func unseenKeyframes() {
         var driver = Driver(count: 2, .init(standby: .keyframes, unseen: .keyframes))
         driver.handle { .wanted(false, at: $0) }
@@ -91,7 +91,7 @@ struct SourceSelectorTests {
         #expect(driver.take() == [.decode(1, .all)])
     }
 
-    @Test("An unwanted source is closed once it was on air, stays closed, and is reopened when it is wanted")
+    @Test("With cold standby, an unwanted source is closed after it was on air, and opened when it is wanted again")
     func unseenCold() {
         var driver = Driver(count: 2, .init(unseen: .cold))
         driver.handle { .wanted(false, at: $0) }
@@ -107,7 +107,7 @@ struct SourceSelectorTests {
         #expect(driver.take() == [.open(0, .all)])
         driver.pass(2000)
         #expect(driver.take() == [.air(.slate, .start), .open(1, .all)])
-        // The source has not shown anything yet: it is awaited, wanted or not.
+        // The source has not had any frame yet, so it stays open even if it is not wanted.
         driver.handle { .wanted(false, at: $0) }
         #expect(driver.take() == [])
         driver.pass(40, video: [0])
@@ -115,7 +115,7 @@ struct SourceSelectorTests {
         #expect(driver.take() == [.air(.source(0), .video), .close(0), .close(1)])
     }
 
-    @Test("Whether it is wanted is nothing to a source that is kept ready")
+    @Test("With hot standby, a source on air that is not wanted stays open and decoded")
     func unseenHot() {
         var driver = Driver(count: 1)
         driver.pass(100, video: [0])
@@ -125,7 +125,7 @@ struct SourceSelectorTests {
         #expect(driver.take() == [])
     }
 
-    @Test("Without video from the start there is the slate after the timeout; a hot backup does not wait longer either")
+    @Test("Without video from the start, the slate is on air after the timeout, and a hot backup replaces it at once")
     func absent() {
         var driver = Driver(count: 1)
         driver.pass(1999)
@@ -142,7 +142,7 @@ struct SourceSelectorTests {
         #expect(hot.take() == [.air(.source(1), .start)])
     }
 
-    @Test("No video for the timeout: a hot backup is on air at once, and not before")
+    @Test("If the source on air has no video for the timeout, a hot backup is on air then, and not earlier")
     func frozen() {
         var driver = Driver(count: 2, .init(standby: .hot))
         driver.pass(4000, video: [0, 1])
@@ -153,7 +153,7 @@ struct SourceSelectorTests {
         #expect(driver.take() == [.air(.source(1), .noVideo)])
     }
 
-    @Test("A disconnect does not wait for the timeout where a backup has video, and does for the slate")
+    @Test("After a disconnect, a backup with video is on air at once, and the slate only after the timeout")
     func disconnected() {
         var driver = Driver(count: 2, .init(standby: .hot))
         driver.pass(4000, video: [0, 1])
@@ -167,7 +167,7 @@ struct SourceSelectorTests {
         #expect(driver.take() == [.air(.slate, .disconnected)])
     }
 
-    @Test("A publisher that connects again within the timeout brings no slate")
+    @Test("A publisher that connects again within the timeout causes no slate")
     func quickReconnect() {
         var driver = Driver(count: 1)
         driver.pass(4000, video: [0])
@@ -199,7 +199,7 @@ struct SourceSelectorTests {
         #expect(driver.selector.isOpen(1))
     }
 
-    @Test("The first is back when it was healthy for ten seconds, and what was opened in its stead is closed")
+    @Test("The first source returns after it was healthy for 10 s, and the backup opened in its place is closed")
     func back() {
         var driver = Driver(count: 2)
         driver.pass(4000, video: [0])
@@ -214,12 +214,12 @@ struct SourceSelectorTests {
         #expect(driver.take() == [.air(.source(0), .recovered), .close(1)])
     }
 
-    @Test("A first source that comes and goes does not bring itself back, and does not keep a slow backup from opening")
+    @Test("An unstable first source does not return, and does not prevent a slow backup from being opened")
     func flapping() {
         var driver = Driver(count: 2)
         driver.pass(1000, video: [0])
         _ = driver.take()
-        // Two and a half seconds without video, one with; the backup takes six to open.
+        // 2.5 s without video, then 1 s with video; the backup takes 6 s to open.
         driver.pass(2500)
         driver.pass(1000, video: [0])
         driver.pass(2500)
@@ -236,7 +236,7 @@ struct SourceSelectorTests {
         #expect(driver.take() == [])
     }
 
-    @Test("With return=never a preferred source comes back only when the other one is lost")
+    @Test("If sources never return by themselves, a preferred one returns only when the other is lost")
     func never() {
         var driver = Driver(count: 2, .init(returnAfter: nil, standby: .hot))
         driver.pass(1000, video: [0, 1])
@@ -248,7 +248,7 @@ struct SourceSelectorTests {
         #expect(driver.selector.onAir == .source(0))
     }
 
-    @Test("Without a slate the last picture stands until there is video")
+    @Test("Without a slate the last frame stays on air until there is video")
     func noSlate() {
         var driver = Driver(count: 1, .init(hasSlate: false))
         driver.pass(5000)
@@ -259,7 +259,7 @@ struct SourceSelectorTests {
         #expect(driver.switches.count == 1)
     }
 
-    @Test("What closed and unknown sources say is ignored, and so is everything before the start")
+    @Test("Events of closed or unknown sources, and a second start, are ignored")
     func strangers() {
         var driver = Driver(count: 2)
         driver.pass(1000, video: [0, 1, 7])

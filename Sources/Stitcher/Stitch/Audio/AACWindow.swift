@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a packet of AAC cuts its samples out of the signal, which must go with how those beside it do: each half of what one
-/// decodes is completed by the neighbour's (ISO/IEC 14496-3, 4.6.11).
+/// The shape of the window with which a packet of AAC was encoded. The shape must match those of the neighbouring
+/// packets: each half of a decoded packet is completed by a half of the neighbour's (ISO/IEC 14496-3, 4.6.11).
 struct AACWindow: Equatable {
-    /// Whether it is one long window with long slopes on both sides (`ONLY_LONG_SEQUENCE`).
+    /// Whether the packet has one long window with long slopes on both sides (`ONLY_LONG_SEQUENCE`).
     let isLong: Bool
-    /// Whether its slope is Kaiser-Bessel-derived rather than a sine.
+    /// Whether the window's slope is Kaiser-Bessel-derived rather than a sine.
     let isKaiser: Bool
 
-    /// Bytes of a packet that say it.
+    /// How many bytes of a packet are needed to read its window.
     static let headerSize: Int64 = 4
 
-    /// What `packet`, the first bytes of one, says; nil if it does not begin with its only channel or with a pair of channels
-    /// of one window (4.4.2.1).
+    /// The window of the packet that begins with the bytes `packet`; nil if it does not begin with its only channel, or
+    /// with a pair of channels with a common window (4.4.2.1).
     init?(_ packet: [UInt8]) {
         guard packet.count >= 3 else { return nil }
         let bits = packet[0..<3].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }

@@ -5,17 +5,18 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// Gives the packets of one file's audio, one after another, to a decoder. Used by one thread.
+/// Passes the packets of one file's audio to a decoder, one after another. Used by one thread.
 protocol AudioFeed: AnyObject {
-    /// Sends the next packet, or the end if there are no more. Throws ``AudioFeedFailure`` if only this packet is lost.
+    /// Sends the next packet, or the end if there are no more packets. Throws ``AudioFeedFailure`` if only this packet
+    /// is lost.
     func sendNext(to decoder: Decoder) throws
 }
 
-/// A packet that a decoder does not take; the next one may be good.
+/// A decoder refused a packet; the next packet may be accepted.
 struct AudioFeedFailure: Error {}
 
 extension AudioFeed {
-    /// Sends what `send` sends; throws ``AudioFeedFailure`` for an error that the packet itself causes.
+    /// Calls `send`; throws ``AudioFeedFailure`` for an error that the packet itself causes.
     fileprivate func sending(_ send: () throws(AVFailure) -> Void) throws {
         do throws(AVFailure) {
             try send()
@@ -26,19 +27,19 @@ extension AudioFeed {
     }
 }
 
-/// The packets as libavformat reads them.
+/// The packets of a file, read by libavformat.
 final class DemuxedAudio: AudioFeed {
     let stream: StreamInfo
-    /// What is read, in this order.
+    /// The files to be read, in order.
     private var files: [(demuxer: Demuxer, stream: StreamInfo)] = []
 
-    /// What is decoded before the first sample that counts: a decoder needs a packet or two.
+    /// How much audio is decoded before the first requested sample: a decoder needs a packet or two.
     private static let preroll = Duration.milliseconds(200)
-    /// What is skipped by decoding rather than by seeking.
+    /// The longest distance that is skipped by decoding; for a longer one the reader seeks.
     private static let stride = Duration.seconds(5)
 
-    /// The packets of `source` from a little before `start` on, which is in ticks of the stream; where the file begins with
-    /// that, those that end `before`, too.
+    /// The packets of `source` from shortly before `start` on, which is in ticks of the stream. If `start` is at the
+    /// beginning of the file, the last packets of `before` are included as well.
     init(
         _ source: StitchSource, _ audio: StitchSource.Audio, behind before: StitchSource? = nil, from start: Int64
     ) throws {
@@ -72,17 +73,17 @@ final class DemuxedAudio: AudioFeed {
     }
 }
 
-/// The packets of AAC from where the tables say they lie.
+/// The packets of AAC, read from the places that the tables state.
 final class IndexedAudio: AudioFeed {
     private let file: FileDescriptor
     private let packets: [IndexedSample]
     private let track: TrackDescription
     private var next: Int
 
-    /// Packets that are decoded before the first sample that counts: each completes the one before.
+    /// The number of packets that are decoded before the first requested sample: each packet completes the one before.
     private static let preroll = 2
 
-    /// The packets of `source`, which `track` describes, from a little before `start` on, in samples.
+    /// The packets of `source`, with the description `track`, from shortly before `start` on, in samples.
     init(_ source: StitchSource, _ audio: StitchSource.Audio, _ track: TrackDescription, from start: Int64) throws {
         file = try FileDescriptor.open(readOnly: source.path)
         (packets, self.track) = (audio.packets, track)
@@ -102,16 +103,17 @@ final class IndexedAudio: AudioFeed {
     }
 }
 
-/// Looks up how packets of AAC were cut out. Used by one thread.
+/// Reads the windows of packets of AAC from their files. Used by one thread.
 final class AACWindows {
     private let sources: [StitchSource]
-    /// Open files, by their paths: many clips may be of few, and a process may have no more than some hundred.
+    /// Open files, by their paths. Many clips may be parts of few files, and a process may have only some hundred files
+    /// open.
     private var files: [String: FileDescriptor] = [:]
     private static let mostFiles = 64
 
     init(_ sources: [StitchSource]) { self.sources = sources }
 
-    /// The window of a packet of a source; nil if it cannot be read or known.
+    /// The window of a packet of a source; nil if the packet cannot be read or its window is unknown.
     func window(_ source: Int, _ packet: Int) -> AACWindow? {
         let path = sources[source].path
         guard let packets = sources[source].audio?.packets, packets.indices.contains(packet),

@@ -3,62 +3,66 @@
 internal import MP4
 internal import Media
 
-/// Which packets of AAC are copied, and where. Pure.
+/// Decides which packets of AAC are copied, and to which places. Pure.
 ///
-/// All packets of a track lie on one grid of 1024 samples; those of two files seldom lie on the same. Copied packets come
-/// where they belong to within half a millisecond, or else their clip's frames come later or sooner together with them, by half
-/// a packet at the most: so audio and frames of one clip are never apart.
+/// All packets of a track are on one grid of 1024 samples; packets of two files are rarely on the same grid. Copied
+/// packets are placed within half a millisecond of their exact place; or else their clip's frames are moved together
+/// with them, by at most half a packet. So audio and frames of one clip always stay in sync.
 struct AudioGrid {
     /// The audio of one clip, with times in samples.
     struct Piece {
-        /// Where its frames would lie if nothing were moved.
+        /// The range of the clip's frames if no frame is moved.
         var range: Range<Int64>
-        /// How much later a position of its file is in the result then.
+        /// By how much a position in the clip's file is later in the result if no frame is moved.
         var shift: Int64
-        /// How much larger its shift is than the previous clip's, if its audio continues the previous clip's.
+        /// By how much the shift is larger than the previous clip's, if the clip's audio continues the previous clip's;
+        /// otherwise nil.
         var continuation: Int64?
-        /// How long its transition lasts.
+        /// The duration of the clip's transition.
         var lead: Int64
-        /// What there is in its file.
+        /// The range of the audio in the clip's file.
         var available: Range<Int64>
-        /// Its packets, if they can be copied.
+        /// The clip's packets; empty if they cannot be copied.
         var packets: [IndexedSample]
     }
 
-    /// How the pieces of one result are laid.
+    /// The rules by which the pieces of one result are placed.
     struct Rules {
         var mode: StitchAudio
         /// Samples a second.
         var rate: Int64
-        /// Samples that a frame lasts.
+        /// The duration of a frame in samples.
         var frame: Int64
-        /// Samples by which fades may reach over a cut.
+        /// How many samples beyond a cut a fade may extend.
         var margin: Int64
-        /// Whether copied packets of a clip can meet new ones in front of its packet with this number.
+        /// Whether copied packets of a clip can be joined to new packets in front of the clip's packet with this
+        /// number.
         var isSeam: (_ clip: Int, _ packet: Int) -> Bool
 
-        /// The shortest clip for whose copied packets frames are moved.
+        /// The shortest clip whose frames are moved so that its packets can be copied.
         var longest: Int64 { mode == .copy ? rate : 60 * rate }
-        /// By how much audio and frames may be apart: half a millisecond.
+        /// By how much audio and frames may be out of sync: half a millisecond.
         var slack: Int64 { rate / 2000 }
     }
 
-    /// By how much frames come later, by clip.
+    /// By how much the frames of each clip are moved later.
     private(set) var moves: [Int64]
-    /// What a position in its file is later in the result, by clip.
+    /// For each clip: by how much a position in its file is later in the result.
     private(set) var shifts: [Int64]
-    /// The packets that are copied, by clip; nil where none is, and empty where a neighbour's packets cover all.
+    /// For each clip: the packets that are copied; nil if no packet is, and empty if packets of a neighbour cover the
+    /// complete clip.
     private(set) var copies: [Range<Int>?]
-    /// Why packets that could be copied are not, by clip.
+    /// For each clip: why packets that could be copied are not copied.
     private(set) var reasons: [String?]
-    /// Where packets begin, less than one behind 0.
+    /// The position of the packet grid: where packets begin, from 0 to less than the length of a packet.
     private(set) var phase: Int64 = 0
 
-    /// Samples of a packet (ISO/IEC 14496-3, 4.5.1.1).
+    /// The number of samples in a packet (ISO/IEC 14496-3, 4.5.1.1).
     static let step: Int64 = 1024
-    /// The fewest packets worth a seam on both sides, and in how many a seam is looked for.
+    /// The fewest packets that are worth a seam on both sides, and the number of packets within which a seam is
+    /// searched.
     private static let (fewest, reach) = (16, 43)
-    /// Samples by which two pieces of one recording may seem to be apart because their times were rounded.
+    /// By how many samples two pieces of one recording may seem to be apart because their times were rounded.
     private static let rounding: Int64 = 2
 
     private let pieces: [Piece]
@@ -89,7 +93,7 @@ struct AudioGrid {
         rules.mode != .encode && stretch.allSatisfy { !pieces[$0].packets.isEmpty } && length(stretch) >= rules.rate
     }
 
-    /// Ranges of clips that each continue the audio of the clip before them, packet by packet.
+    /// Ranges of clips in which each clip's audio continues that of the clip before, packet by packet.
     private var stretches: [Range<Int>] {
         var found: [Range<Int>] = []
         for clip in pieces.indices {
@@ -111,7 +115,8 @@ struct AudioGrid {
         return Self.modulo(distance) == 0 && start(clip) + continuation <= last.pts + Self.step
     }
 
-    /// The stretch whose packets stay where they are: the first for which others' frames would be moved, or the longest.
+    /// The stretch whose packets are not moved: the first for whose sake the frames of others would be moved, or else
+    /// the longest.
     private func anchor(_ stretches: [Range<Int>]) -> Range<Int>? {
         let found = stretches.filter(isCopyable)
         return found.first { length($0) >= rules.longest } ?? found.max { length($0) < length($1) }
@@ -133,7 +138,7 @@ struct AudioGrid {
         if abs(residual) <= rules.slack {
             copy(stretch, shifts[first] + residual, move)
         } else if length(stretch) >= rules.longest {
-            // No frame lasts less than half of its time.
+            // A frame's duration is never reduced to less than half.
             let step = residual < -rules.frame / 2 ? residual + Self.step : residual
             if copy(stretch, shifts[first] + step, move + step) { move += step }
         } else {
@@ -148,7 +153,8 @@ struct AudioGrid {
         }
     }
 
-    /// Copies the packets of a stretch with `shift` for its first clip, if they can be joined at both ends.
+    /// Copies the packets of a stretch with `shift` for its first clip, if they can be joined to new packets at both
+    /// ends. Returns whether they were.
     @discardableResult
     private mutating func copy(_ stretch: Range<Int>, _ shift: Int64, _ move: Int64) -> Bool {
         let before = (moves, shifts)
@@ -175,14 +181,14 @@ struct AudioGrid {
         return false
     }
 
-    /// How many packets of `clip` begin before `position` in its file; less than 0 for places before all.
+    /// How many packets of `clip` begin before `position` in its file; negative for positions before the first packet.
     private func count(before position: Int64, _ clip: Int) -> Int64 {
         let distance = position - start(clip)
         return distance > 0 ? (distance + Self.step - 1) / Self.step : distance / Self.step
     }
 
-    /// The first packet of `clip` that is copied: the one before the first that is heard, which the decoder needs, or one that
-    /// may follow a new one.
+    /// The first packet of `clip` that is copied: the one before the first that is played, which the decoder needs, or
+    /// one that may follow a new packet.
     private func entry(_ clip: Int) -> Int64? {
         let (piece, shift) = (pieces[clip], shifts[clip])
         if clip == 0, piece.available.lowerBound + shift <= 0 {
@@ -194,14 +200,14 @@ struct AudioGrid {
         return range.first { rules.isSeam(clip, $0) }.map(Int64.init)
     }
 
-    /// The packet of `clip` in front of which copying ends.
+    /// The number of the packet of `clip` in front of which copying ends.
     private func exit(_ clip: Int) -> Int64? {
         let (piece, shift) = (pieces[clip], shifts[clip])
         let end = piece.range.upperBound + moves[clip] - shift
         if clip == pieces.count - 1, piece.available.upperBound >= end - Self.step {
             return min(Int64(piece.packets.count), count(before: end, clip))
         }
-        // The packet itself is coded again, of samples that are this clip's alone.
+        // The packet itself is re-encoded, from samples that belong to this clip only.
         let high = Int(count(before: min(end, piece.available.upperBound) - rules.margin, clip)) - 2
         let upper = max(1, min(high, piece.packets.count))
         let range = min(upper, max(1, high - Self.reach))..<upper

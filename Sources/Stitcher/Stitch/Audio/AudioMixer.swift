@@ -2,21 +2,21 @@
 
 internal import Media
 
-/// The audio of the result as it is before it is encoded: that of all clips, each with its fades. Mostly asked for from one
-/// place on; another place is sought. Used by one thread.
+/// The audio of the result before it is encoded: that of all clips, with their fades. Audio is mostly requested
+/// continuously; for a request elsewhere the mixer seeks. Used by one thread.
 struct AudioMixer {
     private let plan: AudioPlan
     private let format: AudioFormat
     private let sources: [StitchSource]
     private var readers: [Int: AudioReader] = [:]
-    /// Behind what was asked for last.
+    /// The end of the range that was requested last.
     private var end: Int64?
 
     init(_ plan: AudioPlan, _ format: AudioFormat, _ sources: [StitchSource]) {
         (self.plan, self.format, self.sources) = (plan, format, sources)
     }
 
-    /// The samples in `range`.
+    /// The mixed samples in `range`.
     mutating func mix(_ range: Range<Int64>) throws -> AudioBuffer {
         if end != range.lowerBound { readers = [:] }
         end = range.upperBound

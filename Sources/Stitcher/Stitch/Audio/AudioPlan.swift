@@ -4,15 +4,15 @@ internal import Foundation
 internal import MP4
 internal import Media
 
-/// Says which samples of which files are heard when, and how one clip gives way to the next. In samples of the result;
-/// pure.
+/// Decides which samples of which files are played when, and how the audio of one clip is faded to the next. In samples
+/// of the result; pure.
 struct AudioPlan: Equatable {
-    /// How loud a clip is around one of its ends.
+    /// The change of a clip's loudness at one of its ends.
     struct Fade: Equatable {
-        /// How the loudness changes with time.
+        /// How the loudness changes over time.
         enum Shape: Equatable {
-            /// For two clips with the same audio: the sum of their amplitudes is constant, so it is as loud as each of
-            /// them.
+            /// For two clips with the same audio: the sum of their amplitudes is constant, so the mix is as loud as
+            /// each of them.
             case linear
             /// For two clips with unrelated audio: the sum of their powers is constant.
             case equalPower
@@ -21,7 +21,7 @@ struct AudioPlan: Equatable {
         let range: Range<Int64>
         let shape: Shape
 
-        /// The factor at `position` for the clip that begins.
+        /// The factor at `position` for the clip that fades in.
         func rising(at position: Int64) -> Float {
             guard position >= range.lowerBound else { return 0 }
             guard position < range.upperBound else { return 1 }
@@ -29,7 +29,7 @@ struct AudioPlan: Equatable {
             return Float(shape == .linear ? part : sin(part * .pi / 2))
         }
 
-        /// The factor at `position` for the clip that ends.
+        /// The factor at `position` for the clip that fades out.
         func falling(at position: Int64) -> Float {
             guard position >= range.lowerBound else { return 1 }
             guard position < range.upperBound else { return 0 }
@@ -40,25 +40,25 @@ struct AudioPlan: Equatable {
 
     /// The audio of one clip.
     struct Clip: Equatable {
-        /// Where its frames are.
+        /// The range of the clip's frames.
         let range: Range<Int64>
-        /// How much later a position of its file's audio is in the result.
+        /// By how much a position in the audio of the clip's file is later in the result.
         let shift: Int64
-        /// The audio that its file has, beyond its range, too; empty if it has no audio.
+        /// The range of the audio in the clip's file, which may extend beyond `range`; empty if the file has no audio.
         var available: Range<Int64>
-        /// Whether its file's audio continues the audio of the previous clip, which is decoded before it.
+        /// Whether the audio of the clip's file continues that of the previous clip, which is decoded before it.
         var isContinued = false
         var fadeIn: Fade?
         var fadeOut: Fade?
 
-        /// Where it is heard.
+        /// The range in which the clip's audio is played, with its fades.
         var heard: Range<Int64> {
             let low = fadeIn?.range.lowerBound ?? range.lowerBound
             let high = fadeOut?.range.upperBound ?? range.upperBound
             return (low..<max(low, high)).clamped(to: available)
         }
 
-        /// Whether it is as loud in `range` as in its file.
+        /// Whether the clip's audio is not faded anywhere in `range`.
         func isPlain(_ range: Range<Int64>) -> Bool {
             (fadeIn?.range.upperBound ?? .min) <= range.lowerBound
                 && (fadeOut?.range.lowerBound ?? .max) >= range.upperBound
@@ -69,36 +69,37 @@ struct AudioPlan: Equatable {
         }
     }
 
-    /// A stretch of the result's packets.
+    /// A contiguous run of the result's packets.
     enum Span: Equatable {
-        /// These packets of the clip's file, as they are.
+        /// These packets of the clip's file are copied.
         case copied(clip: Int, packets: Range<Int>)
-        /// New packets for these samples.
+        /// New packets are encoded for these samples.
         case encoded(Range<Int64>)
     }
 
     private(set) var clips: [Clip] = []
-    /// By how many samples the frames of each clip come later than their rate says, so that its audio can be copied.
+    /// For each clip: by how many samples its frames are later than their frame rate requires, so that its audio can be
+    /// copied.
     private(set) var moves: [Int64] = []
-    /// The packets, in order and without a hole.
+    /// The packets, in order and without a gap.
     private(set) var spans: [Span] = []
-    /// Why the audio of each clip is coded again; nil for one whose packets are copied, as far as its ends allow.
+    /// For each clip: why its audio is re-encoded; nil for a clip whose packets are copied, as far as its ends allow.
     private(set) var reasons: [String?] = []
-    /// Samples of the result.
+    /// The number of samples of the result.
     let count: Int64
-    /// Whether there may be holes between the packets.
+    /// Whether there may be gaps between the packets.
     private(set) var hasHoles = false
 
-    /// How long a fade to or from nothing lasts, where a file has no audio beyond the cut: short enough not to be heard, long
-    /// enough not to click.
+    /// The duration of a fade from or to silence, for a file that has no audio beyond the cut: too short to be noticed,
+    /// and long enough to avoid a click.
     private static let edge = Duration.milliseconds(5)
-    /// The least length of a fade from one clip to the next.
+    /// The shortest fade from one clip to the next.
     private static let shortest = Duration.milliseconds(10)
-    /// Samples by which two pieces of one recording may seem to be apart because their times were rounded.
+    /// By how many samples two pieces of one recording may seem to be apart because their times were rounded.
     private static let rounding: Int64 = 2
 
-    /// The audio of the clips of `plan`; nil if it has none. `window` says how a packet of a source was cut out, and at `torn`
-    /// new packets are known not to meet copied ones.
+    /// The audio of the clips of `plan`; nil if no clip has audio. `window` returns the window of a packet of a source.
+    /// `torn` contains the seams at which new packets do not match copied ones.
     init?(
         _ plan: StitchPlan, _ clips: [StitchClip], _ sources: [StitchSource], _ mode: StitchAudio = .automatic,
         torn: Set<AudioSeam> = [],
@@ -144,14 +145,15 @@ struct AudioPlan: Equatable {
         }
     }
 
-    /// The packets of recordings, by clip: each clip's come later by its shift, and all that begins before `count` is heard.
+    /// Copied packets of recordings, by clip: each clip's packets are moved later by the clip's shift, and all that
+    /// begin before `count` are played.
     init(copying packets: [Range<Int>], shifts: [Int64], count: Int64) {
         (self.count, hasHoles) = (count, true)
         clips = shifts.map { Clip(range: 0..<0, shift: $0, available: 0..<0) }
         spans = packets.enumerated().compactMap { $1.isEmpty ? nil : .copied(clip: $0, packets: $1) }
     }
 
-    /// Why packets of `audio` cannot be copied into a track of `format`; nil if they can.
+    /// Why packets of `audio` cannot be copied into a track of `format`; nil if they can be.
     private static func difference(_ audio: StitchSource.Audio?, _ format: AudioFormat) -> String? {
         guard let audio else { return "there is none" }
         if let obstacle = audio.obstacle { return obstacle }
@@ -172,8 +174,8 @@ struct AudioPlan: Equatable {
         }
     }
 
-    /// The first packet of the clip's file begins somewhere behind its first frame: what is before is at the end of the file
-    /// before.
+    /// If the first packet of the clip's file begins behind its first frame, the audio in front of it is taken from the
+    /// end of the previous file.
     private mutating func reachBack(_ index: Int) {
         let clip = clips[index]
         clips[index].isContinued = true
@@ -203,7 +205,7 @@ struct AudioPlan: Equatable {
 
     private static func spans(_ grid: AudioGrid, _ pieces: [AudioGrid.Piece], _ count: Int64) -> [Span] {
         let step = AudioGrid.step
-        // The packet in front of the first that is heard, which its decoder needs.
+        // The packet in front of the first that is played, which the decoder needs.
         var position = grid.phase - (grid.phase > 0 ? 2 : 1) * step
         var spans: [Span] = []
         for (clip, packets) in grid.copies.enumerated() {
@@ -214,7 +216,7 @@ struct AudioPlan: Equatable {
             spans.append(.copied(clip: clip, packets: packets))
             position = begin + Int64(packets.count) * step
         }
-        // What is missing at the end of a file that is copied to its end is less than one more packet.
+        // If a file is copied to its end, the audio that is missing there is shorter than one packet.
         let isWhole = if case .copied(pieces.count - 1, _) = spans.last { position >= count - step } else { false }
         if position < count, !isWhole {
             spans.append(.encoded(position..<position + (count - position + step - 1) / step * step))
@@ -222,7 +224,7 @@ struct AudioPlan: Equatable {
         return spans
     }
 
-    /// Whether the clip `index` continues where the previous one ends, so that the cut is inaudible even without a
+    /// Whether the clip `index` continues where the previous clip ends, so that the cut is inaudible even without a
     /// fade.
     private static func goesOn(_ clips: [StitchPlan.Clip], _ index: Int, _ sources: [StitchSource]) -> Bool {
         guard index > 0 else { return false }
@@ -234,7 +236,7 @@ struct AudioPlan: Equatable {
             && after.frames.lowerBound == 0
     }
 
-    /// How much further the clip `index` is moved than the previous one, which it follows.
+    /// By how much more the clip `index` is moved than the previous clip, whose stream it continues.
     private static func distance(_ sources: [StitchSource], _ index: Int, _ sample: TimeBase) -> Int64 {
         let (one, other) = (sources[index - 1], sources[index])
         guard one.path != other.path else { return 0 }
@@ -242,8 +244,8 @@ struct AudioPlan: Equatable {
             - other.video.timeBase.rescale(other.time(0), to: sample)
     }
 
-    /// Lets the clip `index` follow the previous one. Audio beyond the cut is used if the file has it, so that nothing
-    /// becomes shorter; otherwise each side has a short fade of its own.
+    /// Makes the fade from the previous clip to the clip `index`. Audio beyond the cut is used if the file has it, so
+    /// that no clip becomes shorter; otherwise each side has a short fade of its own.
     private mutating func fade(into index: Int, length: Int64, transition: Int64, edge: Int64, _ shape: Fade.Shape) {
         let (before, after) = (clips[index - 1], clips[index])
         let cut = after.range.lowerBound
@@ -259,7 +261,7 @@ struct AudioPlan: Equatable {
             return
         }
         let edge = min(edge, Int64(room) / 2)
-        // Audio that continues beyond the cut during a transition ends with its file at the latest.
+        // Audio that continues beyond the cut during a transition ends where its file ends, if not earlier.
         let end = transition > 0 ? min(max(cut, before.available.upperBound), cut + transition) : cut
         let last = min(cut, max(before.range.lowerBound + edge, before.available.upperBound))
         let fall = transition > 0 && end - cut >= edge ? cut..<end : last - edge..<last

@@ -3,8 +3,8 @@
 internal import LibAV
 internal import Media
 
-/// Decodes the audio of one file and returns any stretch of it, in samples of the result's format from the file's time
-/// 0 on. The stretches must be requested in order. Used by one thread.
+/// Decodes the audio of one file and returns any range of it, in samples of the result's format from the file's time 0
+/// on. The ranges must be requested in order. Used by one thread.
 final class AudioReader {
     private let feed: any AudioFeed
     private let decoder: Decoder
@@ -12,17 +12,17 @@ final class AudioReader {
     private let resampler: Resampler
     private let name: String
     private let format: AudioFormat
-    /// What was decoded and may still be asked for.
+    /// Decoded audio that may still be requested.
     private var kept: [AudioBuffer] = []
-    /// The position behind the last sample that was decoded; nil before the first.
+    /// The position at which the decoded audio ends; nil before the first sample.
     private var decodedEnd: Int64?
     private var hasEnded = false
 
-    /// A difference of time stamps that is not a hole: the rounding of containers that count milliseconds, and a little
-    /// more.
+    /// The largest difference of time stamps that does not count as a gap: the rounding of containers that count
+    /// milliseconds, and a margin.
     private static let tolerance = Duration.milliseconds(5)
 
-    /// A reader of the audio of `source` from `position` on, which continues the audio of `before`.
+    /// A reader of the audio of `source` from `position` on. The audio of `source` continues that of `before`.
     init(
         _ source: StitchSource, _ audio: StitchSource.Audio, behind before: StitchSource? = nil, format: AudioFormat,
         from position: Int64
@@ -46,7 +46,7 @@ final class AudioReader {
         }
     }
 
-    /// Returns the samples in `range`, with silence where the file has no audio.
+    /// Returns the samples in `range`; parts for which the file has no audio are silent.
     func read(_ range: Range<Int64>) throws -> AudioBuffer {
         while !hasEnded, (decodedEnd ?? .min) < range.upperBound { try decodeMore() }
         var result = AudioBuffer.silence(at: range.lowerBound, count: 0, format: format)
@@ -71,7 +71,7 @@ final class AudioReader {
             do {
                 try feed.sendNext(to: decoder)
             } catch is AudioFeedFailure {
-                // Silence takes the packet's place.
+                // The packet is replaced by silence.
             }
         case .ended:
             append(try resampler.flush())
@@ -102,7 +102,7 @@ final class AudioReader {
         append(try resampler.convert(frame))
     }
 
-    /// Appends decoded audio. It leaves a hole as it is, however long, and cuts what overlaps.
+    /// Appends decoded audio. A gap is not filled, however long it is; audio that overlaps is cut off.
     private func append(_ audio: AudioBuffer) {
         let start = max(audio.position, decodedEnd ?? .min)
         guard audio.count > 0, start < audio.end else { return }

@@ -4,30 +4,34 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// A place in the audio of a clip where copied packets meet new ones.
+/// A place in the audio of a clip at which copied packets are joined to new ones.
 struct AudioSeam: Hashable {
     let clip: Int
-    /// The packet of its file in front of which it lies.
+    /// The packet of the clip's file in front of which the seam is.
     let packet: Int
 }
 
-/// Codes new packets beside copied ones to see how the encoder cuts them out: where it chooses others than long windows, the
-/// halves of two packets do not complete each other, which is heard as a click. Used by one thread.
+/// Encodes the new packets next to copied ones to find the windows that the encoder uses. If these are not long
+/// windows, the halves of two packets at the seam do not complete each other, which is heard as a click. Used by one
+/// thread.
 struct AudioSeamTrial {
     let format: AudioFormat
     let sources: [StitchSource]
     let bitrate: Int
 
-    /// Packets in front of the end of a long span that are coded to know the last: far more than an encoder looks back.
+    /// How many packets in front of the end of a long span are encoded to find the last packet's window: far more than
+    /// influence an encoder.
     private static let reach: Int64 = 8
 
-    /// What `make` makes with the fewest seams excluded: first with none, then without those that did not hold.
+    /// The plan that `make` makes with the fewest seams excluded: first with none excluded, then without the seams that
+    /// failed the trial.
     func tried(_ make: (_ torn: Set<AudioSeam>) -> AudioPlan?, isCancelled: () -> Bool) throws -> AudioPlan? {
         var torn: Set<AudioSeam> = []
         var known: AudioPlan?
         while let plan = make(torn) {
             let new = try self.torn(plan, besides: known, isCancelled: isCancelled)
-            // What is always to be copied up to its end may be excluded for nothing.
+            // Excluding the seam of a clip that is always copied up to its end may have no effect, so this ends when no
+            // new seam fails.
             guard !torn.isSuperset(of: new) else { return plan }
             torn.formUnion(new)
             known = plan
@@ -35,7 +39,7 @@ struct AudioSeamTrial {
         return nil
     }
 
-    /// The seams of `plan` that do not hold, but for those of spans that `known` has, too.
+    /// The seams of `plan` that fail the trial. Seams of spans that are also in `known` were tried already.
     func torn(_ plan: AudioPlan, besides known: AudioPlan? = nil, isCancelled: () -> Bool) throws -> Set<AudioSeam> {
         let done = known?.clips == plan.clips ? known?.spans ?? [] : []
         var torn: Set<AudioSeam> = []
@@ -57,7 +61,8 @@ struct AudioSeamTrial {
         }
         let step = AudioGrid.step
         var mixer = AudioMixer(plan, format, sources)
-        // What is coded in one go is tried in one go, so that the same comes of it.
+        // New packets that are later encoded in one session are also tried in one session, so that the encoder makes
+        // the same packets.
         let isBridge = AudioWriter.isBridge(range, format)
         let head = isBridge && after != nil ? range : range.lowerBound..<range.lowerBound + step
         let tail = isBridge ? range : range.upperBound - Self.reach * step..<range.upperBound
@@ -76,7 +81,8 @@ struct AudioSeamTrial {
 
     private func isLong(_ window: AACWindow?) -> Bool { window?.isLong == true && window?.isKaiser == true }
 
-    /// The windows of new packets for `range`, and of those that the encoder makes before them, by the time of each.
+    /// The windows of the new packets for `range`, and of the packets that the encoder makes before them, by the time
+    /// of each.
     private func windows(
         _ range: Range<Int64>, isFirst: Bool, _ mixer: inout AudioMixer
     ) throws -> [Int64: AACWindow] {

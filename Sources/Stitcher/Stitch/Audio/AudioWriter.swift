@@ -5,7 +5,7 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// Puts the audio of the result into the file beside the frames: packets that are copied, and new ones. Used by one thread.
+/// Writes the audio of the result into the file, between the frames: copied packets and new ones. Used by one thread.
 final class AudioWriter {
     private let plan: AudioPlan
     private let format: AudioFormat
@@ -13,28 +13,31 @@ final class AudioWriter {
     private let bitrate: Int
     private let file: ClipFile
     private var mixer: AudioMixer
-    /// Clips whose packets are copied together with their frames.
+    /// The clips whose packets are copied together with their frames.
     private let joint: Set<Int>
 
     /// The packets of each span.
     private var packets: [[IndexedSample]]
-    /// The span that is written, and how far: packets that are copied, samples that were fed.
+    /// The span that is being written, and how far: packets that are copied, and samples that were given to the
+    /// encoder.
     private var span = 0
     private var copied = 0
     private var fed: Int64 = 0
     private var encoder: AACEncoder?
-    /// How the packets are coded, if there are only new ones.
+    /// The coding of the new packets; used for the track if no packet is copied.
     private var encoded: TrackDescription?
 
-    /// Samples that are mixed at a time.
+    /// How many samples are mixed at a time.
     private static let step: Int64 = 8192
-    /// Packets by which an encoder begins sooner than is needed: it needs one to have heard what is before, and decides by more
-    /// how to code.
+    /// How many packets earlier than necessary an encoder begins: it needs one packet to know the audio before, and
+    /// more of them influence how it encodes.
     private static let preroll: Int64 = 4
-    /// New packets between copied ones that are made at once, however far the frames are.
+    /// The longest run of new packets between copied ones that is made in one session, regardless of how far the frames
+    /// are.
     private static let bridge = Duration.seconds(10)
 
-    /// `joint` are the clips whose packets somebody else copies, and then tells by ``placed(_:of:by:)``.
+    /// A writer for the audio of `plan`. The packets of the clips `joint` are copied by the caller, who reports that
+    /// with ``placed(_:of:by:)``.
     init(
         _ plan: AudioPlan, _ format: AudioFormat, _ sources: [StitchSource], bitrate: Int, file: ClipFile,
         joint: Set<Int>
@@ -45,7 +48,7 @@ final class AudioWriter {
         packets = plan.spans.map { _ in [] }
     }
 
-    /// How the packets are coded. For after ``finish()``.
+    /// The coding of the packets. Valid after ``finish()``.
     var description: TrackDescription {
         for case .copied(let clip, _) in plan.spans {
             guard let audio = sources[clip].audio else { continue }
@@ -59,7 +62,7 @@ final class AudioWriter {
     /// The packets of the clip's file that are copied together with its frames.
     func packets(of clip: Int) -> Range<Int> { number(of: clip)?.packets ?? 0..<0 }
 
-    /// Takes note that the packets `range` of the clip's file lie `distance` bytes further in the result.
+    /// Notes that the packets `range` of the clip's file are `distance` bytes further behind in the result.
     func placed(_ range: Range<Int>, of clip: Int, by distance: Int64) {
         guard let number = number(of: clip)?.span, let audio = sources[clip].audio else { return }
         for sample in audio.packets[range] {
@@ -68,21 +71,22 @@ final class AudioWriter {
     }
 
     private func number(of clip: Int) -> (span: Int, packets: Range<Int>)? {
-        // Spans before the current one are complete.
+        // Earlier spans than the current one are complete.
         for number in span..<plan.spans.count {
             if case .copied(clip, let packets) = plan.spans[number] { return (number, packets) }
         }
         return nil
     }
 
-    /// Writes all that is heard before the packets of `clip` that somebody else copies: in the file packets lie in the order in
-    /// which they are heard.
+    /// Writes all audio that is played before the packets of `clip`, which the caller copies: packets are in the file
+    /// in the order in which they are played.
     func complete(before clip: Int) throws {
         guard let number = number(of: clip)?.span else { return }
         try advance(to: .max, before: number)
     }
 
-    /// Writes all that is heard before `sample`, and new packets to their end where there are few; nothing of the span `limit`.
+    /// Writes all audio that is played before `sample`. A short run of new packets is written to its end; nothing of
+    /// the span `limit` is written.
     func advance(to sample: Int64, before limit: Int = .max) throws {
         while span < min(limit, plan.spans.count) {
             let isDone =
@@ -96,7 +100,7 @@ final class AudioWriter {
         }
     }
 
-    /// Writes the rest. The track ends with the last sample.
+    /// Writes the rest of the audio. The track ends with the last sample.
     func finish() throws -> ClipTrack {
         try advance(to: .max)
         var all = packets.flatMap(\.self)
@@ -110,7 +114,7 @@ final class AudioWriter {
         return ClipTrack(samples: all, start: 0)
     }
 
-    /// Adds a packet that was copied from `clip`, and now begins at `offset`.
+    /// Adds a packet that was copied from `clip`, and whose offset is now `offset`.
     private func append(_ packet: IndexedSample, of clip: Int, at offset: Int64, to span: Int) {
         let pts = packet.pts + plan.clips[clip].shift
         packets[span].append(
@@ -120,7 +124,8 @@ final class AudioWriter {
 }
 
 extension AudioWriter {
-    /// Copies those of `range` that begin before `sample`, unless somebody else does; true if all of them are there.
+    /// Copies the packets of `range` that begin before `sample`, unless the caller copies them. Returns whether all of
+    /// them are in the file.
     private func copy(_ range: Range<Int>, of clip: Int, to sample: Int64) throws -> Bool {
         guard !joint.contains(clip) else { return packets[span].count == range.count }
         guard let audio = sources[clip].audio else { return true }
@@ -135,7 +140,7 @@ extension AudioWriter {
         return true
     }
 
-    /// Encodes what of `range` is heard before `sample`; true if all of it is there.
+    /// Encodes the part of `range` that is played before `sample`. Returns whether all of it is encoded.
     private func encode(_ range: Range<Int64>, to sample: Int64) throws -> Bool {
         let isLast = span == plan.spans.count - 1
         guard range.lowerBound < sample else { return false }
@@ -154,13 +159,13 @@ extension AudioWriter {
         return true
     }
 
-    /// Whether new packets for `range` between copied ones are made at once.
+    /// Whether the new packets for `range`, between copied ones, are made in one session.
     static func isBridge(_ range: Range<Int64>, _ format: AudioFormat) -> Bool {
         Int64(range.count) < format.timeBase.ticks(bridge)
     }
 
-    /// Begins a session of `encoder` for `range`, which nothing is before if it `isFirst`, and returns the sample from which on it
-    /// is to be fed.
+    /// Begins a session of `encoder` for `range`. `isFirst` means that no audio is before it. Returns the first sample
+    /// that the encoder is to be given.
     static func start(of range: Range<Int64>, _ encoder: AACEncoder, isFirst: Bool) -> Int64 {
         let start = range.lowerBound + Int64(encoder.priming) - (isFirst ? 0 : preroll * AudioGrid.step)
         encoder.begin(at: start)
