@@ -26,7 +26,7 @@ struct ArgumentParsingTests {
     }
 
     @Test(
-        "A size is width and height",
+        "A size is parsed as width and height",
         arguments: [("1280x720", 1280, 720), ("32x32", 32, 32), ("8192X8192", 8192, 8192)])
     func size(text: String, width: Int, height: Int) throws {
         #expect(try EncodingText.size(text) == FrameSize(width: width, height: height))
@@ -66,7 +66,7 @@ struct ArgumentParsingTests {
         }
     }
 
-    @Test("A segment length is a duration or a size")
+    @Test("A segment length is parsed as a duration or as a size in bytes")
     func segmentLength() throws {
         #expect(try SegmentLength(parsing: "30m") == .duration(.seconds(1800)))
         #expect(try SegmentLength(parsing: "2GB") == .bytes(2_000_000_000))
@@ -75,7 +75,7 @@ struct ArgumentParsingTests {
         }
     }
 
-    @Test("A reserve is a size, and may be zero")
+    @Test("A disk reserve is parsed as a size in bytes, and may be zero")
     func byteSize() throws {
         #expect(try ByteSize(parsing: "1GiB").bytes == 1 << 30)
         #expect(try ByteSize(parsing: "0").bytes == 0)
