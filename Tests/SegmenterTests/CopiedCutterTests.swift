@@ -116,7 +116,7 @@ struct CopiedCutterTests {
         #expect(files.map { $0.start.time } == [Self.second + 200_000_000, 2 * Self.second])
     }
 
-    @Test("Frames presented before their file's first keyframe are dropped, because they cannot be decoded")
+    @Test("Open-GOP frames presented before a file's first keyframe are in the previous file, and not in that file")
     func openGroups() {
         // The frames are I2 B0 B1 P5 B3 B4 …, with an I frame at 12.
         let order: [Int64] = [0, 3, 1, 2, 6, 4, 5, 9, 7, 8, 12, 10, 11, 15, 13, 14, 18, 16, 17, 21, 19, 20]

@@ -30,7 +30,7 @@ struct SwappedDirectoryTests {
     }
 
     @Test(
-        "The open file is completed on the old disk, the next one is on the new disk, and the gap is counted"
+        "The open file is completed on the old disk, the next file is numbered on the new disk, and the gap counts"
     )
     func goesOn() throws {
         try mount("first")
