@@ -156,7 +156,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.finish(deadline: 5)) == [.ended])
     }
 
-    @Test("A paused or handed-over output remembers that it was on air")
+    @Test("After a pause or a hand-over, an output that was on air is retried each second")
     func wasLive() {
         func waits(of machine: inout OutputStateMachine, from first: Int, at now: Int64) -> [Int64] {
             (first..<first + 3).map { attempt in

@@ -225,7 +225,7 @@ struct OutputSetTests {
         #expect(log.lines(containing: "on air at scripted://backup").count == 1)
     }
 
-    @Test("An output that often loses packets waits longer before each keyframe request; its requests are counted")
+    @Test("An output whose receiver often reconnects waits longer before each keyframe request, and counts them")
     func flappingReceiver() async throws {
         let attempt = try await start()
         publish(0..<1)

@@ -76,7 +76,7 @@ struct PassthroughSinkTests {
         #expect(passed.map(\.duration) == [0, 40, 40, 40, 40, 40, 40, 40, 1000])
     }
 
-    @Test("If the time base changes with the coding, times continue")
+    @Test("If a new coding has another time base and earlier timestamps, its times continue after the last packet")
     func otherClock() {
         let fine = TrackDescription(
             video: .hevc, frames: FrameFormat(width: 640, height: 360), timeBase: .mpegTS,
