@@ -41,7 +41,7 @@ struct MountTests {
     }
 
     @Test(
-        "No file is created in the empty mount point of a known disk until the disk is mounted or forgotten")
+        "No file is created in the empty mount point of a known disk, unless the mount check is off")
     func waits() throws {
         try FileManager.default.createDirectory(atPath: temporary.path("disk"), withIntermediateDirectories: false)
         let path = temporary.path("disk/recordings")
