@@ -74,7 +74,7 @@ struct WildPlacesTests {
         }
     }
 
-    @Test("A clock in a font without digits shows nothing")
+    @Test("A clock whose font has no digits is drawn as nothing")
     func noDigits() throws {
         let text = try OverlayText("at {time}")
         let art = OverlayArt(text, x: 0, y: 0, opacity: 1, color: .bt709) { letters in
