@@ -149,7 +149,7 @@ struct AdmissionTests {
         #expect(tokens.failures == 1010)
     }
 
-    @Test("Two tokens are equal if all of their bytes are")
+    @Test("Random tokens are equal if all of their bytes are, and not if only their canonical Unicode forms are")
     func equality() {
         var random = SeededRandom()
         for _ in 0..<2000 {

@@ -35,7 +35,7 @@ struct ClosedRequestTests {
     }
 
     @Test(
-        "A request with only known keys is accepted",
+        "A request in which every key is known is accepted",
         arguments: [
             #"{"scene":"cam2"}"#, #"{"transition":{"type":"fade","seconds":1,"easing":"in-out"},"at":5}"#,
             #"{"scene":{"layout":"pip","sources":["a","b"],"inset":{"x":0,"y":0,"width":0.5},"overlays":["x"]}}"#,

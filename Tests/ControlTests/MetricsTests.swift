@@ -180,7 +180,7 @@ struct MetricsTests {
         }
     }
 
-    @Test("A failing recorder for clips alone counts as a problem, even if no recording is wanted")
+    @Test("A recorder that records only clips and fails counts as a problem, even if no recording is requested")
     func clips() {
         var status = status()
         status.clipsRecorder = RecorderStatus()
@@ -280,7 +280,7 @@ struct MetricsTests {
         #expect(lines.contains("relay_recorder_gap_frames_total{channel=\"news\"} 9"))
     }
 
-    @Test("The metrics contain no addresses")
+    @Test("The metrics contain no input or output addresses")
     func secrets() { #expect(!render([report()]).contains("://")) }
 
     @Test("The metrics contain the process's start time, CPU time and memory")

@@ -84,7 +84,7 @@ struct OpenAPITests {
         #expect(Set(names).count == names.count)
     }
 
-    @Test("Responses and parameters that several operations share are described once")
+    @Test("In the OpenAPI description, responses and parameters that several operations share occur once")
     func shared() throws {
         let object = try JSONSerialization.jsonObject(with: try text()) as? [String: Any] ?? [:]
         let paths = object["paths"] as? [String: [String: [String: Any]]] ?? [:]

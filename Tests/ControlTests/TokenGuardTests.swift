@@ -51,7 +51,7 @@ struct TokenGuardTests {
         #expect(others.allSatisfy { tokens.role(ofSession: $0) == .view })
     }
 
-    @Test("All bytes of tokens are compared")
+    @Test("Two tokens that differ in any byte or in length, and two empty tokens, are not equal")
     func comparison() {
         #expect(TokenGuard.isEqual("abc", "abc"))
         for other in ["abd", "ab", "abcd", "", "ABC"] { #expect(!TokenGuard.isEqual("abc", other)) }
