@@ -37,7 +37,7 @@ struct EncoderStatusTests {
         #expect(now.speed(since: EncoderStatus(), programSeconds: 1) == 1)
     }
 
-    @Test("The CPU time of x264's own threads is counted")
+    @Test("The encoder's CPU time includes that of x264's own threads")
     func threadsCount() throws {
         let sink = Discarding()
         var settings = EncoderSettings()

@@ -122,7 +122,7 @@ import Testing
         func finish() {}
     }
 
-    @Test("The copied track is unchanged, and at the end the transcoded one is complete")
+    @Test("A copied track stays unchanged, and the transcoded track is complete at the end")
     func sink() throws {
         let clip = try clip()
         let (copied, coded) = (Collector(), Collector())
