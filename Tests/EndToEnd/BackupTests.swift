@@ -5,7 +5,7 @@ import Testing
 
 extension SerialPeers {
     /// An output with two addresses.
-    @Suite("Backup addresses")
+    @Suite("Outputs with a backup address")
     struct BackupTests {
         @Test(
             "The backup server gets the stream while the primary is away, and returns it to the primary without a gap")

@@ -5,7 +5,7 @@ import Testing
 
 extension Serial {
     /// What the command says, and the status with which it ends.
-    @Suite("Command")
+    @Suite("The relay command line")
     struct CommandTests {
         private let directory: TemporaryDirectory
 

@@ -6,7 +6,7 @@ import Testing
 
 extension SerialPeers {
     /// Inputs that are passed through as they are.
-    @Suite("Copy")
+    @Suite("Inputs that are passed through with --copy")
     struct CopyTests {
         private let directory: TemporaryDirectory
         private let set: RecordingSet

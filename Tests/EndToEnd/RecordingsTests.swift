@@ -71,7 +71,8 @@ extension SerialRecordings {
             return try decoder.decode(Listing.self, from: Data(output.utf8))
         }
 
-        @Test("A flawless recording verifies as complete, with --deep too, before and after a rebuild of the catalogue")
+        @Test(
+            "A flawless recording verifies as complete, with and without --deep, also after a rebuild of the catalogue")
         func whole() async throws {
             let result = try await RelayProcess.run(
                 Shape.small + ["--record", set.directory, "--segment", "2s", "--duration", "7s"])

@@ -6,7 +6,7 @@ import Testing
 
 extension SerialShows {
     /// What stands behind the `#` of an input: tracks, and the audio's offset.
-    @Suite("Tracks of inputs")
+    @Suite("Selection and offset of an input's tracks")
     struct TrackTests {
         private let directory: TemporaryDirectory
         private let set: RecordingSet
