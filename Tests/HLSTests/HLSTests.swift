@@ -67,7 +67,7 @@ import Testing
             date: 1_795_261_109_603 + number * 4004, isDiscontinuous: isDiscontinuous)
     }
 
-    @Test("A playlist is written as RFC 8216 requires")
+    @Test("A playlist is written in the form that RFC 8216 requires")
     func text() {
         var playlist = HLSPlaylist(targetSeconds: 4)
         _ = playlist.append(entry(0), limit: 6)
