@@ -4,7 +4,7 @@ import Testing
 
 @testable import Media
 
-@Suite("The measured frame rate")
+@Suite("Measurement of a frame rate")
 struct MeasuredRateTests {
     private func measured(_ rate: FrameRate, seconds: Int64, pauseAt second: Int64? = nil) -> FrameRate? {
         var meter = MeasuredRate()
