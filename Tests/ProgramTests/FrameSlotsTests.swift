@@ -41,7 +41,7 @@ struct FrameSlotsTests {
     }
 
     @Test(
-        "Each frame of a drifting source is shown within half a frame of its time, and each slip is one frame",
+        "Each frame of a drifting source is shown within half a frame of its time, and each repeat or drop is one frame",
         arguments: [25, 30, 60] as [Int32], [-200, 200] as [Int64])
     func nearest(framesPerSecond: Int32, drift: Int64) {
         let rate = FrameRate(framesPerSecond)

@@ -305,7 +305,7 @@ struct MixerTests {
         #expect(zip(samples, expected).allSatisfy { abs(Double($0) - $1) < 1e-6 })
     }
 
-    @Test("A mix that is too loud stays below -1 dB, also between the samples")
+    @Test("A mix that is too loud is limited to -1 dB, also between the samples")
     func limited() {
         let feeds = [feed(11_990, level: 0.7), feed(997, level: 0.6), feed(440, level: 0.5)]
         let samples = mix(20) { _ in feeds.map { .init(feed: $0, isHeard: true) } }

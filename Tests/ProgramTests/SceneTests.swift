@@ -235,7 +235,7 @@ struct SceneTests {
         #expect(frames[24].first == 200 && frames[24].last == 200)
     }
 
-    @Test("An inset is placed in a named corner, or at x and y")
+    @Test("An inset is placed in the named corner of the frame, or at the position x and y")
     func corners() throws {
         func read(_ text: String) throws -> SceneLayout.Inset {
             try JSONDecoder().decode(SceneLayout.Inset.self, from: Data(text.utf8))

@@ -27,7 +27,7 @@ struct WildPlacesTests {
         return PlainFrame(width: width, height: sizes.randomElement(using: &random) ?? 2, seed: 1).frame
     }
 
-    @Test("A source is drawn at any position and in any size")
+    @Test("A source is drawn at any position and in any size without a trap")
     func placements() {
         var random = SeededRandom()
         let scaler = Scaler()
