@@ -44,7 +44,9 @@ import Testing
         #expect(buffer.bytes == [0x04, 0, 0, 60, 0, 0, 3, 8, 1, 0, 0, 0, 0xAF, 1, 7])
     }
 
-    @Test("One header byte precedes each further 65536 bytes of a body", arguments: [-1, 0, 1, 65_536, 65_537])
+    @Test(
+        "In a long message one header byte precedes each further chunk of 65536 bytes",
+        arguments: [-1, 0, 1, 65_536, 65_537])
     func separators(excess: Int) {
         var writer = RTMPChunkWriter(streamID: 1)
         var buffer = OutboundBuffer()

@@ -60,7 +60,7 @@ import Testing
         #expect(answer.messages.first?.failureKind == .rejected)
     }
 
-    @Test("Received bytes are acknowledged once per window")
+    @Test("Bytes received from the server are acknowledged once per window")
     func acknowledges() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser(), receivedBytes: 100)
         let window: [UInt8] = [0x02, 0, 0, 0, 0, 0, 4, 5, 0, 0, 0, 0, 0, 0, 0, 40]
@@ -112,7 +112,7 @@ import Testing
         return messages
     }
 
-    @Test("Random bytes are parsed or refused the same wherever they are split, with bounded memory")
+    @Test("Random bytes from a peer are parsed or refused the same wherever they are split, within bounded memory")
     func random() {
         var generator = SeededRandom()
         var (read, refused) = (0, 0)
