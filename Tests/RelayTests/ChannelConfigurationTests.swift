@@ -88,7 +88,7 @@ struct ChannelConfigurationTests {
         #expect(backed.sources[1].selection.unseen == .hot && backed.sources[1].selection.standby == .keyframes)
     }
 
-    @Test("Output flags may be repeated")
+    @Test("Output flags may be repeated, for one output each")
     func outputs() throws {
         let configuration = try configuration(
             "--rtmp", "rtmp://a/live/key", "--rtmp", "rtmp://b/live/key", "--srt", "srt://c:9000", "--record", "d")

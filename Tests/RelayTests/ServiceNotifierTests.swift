@@ -32,7 +32,7 @@ struct ServiceNotifierTests {
         #expect(ServiceNotifier(environment: ["NOTIFY_SOCKET": "/" + String(repeating: "x", count: 106)]) != nil)
     }
 
-    @Test("A service manager that does not read does not block relay")
+    @Test("relay does not block if the service manager does not read its messages")
     func full() throws {
         let directory = try TemporaryDirectory()
         let socket = try NotifySocket(directory.path("notify"))
