@@ -193,7 +193,7 @@ struct SourceClockTests {
         #expect(clock.stretch(of: .audio) == 0)
     }
 
-    @Test("Devices whose timestamps have no common epoch are related by their packets' arrivals")
+    @Test("Devices whose timestamps have no common epoch are synchronized by their packets' arrivals")
     func unrelatedDevices() throws {
         var clock = SourceClock(.device(stampsAreMonotonic: false), tracks: Self.both)
         var events: [SourceClockEvent] = []
@@ -375,7 +375,7 @@ struct SourceClockTests {
         #expect(due(clock, 14_000, .video) == audio)
     }
 
-    @Test("Audio that falls a minute behind its video is related by its arrivals, and does not delay video")
+    @Test("Audio whose timestamps fall a minute behind its video is synchronized by arrivals, and video is not delayed")
     func audioFarBehind() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         feed(&clock, from: 0, until: 2000)
