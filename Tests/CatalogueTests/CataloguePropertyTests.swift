@@ -199,7 +199,7 @@ struct CataloguePropertyTests {
 
     // MARK: Marks
 
-    @Test("Each channel that ever uploaded has its mark file, and a mark that was removed is absent")
+    @Test("Each channel that ever uploaded gets an upload mark, and a mark that is removed stays absent")
     func uploadMarks() throws {
         let directory = try TemporaryDirectory()
         let channels: Set = ["main", "main-cam1", "a.b", "-", "x.lock", "unknown"]
