@@ -78,7 +78,7 @@ extension Serial {
             }
         }
 
-        @Test("An output address that is given as another argument is refused without showing its key")
+        @Test("An output address without a flag, or as the value of another flag, is refused without showing its key")
         func misplacedAddresses() async throws {
             let address = "rtmp://host/live/topsecretkey"
             for arguments in [

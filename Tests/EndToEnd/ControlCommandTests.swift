@@ -66,7 +66,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A webhook receiver with an untrusted certificate gets no event, and does not affect other receivers")
+            "A webhook whose receiver is absent or has an untrusted certificate gets no event, and relay continues")
         func deadWebhook() async throws {
             let authority = try await Authority()
             let certificate = try await authority.issue("IP:127.0.0.1")

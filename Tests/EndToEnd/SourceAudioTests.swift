@@ -83,7 +83,7 @@ extension SerialShows {
         }
 
         @Test(
-            "One source, or the audio input, is audible throughout, whichever source is visible",
+            "The audio of one source, or of the audio input, is audible throughout, whichever source is visible",
             arguments: ["black", "audio"])
         func fixed(source: String) async throws {
             // The audio input need not be named.

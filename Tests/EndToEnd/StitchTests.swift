@@ -215,7 +215,7 @@ extension SerialShows {
             }
         }
 
-        @Test("A transition between two clips uses frames of both, and the result is not shorter")
+        @Test("A transition between two clips uses frames of both, and the result has the total length of the clips")
         func transitions() async throws {
             let signal = try await signal()
             let (path, report) = try await stitch(
