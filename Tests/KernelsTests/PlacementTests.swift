@@ -49,7 +49,7 @@ struct PlacementTests {
         }
     }
 
-    @Test("A source that moves between placements of the same size keeps its size")
+    @Test("An inset that moves keeps its size in pixels at every position")
     func keepsSize() {
         for step in 0..<100 {
             var place = Placement.inset
