@@ -178,7 +178,7 @@ struct LiveSourceTests {
         #expect(shown == Array(12..<62))
     }
 
-    @Test("With a backlog the program begins with the newest frame, so that there is time for its audio")
+    @Test("A program with a backlog begins only when its newest frame is decoded, so that there is time for audio")
     func backlog() throws {
         let source = BacklogSource(frames: 75, newestDue: .milliseconds(200))
         let feed = SourceFeed(

@@ -36,7 +36,7 @@ struct PacketPlacingTests {
         #expect(placed.allSatisfy { $0.pts - $0.dts == 7200 && $0.duration == 3600 })
     }
 
-    @Test("If the target time increases suddenly, a gap remains; if it decreases, packets approach it in order")
+    @Test("If the target time increases suddenly, a gap remains; if it decreases, packets approach it gradually")
     func steps() {
         var placing = PacketPlacing()
         let later = (0..<Int64(50)).map { placing.place(frame($0), target: $0 < 25 ? 0 : 300_000_000) }
