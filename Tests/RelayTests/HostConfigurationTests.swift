@@ -40,7 +40,7 @@ struct HostConfigurationTests {
     }
 
     @Test(
-        "Of two channels that cannot share a listening port, the error gives the position of the second",
+        "Two listeners that cannot share a port are reported at the position of the second; others are accepted",
         arguments: [
             ("rtmp-listen://0.0.0.0/live/a", "rtmp-listen://0.0.0.0/live/b", nil),
             ("rtmp-listen://0.0.0.0/live/a", "rtmp-listen://0.0.0.0/live/a", "has the same application and stream key"),

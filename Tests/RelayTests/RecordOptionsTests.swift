@@ -61,7 +61,7 @@ struct RecordOptionsTests {
         }
     }
 
-    @Test("If only clips are recorded, 10 s are kept in memory by default, and at most 5 min")
+    @Test("With --clips-only the replay buffer is 10 s by default, and --replay accepts 1 s to 5 min")
     func replay() throws {
         let usual = try #require(try recording("--clips-only"))
         #expect(usual.isForClips && usual.replay == .seconds(10))
