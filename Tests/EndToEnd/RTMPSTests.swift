@@ -31,7 +31,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "An RTMPS server receives every frame, whether its host is a name or an IP address",
+            "An RTMPS server receives every frame with TLS 1.2 and 1.3, by its host name and by its IP address",
             arguments: [("TLSv1.3", "localhost"), ("TLSv1.3", "127.0.0.1"), ("TLSv1.2", "localhost")])
         func whole(protocols: String, host: String) async throws {
             let server = try await RTMPServer.running()
